@@ -1,0 +1,62 @@
+# One command per wish; `make help` lists them.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q -q
+STAMP := .venv/.installed
+DRUM := out/drum
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all check format bench clean
+
+help:  ## list the commands
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | column -t -s '|' 2>/dev/null || grep -E '^[a-z-]+:.*## ' Makefile
+
+setup: $(STAMP)  ## make .venv with the locked versions and this package, editable
+	@:
+
+# The stamp is written last: an interrupted setup starts again. It depends on what is installed, not on the sources.
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "clast needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>/dev/null || echo missing)." >&2; \
+	  echo "Say which one to use: make setup PYTHON=python3.12" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { \
+	  echo "'$(PYTHON) -m venv' failed; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@echo "installing the locked packages into .venv (once, a minute or two) ..."
+	@$(PIP) install -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+	@echo "ready: $(BIN)/clast"
+
+demo: setup  ## a rotating drum of 4,000 spheres: numbers, a picture, a movie
+	@$(BIN)/clast run drum --output $(DRUM) --overwrite
+	@$(BIN)/clast render $(DRUM) --picture $(DRUM)/picture.png --colour speed
+	@$(BIN)/clast render $(DRUM) --movie $(DRUM)/movie.gif --colour speed
+	@echo
+	@echo "picture     $(DRUM)/picture.png"
+	@echo "movie       $(DRUM)/movie.gif"
+	@echo "numbers     $(DRUM)/report.json     ($(BIN)/clast report $(DRUM))"
+	@echo "trajectory  $(DRUM)/trajectory.h5"
+	@echo "go on       $(BIN)/clast run --resume $(DRUM) --until 4"
+
+test: setup  ## the quick tests
+	@$(BIN)/python -m pytest -q
+
+test-all: setup  ## every test, the slow ones too
+	@$(BIN)/python -m pytest -q -m ""
+
+check: setup  ## style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: setup  ## put the sources into the common form
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: setup  ## time the ready scenes
+	@$(BIN)/python benchmarks/run.py
+
+clean:  ## remove results and caches; .venv stays
+	@rm -rf out build dist .pytest_cache .mypy_cache .ruff_cache
+	@find src tests examples -name __pycache__ -type d -prune -exec rm -rf {} +

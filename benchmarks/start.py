@@ -1,0 +1,90 @@
+"""How long a user waits: import, the first step with stored kernels, and the first step of a fresh installation.
+
+    python benchmarks/start.py
+
+The warm start must compile nothing; that is counted, not timed, and the script fails if it is not so.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+
+from common import child, clast_here, median, quiet
+
+
+def worker():
+    """Import, build a scene of a thousand spheres between walls and take one step, in this process."""
+    start = time.perf_counter()
+    import clast
+
+    imported = time.perf_counter() - start
+    import numpy as np
+    from common import STEP, walled
+
+    side = 10
+    lattice = np.stack(np.meshgrid(*[np.arange(side)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
+    scene = walled((lattice + 0.5) * 5.9e-3, np.full(side**3, 3e-3), (side * 5.9e-3, side * 5.9e-3))
+    start = time.perf_counter()
+    simulation = clast.Simulation(scene, clast.DEM(law="hertz"), dt=STEP)
+    simulation.step(1)
+    first = time.perf_counter() - start
+    from clast import backend
+
+    return {"import": imported, "first_step": first, "compiled": backend.compiled()}
+
+
+def empty():
+    """Time to import numpy and numba alone, in this process: what clast cannot go below."""
+    start = time.perf_counter()
+    import numba  # noqa: F401
+    import numpy  # noqa: F401
+
+    return {"import": time.perf_counter() - start}
+
+
+def run(repeats=5):
+    """Medians over processes [s] and the number of kernels compiled in a cold and in a warm start."""
+    here, reason = clast_here()
+    if not here:
+        return {"skipped": f"clast does not import here: {reason}"}
+    child("start.py", "--worker")  # stores the kernels, so that the next start is warm
+    quiet()
+    with tempfile.TemporaryDirectory() as folder:
+        cold = child("start.py", "--worker", NUMBA_CACHE_DIR=folder)
+        again = child("start.py", "--worker", NUMBA_CACHE_DIR=folder)
+    warm, bare = [], []
+    for _ in range(repeats):
+        bare.append(child("start.py", "--empty"))
+        warm.append(child("start.py", "--worker"))
+    fresh = sum(w["compiled"] for w in [again, *warm])
+    if fresh:
+        raise SystemExit(f"a warm start compiled {fresh} kernels; it must compile none")
+    if not cold["compiled"]:
+        raise SystemExit("a cold start compiled nothing: the counter does not count, or the cache is somewhere else")
+    return {
+        "import": median([w["import"] for w in warm]),
+        "import_numpy_numba": median([b["import"] for b in bare]),
+        "warm_first_step": median([w["first_step"] for w in warm]),
+        "cold_first_step": cold["first_step"],
+        "cold_compiled": cold["compiled"],
+        "warm_compiled": fresh,
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--empty", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker or options.empty:
+        print(json.dumps(worker() if options.worker else empty()))
+        return
+    json.dump(run(options.repeats), sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""Row functions become parallel loops. A row function f(i, tables...) writes row i of its outputs and nothing else.
+
+`func` marks the small functions that kernels call; `kernel` makes a loop of a row function. The loop is written as
+text because numba's disk cache never finds a closure; its name carries a hash of every kernel source because the cache
+does not see an edit in another file and would run old code.
+"""
+
+import functools
+import hashlib
+import inspect
+import os
+import types
+from contextlib import contextmanager
+from pathlib import Path
+
+import numba
+import numpy as np
+
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+KERNEL_ROOMS = ("backend.py", "gpu.py", "primitives.py", "tables.py", "vec.py", "shapes", "contact", "motion")
+
+
+def func(function):
+    """Compile a small function for use inside kernels; in the CUDA simulator it stays plain Python."""
+    if SIMULATED:
+        return function
+    return numba.njit(error_model="numpy", forceinline=True)(function)
+
+
+@functools.cache
+def sources_hash():
+    """Hash of all files that hold kernels or what kernels call."""
+    here = Path(__file__).parent
+    digest = hashlib.sha256(numba.__version__.encode())
+    for room in KERNEL_ROOMS:
+        place = here / room
+        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            if file.exists():
+                digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def bind(function, **names):
+    """The same code with other global names: how a law or a constant is put into a kernel without a closure."""
+    plain = getattr(function, "py_func", function)
+    bound = types.FunctionType(plain.__code__, {**plain.__globals__, **names}, plain.__name__)
+    bound.__module__ = plain.__module__
+    bound.__qualname__ = plain.__name__
+    bound.__signature__ = inspect.signature(plain)
+    return bound
+
+
+def _label(value):
+    """A short piece of a kernel's name that tells bound values apart."""
+    plain = getattr(value, "py_func", value)
+    if not callable(plain):
+        return str(value)
+    if plain.__module__.startswith("clast."):
+        return plain.__name__
+    # A user's function may change between two processes without its name changing.
+    try:
+        text = inspect.getsource(plain)
+    except OSError:
+        text = repr(plain.__code__.co_code) + repr(plain.__code__.co_consts)
+    return plain.__name__ + hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+class Kernel:
+    """A row function with the values bound to its global names; call it as kernel(rows, *arguments)."""
+
+    def __init__(self, row, bound, fastmath, grain):
+        self.row = row
+        self.grain = grain
+        self.bound = bound
+        self.fastmath = fastmath
+        self.name = "_".join([row.__name__, *(_label(v) for v in bound.values()), sources_hash()])
+        self.name = "".join(c if c.isalnum() else "_" for c in self.name)
+
+    def __call__(self, count, *arguments):
+        DEVICE[-1].launch(self, count, arguments)
+
+    @functools.cached_property
+    def loop(self):
+        """The compiled parallel loop on CPU threads."""
+        row = numba.njit(error_model="numpy", forceinline=True, fastmath=self.fastmath)(bind(self.row, **self.bound))
+        names = ", ".join(list(inspect.signature(self.row).parameters)[1:])
+        source = f"def {self.name}(rows, {names}):\n    for i in prange(rows):\n        row(signed(i), {names})\n"
+        # prange counts in unsigned numbers, and numba makes a float of unsigned plus signed.
+        scope = {"prange": numba.prange, "signed": np.int64, "row": row, "__name__": self.row.__module__}
+        exec(compile(source, self.row.__code__.co_filename, "exec"), scope)
+        loop = numba.njit(parallel=True, cache=True, error_model="numpy", fastmath=self.fastmath)(scope[self.name])
+        return loop
+
+
+_kernels: dict = {}
+
+
+def kernel(row, fastmath=False, grain=512, **bound):
+    """The kernel of a row function; the same arguments give the same kernel.
+
+    grain: rows below which a second thread costs more than it helps.
+    fastmath: False, or a set of LLVM flags. Never one that reorders sums: results must not depend on the machine's
+    mood. "contract" lets a multiply and an add become one instruction.
+    """
+    key = (row, frozenset(fastmath) if fastmath else False, tuple(sorted(bound.items(), key=lambda item: item[0])))
+    if key not in _kernels:
+        _kernels[key] = Kernel(row, bound, set(fastmath) if fastmath else False, grain)
+    return _kernels[key]
+
+
+class CPU:
+    """Kernels as loops over CPU threads, arrays as NumPy arrays."""
+
+    name = "cpu"
+    chunk = 256  # rows per task where a kernel reduces over rows
+
+    @staticmethod
+    def launch(kernel, count, arguments):
+        if count >= kernel.grain:
+            kernel.loop(count, *arguments)
+        elif count > 0:
+            # Waiting for a second thread takes longer than a little work, above all on a busy machine.
+            threads = numba.get_num_threads()
+            numba.set_num_threads(1)
+            try:
+                kernel.loop(count, *arguments)
+            finally:
+                numba.set_num_threads(threads)
+
+    empty = staticmethod(np.empty)
+    zeros = staticmethod(np.zeros)
+
+    @staticmethod
+    def concatenate(first, second):
+        return np.concatenate([first, second])
+
+    @staticmethod
+    def column(array, k):
+        return np.ascontiguousarray(array[:, k])
+
+    @staticmethod
+    def to_device(array):
+        return array
+
+    @staticmethod
+    def to_host(array):
+        return array
+
+
+DEVICE: list = [CPU]
+
+
+@contextmanager
+def use(device):
+    """Run kernels on this device within the block."""
+    DEVICE.append(device)
+    try:
+        yield device
+    finally:
+        DEVICE.pop()
+
+
+def set_threads(count):
+    """Use this many CPU threads from now on; results do not depend on it."""
+    most = numba.config.NUMBA_NUM_THREADS
+    if not 1 <= count <= most:
+        raise ValueError(f"threads = {count}: choose 1 to {most} (this machine's cores, or NUMBA_NUM_THREADS)")
+    numba.set_num_threads(int(count))
+
+
+class _Watch:
+    """Counts compilations and tells a listener about each."""
+
+    def __init__(self):
+        self.names = []
+        self.listener = None
+        self.depth = 0
+
+    def on_start(self, event):
+        self.depth += 1
+        if self.depth == 1 and self.listener is not None:
+            self.listener(self._name(event), False)
+
+    def on_end(self, event):
+        self.depth -= 1
+        if self.depth == 0:
+            self.names.append(self._name(event))
+            if self.listener is not None:
+                self.listener(self.names[-1], True)
+
+    @staticmethod
+    def _name(event):
+        dispatcher = event.data.get("dispatcher") if isinstance(event.data, dict) else None
+        name = getattr(getattr(dispatcher, "py_func", None), "__name__", "kernel")
+        return name.replace("_" + sources_hash(), "")
+
+    def notify(self, event):
+        (self.on_start if event.is_start else self.on_end)(event)
+
+
+_watch = _Watch()
+
+
+def _install_watch():
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def on_start(self, happening):
+            _watch.on_start(happening)
+
+        def on_end(self, happening):
+            _watch.on_end(happening)
+
+    event.register("numba:compile", Listener())
+
+
+_install_watch()
+
+
+def compiled():
+    """Names of the kernels that this process compiled instead of loading them from the cache."""
+    return list(_watch.names)
+
+
+@contextmanager
+def watching(listener):
+    """Call listener(name, done) before and after each compilation within the block."""
+    before, _watch.listener = _watch.listener, listener
+    try:
+        yield
+    finally:
+        _watch.listener = before

@@ -1,0 +1,219 @@
+"""Narrow phase: the exact contact of two shapes, and contacts as a library call."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import primitives
+from ..backend import func, kernel
+from ..errors import pick
+from ..tables import CYLINDER, PLANE, SPHERE, Contacts
+from ..vec import load, load4, rotate, sub
+from .near import image, local_centre
+from .pairs import BROAD, find_pairs, periodic_box
+from .walls import sphere_cylinder, sphere_plane, sphere_triangle
+
+
+class Measured(NamedTuple):
+    """Geometry of listed pairs, before those that do not touch are left out."""
+
+    status: np.ndarray  # (p,) int8, 1 for a contact within the margin
+    gap: np.ndarray  # (p,) [m]
+    normal: np.ndarray  # (p,3) unit, from the first to the second shape
+    point: np.ndarray  # (p,3) [m]
+    feature: np.ndarray  # (p,) int32
+
+
+@func
+def wall_touch(s, w, bodies, shapes, parts, meshes, box):
+    """Sphere s against wall shape w: (status, distance [m] from the centre, unit normal to the wall, feature)."""
+    part = shapes.part[w]
+    body = shapes.body[w]
+    kind = parts.kind[part]
+    c = local_centre(s, w, bodies, shapes, box)
+    if kind == PLANE:
+        status, distance, n, feature = sphere_plane(sub(c, load(parts.offset, part)), load(parts.axis, part))
+    elif kind == CYLINDER:
+        status, distance, n, feature = sphere_cylinder(
+            sub(c, load(parts.offset, part)),
+            load(parts.axis, part),
+            parts.size[part, 0],
+            parts.size[part, 1],
+            parts.size[part, 2],
+        )
+    else:
+        status, distance, n, feature = sphere_triangle(c, meshes, parts.feature[part])
+    return status, distance * bodies.scale[body], rotate(load4(bodies.orientation, body), n), feature
+
+
+def touch_row(p, bodies, shapes, parts, meshes, box, margin, pair, status, gap, normal, point, feature):
+    """Gap, normal (first to second shape) and middle point of one pair; status 0 where there is no contact."""
+    a, b = pair[p, 0], pair[p, 1]
+    ca = load(shapes.centre, a)
+    ra = shapes.radius[a]
+    if shapes.kind[b] == SPHERE:
+        d = sub(load(shapes.centre, b), ca)
+        if box.periodic:
+            d = (
+                image(d[0], box.length[0], box.inverse[0]),
+                image(d[1], box.length[1], box.inverse[1]),
+                image(d[2], box.length[2], box.inverse[2]),
+            )
+        distance = math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
+        # Two spheres with one centre may be parted in any direction.
+        if distance > 0.0:
+            n = (d[0] / distance, d[1] / distance, d[2] / distance)
+        else:
+            n = (0.0, 0.0, 1.0)
+        found, g, what = 1, distance - ra - shapes.radius[b], 0
+    else:
+        found, distance, n, what = wall_touch(a, b, bodies, shapes, parts, meshes, box)
+        g = distance - ra
+    status[p] = 1 if found == 1 and g <= margin else 0
+    gap[p] = g
+    feature[p] = what
+    for k in range(3):
+        normal[p, k] = n[k]
+        point[p, k] = ca[k] + (ra + 0.5 * g) * n[k]
+
+
+def find_contacts(scene, *, margin=0.0, broad="bins", pairs=None):
+    """All contacts of a scene: arrays in, arrays out.
+
+    margin [m]: pairs up to this far apart are returned too; contacts that overlap have gap < 0.
+    broad: "bins" or "all-pairs"; both find the same contacts. pairs (n,2): body numbers to look at instead; then
+    margin=np.inf gives the distance of every one of them, in the order of the list.
+    Returns Contacts, sorted by pair, then shape. Bodies that are walls make no contacts with each other.
+    """
+    margin = float(margin)
+    if math.isnan(margin) or margin < 0.0:
+        raise ValueError(f"find_contacts: margin = {margin} must be 0 or more, in metres")
+    search = pick("broad phase", broad, BROAD)
+    bodies = scene.bodies
+    shapes = scene.shapes(bodies)
+    tables = bodies, shapes, scene.parts, scene.meshes
+    box = periodic_box(scene)
+    if pairs is None:
+        if math.isinf(margin):
+            raise ValueError("find_contacts: margin = inf needs pairs=; without it every body would pair with every other")
+        tag = shapes.body.copy()
+        tag[shapes.kind != SPHERE] = -1
+        balls, walls = find_pairs(tables, tag, box, margin, search)
+        listed = np.concatenate([balls, walls])
+        rank = None
+    else:
+        listed, rank = expand_pairs(pairs, bodies, shapes)
+    measured = measure(tables, box, margin, listed)
+    if rank is None:
+        order = sort_contacts(shapes, listed, measured.status, len(shapes.number))
+    else:
+        order = np.nonzero(measured.status)[0].astype(np.int32)
+    many = scene.molds.count[bodies.mold].astype(np.int64)
+    return export_contacts(tables, np.cumsum(many) - many, listed, measured, order)
+
+
+def expand_pairs(pairs, bodies, shapes):
+    """Shape rows (k,2) for given pairs of body numbers (n,2), and which given pair each belongs to (k,)."""
+    pairs = np.asarray(pairs)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
+        raise ValueError(f"find_contacts: pairs must be whole numbers of shape (n, 2), got {pairs.dtype} {pairs.shape}")
+    order = np.argsort(bodies.number, kind="stable")
+    row = order[np.minimum(np.searchsorted(bodies.number, pairs, sorter=order), len(order) - 1)]
+    wrong = (bodies.number[row] != pairs).any(1) | (pairs[:, 0] == pairs[:, 1])
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise ValueError(f"find_contacts: pairs[{first}] = {pairs[first].tolist()} does not name two bodies of the scene")
+    many = np.bincount(shapes.body, minlength=len(bodies.number))
+    start = np.concatenate([[0], np.cumsum(many)])
+    by_body = np.argsort(shapes.body, kind="stable")
+    count = many[row[:, 0]] * many[row[:, 1]]
+    rank = np.repeat(np.arange(len(pairs)), count)
+    within = np.arange(len(rank)) - np.repeat(np.cumsum(count) - count, count)
+    width = many[row[rank, 1]]
+    a = by_body[start[row[rank, 0]] + within // width]
+    b = by_body[start[row[rank, 1]] + within % width]
+    ball_a, ball_b = shapes.kind[a] == SPHERE, shapes.kind[b] == SPHERE
+    keep = ball_a | ball_b
+    swap = ~ball_a | (ball_b & (shapes.number[a] > shapes.number[b]))
+    listed = np.where(swap[:, None], np.stack([b, a], 1), np.stack([a, b], 1))[keep].astype(np.int32)
+    return np.ascontiguousarray(listed), rank[keep]
+
+
+def measure(tables, box, margin, listed):
+    """Measured geometry of listed shape rows (p,2); status 1 up to margin [m]."""
+    n = len(listed)
+    status, feature = np.empty(n, np.int8), np.empty(n, np.int32)
+    gap, normal, point = np.empty(n), np.empty((n, 3)), np.empty((n, 3))
+    kernel(touch_row)(n, *tables, box, margin, listed, status, gap, normal, point, feature)
+    return Measured(status, gap, normal, point, feature)
+
+
+def lower_row(p, pair, number, status, limit, low):
+    """The lower shape number of a pair; those without contact go to the end."""
+    low[p] = min(number[pair[p, 0]], number[pair[p, 1]]) if status[p] else limit
+
+
+def rank_row(i, start, order, pair, number):
+    """Order the contacts of one shape by the number of the other shape."""
+    for k in range(start[i] + 1, start[i + 1]):
+        moving = order[k]
+        key = max(number[pair[moving, 0]], number[pair[moving, 1]])
+        j = k
+        while j > start[i] and max(number[pair[order[j - 1], 0]], number[pair[order[j - 1], 1]]) > key:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = moving
+
+
+def sort_contacts(shapes, pair, status, limit):
+    """Rows of `pair` with status 1, sorted by the lower and then the higher shape number, all below limit.
+
+    Numbers of shapes grow with the numbers of their bodies, so this also sorts by body.
+    """
+    low = np.empty(len(pair), np.int32)
+    kernel(lower_row)(len(pair), pair, shapes.number, status, limit, low)
+    start, order = primitives.group(low, limit + 1)
+    kernel(rank_row)(limit, start, order, pair, shapes.number)
+    return order[: start[limit]]
+
+
+def export_row(k, order, bodies, shapes, label, pair, measured, force, memory, contacts):
+    """Copy one contact into its place in the result; body a has the lower number."""
+    p = order[k]
+    a, b = pair[p, 0], pair[p, 1]
+    sign = 1.0
+    if bodies.number[shapes.body[a]] > bodies.number[shapes.body[b]]:
+        a, b = b, a
+        sign = -1.0
+    contacts.pair[k, 0] = bodies.number[shapes.body[a]]
+    contacts.pair[k, 1] = bodies.number[shapes.body[b]]
+    contacts.shape[k, 0] = shapes.number[a] - label[shapes.body[a]]
+    contacts.shape[k, 1] = shapes.number[b] - label[shapes.body[b]]
+    contacts.gap[k] = measured.gap[p]
+    contacts.feature[k] = measured.feature[p]
+    for i in range(3):
+        contacts.normal[k, i] = sign * measured.normal[p, i]
+        contacts.point[k, i] = measured.point[p, i]
+    for i in range(3):
+        contacts.force[k, i] = sign * force[p, i] if len(force) > 0 else 0.0
+        contacts.slip[k, i] = sign * memory[p, i] if len(memory) > 0 else 0.0
+
+
+def export_contacts(tables, label, pair, measured, order, force=None, memory=None):
+    """Contacts of the rows `order` of pair. label (n,): number of the first part of each body."""
+    n = len(order)
+    none = np.empty((0, 3))
+    contacts = Contacts(
+        pair=np.empty((n, 2), np.int64),
+        shape=np.empty((n, 2), np.int32),
+        point=np.empty((n, 3)),
+        normal=np.empty((n, 3)),
+        gap=np.empty(n),
+        feature=np.empty(n, np.int32),
+        slip=np.empty((n, 3)),
+        force=np.empty((n, 3)),
+    )
+    force, memory = none if force is None else force, none if memory is None else memory
+    kernel(export_row)(n, order, tables[0], tables[1], label, pair, measured, force, memory, contacts)
+    return contacts

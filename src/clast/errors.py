@@ -1,0 +1,60 @@
+"""What can go wrong with a correct program, and how wrong names are answered.
+
+    ClastError
+    ├── Diverged       a body's state is not a number, or faster than the step can follow
+    ├── Escaped        a body left the declared world
+    ├── NotConverged   a solver stopped above its tolerance and the user asked to be told
+    ├── Damaged        a file is incomplete or fails its checksum
+    └── SceneError     a scene file is wrong; the message has file, key, value and what to do
+    Unavailable        (an ImportError) an optional package or a device is missing
+
+Wrong arguments are ValueError or TypeError, raised where they enter.
+"""
+
+import difflib
+
+
+class ClastError(Exception):
+    """Root of the package's own errors."""
+
+
+class Diverged(ClastError):
+    """A body's state is not a number, or too fast; the last good state has been kept."""
+
+
+class Escaped(ClastError):
+    """A body left the declared world; the last good state has been kept."""
+
+
+class NotConverged(ClastError):
+    """A solver stopped above its tolerance."""
+
+
+class Damaged(ClastError):
+    """A file is incomplete or was changed after it was written."""
+
+
+class SceneError(ClastError, ValueError):
+    """A scene file does not describe a scene."""
+
+
+class Unavailable(ImportError):
+    """An optional package or a device is not there; the message says what to install."""
+
+
+def nearest(name, known):
+    """The known name closest to `name`, or None."""
+    close = difflib.get_close_matches(str(name), [str(k) for k in known], n=1, cutoff=0.5)
+    return close[0] if close else None
+
+
+def pick(what, name, choices):
+    """Return choices[name], or raise a ValueError that names the nearest choice.
+
+    what: what is chosen, for the message ("contact law").
+    """
+    if name in choices:
+        return choices[name]
+    guess = nearest(name, choices)
+    hint = f"; did you mean {guess!r}?" if guess else ";"
+    raise ValueError(f"unknown {what} {name!r}{hint} (known: {', '.join(sorted(map(str, choices)))})")

@@ -1,0 +1,59 @@
+"""Files: one module per format; `save` chooses by suffix."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from .. import errors, tables
+from . import checkpoint, csv, vtk
+
+WRITERS = {".csv": csv.write, ".vtp": vtk.write_points}  # each takes (path, columns)
+
+
+def save(path, scene):
+    """Write the bodies of a scene to `path`; the suffix chooses the format: .vtp (ParaView) or .csv.
+
+    One row per sphere, so that clumps show: `position` and `radius` [m] are the sphere's own, `velocity`, `spin`,
+    `orientation`, `force`, `torque`, `mass`, `number`, `material` and `motion` those of its body. Finite walls go into
+    `<stem>.walls.vtp` beside a .vtp file. Missing folders are made; a file appears whole or not at all.
+    """
+    path = Path(path)
+    writer = errors.pick("file format", path.suffix.lower(), WRITERS)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    bodies = scene.bodies
+    _whole(path, writer, sphere_columns(bodies, scene.shapes()))
+    if writer is vtk.write_points:
+        walls = vtk.surfaces(bodies, scene.molds, scene.parts, scene.meshes)
+        if walls:
+            _whole(path.with_name(f"{path.stem}.walls.vtp"), vtk.write_triangles, *_joined(walls, bodies))
+
+
+def sphere_columns(bodies, shapes):
+    """One row per sphere of every body, (n,) or (n,k) columns by name; see `save` for which and for their units."""
+    rows = np.flatnonzero(shapes.kind == tables.SPHERE)
+    owner = shapes.body[rows]
+    own = {"number": bodies.number[owner], "position": shapes.centre[rows], "radius": shapes.radius[rows]}
+    names = ("velocity", "spin", "orientation", "force", "torque", "mass", "material", "motion")
+    return own | {name: getattr(bodies, name)[owner] for name in names}
+
+
+def _joined(walls, bodies):
+    """All walls as one (vertices, triangles, cells)."""
+    starts = np.cumsum([0] + [len(wall.vertices) for wall in walls[:-1]])
+    triangles = np.concatenate([wall.triangles + start for wall, start in zip(walls, starts, strict=True)])
+    owner = np.repeat([wall.body for wall in walls], [len(wall.triangles) for wall in walls])
+    cells = {"number": bodies.number[owner], "material": bodies.material[owner]}
+    return np.concatenate([wall.vertices for wall in walls]), triangles, cells
+
+
+def _whole(path, writer, *content):
+    """Write beside `path` and rename, so that a reader never meets half a file."""
+    writing = path.with_name(f"{path.stem}.writing{path.suffix}")
+    try:
+        writer(writing, *content)
+        checkpoint.sync(writing)
+        os.replace(writing, path)
+    except BaseException:
+        writing.unlink(missing_ok=True)
+        raise

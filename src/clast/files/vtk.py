@@ -1,0 +1,246 @@
+"""ParaView's .vtp files, written by hand, and the surfaces of walls that they and pictures show."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import tables
+
+TYPES = {  # NumPy dtype -> VTK's name
+    "int8": "Int8",
+    "uint8": "UInt8",
+    "int16": "Int16",
+    "uint16": "UInt16",
+    "int32": "Int32",
+    "uint32": "UInt32",
+    "int64": "Int64",
+    "uint64": "UInt64",
+    "float32": "Float32",
+    "float64": "Float64",
+    "bool": "UInt8",
+}
+FACETS = 180  # sides of a drawn cylinder
+
+
+def write_points(path, columns):
+    """Write one vertex per row of columns["position"] (n,3) [m]; the other columns become point data."""
+    fields = {name: column for name, column in columns.items() if name != "position"}
+    count = len(columns["position"])
+    _write(path, columns["position"], fields, verts=(np.arange(count), np.arange(1, count + 1)))
+
+
+def write_triangles(path, vertices, triangles, cells=None):
+    """Write triangles (t,3) over vertices (v,3) [m]; cells: dict of (t,...) arrays, one row per triangle."""
+    triangles = np.asarray(triangles, dtype=np.int64).reshape(-1, 3)
+    offsets = 3 * np.arange(1, len(triangles) + 1)
+    _write(path, vertices, {}, polys=(triangles.ravel(), offsets), cells=cells or {})
+
+
+class Surface(NamedTuple):
+    """The skin of one wall, placed in the world."""
+
+    kind: int  # tables.PLANE, CYLINDER or TRIANGLE
+    body: int  # row of the body
+    vertices: np.ndarray  # (v,3) [m]
+    triangles: np.ndarray  # (t,3)
+    centre: np.ndarray  # (3,) [m], the part's origin
+    axis: np.ndarray  # (3,) unit: normal of a plane, axis of a cylinder; zero for triangles
+    radius: float  # [m], of a cylinder; else 0
+    half: float  # [m], half length of a cylinder as drawn; else 0
+
+
+def surfaces(bodies, molds, parts, meshes, *, around=None):
+    """All walls as a list of Surface.
+
+    bodies, molds, parts, meshes: columns by name, named as in tables (dicts or the named tuples themselves).
+    around: ((3,) low, (3,) high) [m]: what has no end is drawn about this box; without it, it is left out.
+    """
+    bodies, molds, parts, meshes = (_columns(table) for table in (bodies, molds, parts, meshes))
+    first, count = np.asarray(molds["first"], dtype=int), np.asarray(molds["count"], dtype=int)
+    hard = np.concatenate([[0], np.cumsum(parts["kind"] != tables.SPHERE)])
+    wall = hard[first + count] > hard[first]
+    result = []
+    for row in np.flatnonzero(wall[bodies["mold"]]):
+        mold = bodies["mold"][row]
+        rows = np.arange(first[mold], first[mold] + count[mold])
+        place = _Place(
+            np.asarray(bodies["position"][row], dtype=float),
+            np.asarray(bodies["orientation"][row], dtype=float),
+            float(bodies["scale"][row]),
+        )
+        flat = rows[parts["kind"][rows] == tables.TRIANGLE]
+        if len(flat):
+            result.append(_mesh(row, place, parts["feature"][flat], meshes))
+        for part in rows:
+            kind = parts["kind"][part]
+            centre = place.position + place.scale * rotate(place.orientation, parts["offset"][part])
+            axis = rotate(place.orientation, np.asarray(parts["axis"][part], dtype=float))
+            if kind == tables.CYLINDER:
+                radius, half, side = np.asarray(parts["size"][part], dtype=float) * (place.scale, place.scale, 1.0)
+                surface = _cylinder(row, centre, axis, radius, half, side < 0.0, around)
+            elif kind == tables.PLANE:
+                surface = _plane(row, centre, axis, around)
+            else:
+                continue
+            if surface is not None:
+                result.append(surface)
+    return result
+
+
+def plate(floor, points):
+    """A floor, the Surface of a plane, as a round plate a little larger than the points (n,3) [m] that it carries."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle = 0.5 * (low + high)
+    middle = middle - floor.axis * np.dot(middle - floor.centre, floor.axis)
+    away = points - middle
+    away = away - np.outer(away @ floor.axis, floor.axis)
+    reach = 1.12 * np.max(np.linalg.norm(away, axis=1))
+    u, v = across(floor.axis)
+    angle = np.linspace(0.0, 2.0 * np.pi, 180, endpoint=False)[:, None]
+    rim = middle + reach * (np.cos(angle) * u + np.sin(angle) * v)
+    here = np.arange(180)
+    triangles = np.stack([here, np.roll(here, -1), np.full(180, 180)], axis=1)
+    return floor._replace(vertices=np.vstack([rim, middle]), triangles=triangles, centre=middle, radius=float(reach))
+
+
+def spheres(bodies, molds, parts):
+    """All spheres of all bodies: (rows of bodies (s,), centres (s,3) [m], radii (s,) [m]); tables as in `surfaces`."""
+    bodies, molds, parts = (_columns(table) for table in (bodies, molds, parts))
+    mold = np.asarray(bodies["mold"], dtype=int)
+    # Every part of every body: repeat the bodies by their number of parts, then count up within each.
+    count = np.asarray(molds["count"], dtype=int)[mold]
+    body = np.repeat(np.arange(len(mold)), count)
+    within = np.arange(len(body)) - np.repeat(np.cumsum(count) - count, count)
+    part = np.asarray(molds["first"], dtype=int)[mold[body]] + within
+    ball = np.asarray(parts["kind"])[part] == tables.SPHERE
+    body, part = body[ball], part[ball]
+    scale = np.asarray(bodies["scale"], dtype=float)[body]
+    arm = rotate(np.asarray(bodies["orientation"])[body], np.asarray(parts["offset"])[part])
+    centre = np.asarray(bodies["position"], dtype=float)[body] + scale[:, None] * arm
+    return body, centre, np.asarray(parts["size"])[part, 0] * scale
+
+
+def rotate(orientation, vector):
+    """Turn vectors (...,3) by unit quaternions (...,4)."""
+    orientation, vector = np.asarray(orientation, dtype=float), np.asarray(vector, dtype=float)
+    w, u = orientation[..., :1], orientation[..., 1:]
+    t = 2.0 * np.cross(u, vector)
+    return vector + w * t + np.cross(u, t)
+
+
+def across(axis):
+    """Two unit vectors at right angles to the unit vector `axis` (3,) and to each other."""
+    helper = np.eye(3)[np.argmin(np.abs(axis))]
+    u = np.cross(axis, helper)
+    u /= np.linalg.norm(u)
+    return u, np.cross(axis, u)
+
+
+class _Place(NamedTuple):
+    position: np.ndarray
+    orientation: np.ndarray
+    scale: float
+
+
+def _columns(table):
+    return table._asdict() if hasattr(table, "_asdict") else table
+
+
+def _mesh(row, place, features, meshes):
+    used, triangles = np.unique(np.asarray(meshes["triangle"])[features], return_inverse=True)
+    vertices = place.position + place.scale * rotate(place.orientation, np.asarray(meshes["vertex"])[used])
+    return Surface(tables.TRIANGLE, int(row), vertices, triangles.reshape(-1, 3), place.position, np.zeros(3), 0.0, 0.0)
+
+
+def _cylinder(row, centre, axis, radius, half, solid, around):
+    if not np.isfinite(half):
+        if around is None:
+            return None
+        middle = 0.5 * (np.asarray(around[0]) + around[1])
+        centre = centre + axis * np.dot(middle - centre, axis)
+        half = 0.5 * np.abs(np.subtract(around[1], around[0])) @ np.abs(axis)
+    u, v = across(axis)
+    angle = np.linspace(0.0, 2.0 * np.pi, FACETS, endpoint=False)[:, None]
+    ring = radius * (np.cos(angle) * u + np.sin(angle) * v)
+    vertices = np.concatenate([centre - half * axis + ring, centre + half * axis + ring])
+    here = np.arange(FACETS)
+    after = (here + 1) % FACETS
+    triangles = [np.stack([here, after, after + FACETS], 1), np.stack([here, after + FACETS, here + FACETS], 1)]
+    if solid:
+        vertices = np.concatenate([vertices, [centre - half * axis, centre + half * axis]])
+        triangles.append(np.stack([after, here, np.full(FACETS, 2 * FACETS)], 1))
+        triangles.append(np.stack([here + FACETS, after + FACETS, np.full(FACETS, 2 * FACETS + 1)], 1))
+    return Surface(
+        tables.CYLINDER, int(row), vertices, np.concatenate(triangles), centre, axis, float(radius), float(half)
+    )
+
+
+def _plane(row, centre, normal, around):
+    if around is None:
+        return None
+    middle = 0.5 * (np.asarray(around[0]) + around[1])
+    reach = 0.5 * np.linalg.norm(np.subtract(around[1], around[0]))
+    foot = middle - normal * np.dot(middle - centre, normal)
+    u, v = across(normal)
+    vertices = np.array([foot + reach * (a * u + b * v) for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))])
+    return Surface(tables.PLANE, int(row), vertices, np.array([[0, 1, 2], [0, 2, 3]]), foot, normal, 0.0, 0.0)
+
+
+def _write(path, points, fields, *, verts=None, polys=None, cells=None):
+    """One PolyData piece; all arrays are raw bytes behind the XML, each after its length as UInt64."""
+    blocks, offset = [], 0
+
+    def entry(name, column):
+        nonlocal offset
+        column = np.asarray(column)
+        if column.dtype.name not in TYPES:
+            raise TypeError(f"field {name!r} has dtype {column.dtype}; a .vtp file holds {', '.join(TYPES)}")
+        column = np.ascontiguousarray(column, dtype=column.dtype.newbyteorder("<"))
+        parts = 1 if column.ndim == 1 else int(np.prod(column.shape[1:]))
+        line = (
+            f'<DataArray type="{TYPES[column.dtype.name]}" Name="{name}" NumberOfComponents="{parts}" '
+            f'format="appended" offset="{offset}"/>'
+        )
+        blocks.append(column)
+        offset += 8 + column.nbytes
+        return line
+
+    def cell_lists(tag, lists):
+        connectivity, offsets = lists if lists else (np.zeros(0, np.int64), np.zeros(0, np.int64))
+        return [
+            f"<{tag}>",
+            entry("connectivity", connectivity.astype(np.int64)),
+            entry("offsets", offsets.astype(np.int64)),
+            f"</{tag}>",
+        ]
+
+    active = "".join(
+        f' {kind}="{name}"' for kind, name in (("Scalars", "radius"), ("Vectors", "velocity")) if name in fields
+    )
+    lines = [
+        '<?xml version="1.0"?>',
+        '<VTKFile type="PolyData" version="1.0" byte_order="LittleEndian" header_type="UInt64">',
+        "<PolyData>",
+        f'<Piece NumberOfPoints="{len(points)}" NumberOfVerts="{len(verts[1]) if verts else 0}" NumberOfLines="0" '
+        f'NumberOfStrips="0" NumberOfPolys="{len(polys[1]) if polys else 0}">',
+        f"<PointData{active}>",
+        *[entry(name, column) for name, column in fields.items()],
+        "</PointData>",
+        "<CellData>",
+        *[entry(name, column) for name, column in (cells or {}).items()],
+        "</CellData>",
+        "<Points>",
+        entry("Points", np.asarray(points, dtype=np.float64).reshape(-1, 3)),
+        "</Points>",
+        *cell_lists("Verts", verts),
+        *cell_lists("Polys", polys),
+        "</Piece>",
+        "</PolyData>",
+        '<AppendedData encoding="raw">',
+    ]
+    with open(path, "wb") as file:
+        file.write("\n".join(lines).encode() + b"\n_")
+        for column in blocks:
+            file.write(np.uint64(column.nbytes).astype("<u8").tobytes())
+            file.write(column.reshape(-1).view(np.uint8).data)
+        file.write(b"\n</AppendedData>\n</VTKFile>\n")

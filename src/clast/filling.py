@@ -1,0 +1,273 @@
+"""Where bodies are put and how large they are: random and lattice filling, and inlets that pour while time runs."""
+
+import math
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from . import clearance
+
+# One round of random filling proposes at most this many points: about 100 MB of work arrays.
+ROUND = 1_000_000
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A distribution of size factors by number: pieces, uniform from low to high, chosen by weight."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    weight: tuple[float, ...]
+
+    @classmethod
+    def of(cls, place, scale):
+        """Sizes from a number, a pair (low, high), or a dict {scale: weight}; errors name `place`."""
+        words = "a number, (low, high) or {scale: weight}"
+        try:
+            if isinstance(scale, Sizes):
+                return scale
+            if isinstance(scale, dict):
+                low = high = tuple(float(value) for value in scale)
+                weight = tuple(float(value) for value in scale.values())
+            elif np.ndim(scale) == 0:
+                low, high, weight = (float(scale),), (float(scale),), (1.0,)
+            else:
+                least, most = scale
+                low, high, weight = (float(least),), (float(most),), (1.0,)
+        except (TypeError, ValueError):
+            raise TypeError(f"{place}: scale must be {words}, got {scale!r}") from None
+        if not low:
+            raise ValueError(f"{place}: scale must be {words}, got an empty dict")
+        if not all(0.0 < a <= b < math.inf for a, b in zip(low, high, strict=True)):
+            raise ValueError(f"{place}: scale must be finite and above 0, the lower limit first, got {scale!r}")
+        if not all(0.0 <= w < math.inf for w in weight) or sum(weight) <= 0.0:
+            raise ValueError(f"{place}: weights of scale must be 0 or more and not all 0, got {scale!r}")
+        return cls(low, high, weight)
+
+    @property
+    def largest(self):
+        """The largest size factor that can be drawn."""
+        return max(high for high, weight in zip(self.high, self.weight, strict=True) if weight > 0.0)
+
+    def draw(self, uniform):
+        """Size factors (n,) for uniform numbers (n,) from 0 to 1."""
+        share = np.cumsum(self.weight) / math.fsum(self.weight)
+        share[-1] = 1.0
+        piece = np.minimum(np.searchsorted(share, uniform, side="right"), len(share) - 1)
+        before = np.concatenate([[0.0], share[:-1]])
+        width = np.where(share > before, share - before, 1.0)
+        within = (uniform - before[piece]) / width[piece]
+        low, high = np.array(self.low), np.array(self.high)
+        return low[piece] + (high - low)[piece] * within
+
+
+def random_orientation(uniform):
+    """Unit quaternions (n,4), evenly spread over all rotations, for uniform numbers (n,3) (Shoemake 1992)."""
+    a, b = np.sqrt(1.0 - uniform[:, 0]), np.sqrt(uniform[:, 0])
+    first, second = 2.0 * np.pi * uniform[:, 1], 2.0 * np.pi * uniform[:, 2]
+    return np.column_stack([b * np.cos(second), a * np.sin(first), a * np.cos(first), b * np.sin(second)])
+
+
+def check_fit(place, radius, low, high):
+    """Raise unless a ball of `radius` [m] fits into the box low..high."""
+    span = (high - low).min()
+    if 2.0 * radius > span * (1.0 + 1e-12):
+        raise ValueError(
+            f"{place}: the largest body has diameter {2.0 * radius:.6g} m and the box is only {span:.6g} m wide; "
+            "use a larger box or a smaller scale"
+        )
+
+
+def fill_random(rng, radius, low, high, walls, known, inside):
+    """Centres (n,3) and mask (n,) of the balls that found room, tried at random points of the box low..high.
+
+    radius (n,) [m]; walls: clearance.Walls; known: centres and radii of balls that are already there;
+    inside: function points (n,3) -> mask, or None. Large balls first, in blocks of radii within a tenth: small ones
+    placed too early would take the room that only a large one can do without.
+    """
+    balls = clearance.stack_balls(low, high, *known, radius)
+    first = len(balls.radius) - len(radius)
+    placed = np.zeros(len(radius), dtype=bool)
+    order = np.argsort(-radius, kind="stable")
+    step = np.floor(np.log(radius[order[0]] / radius[order]) / math.log(1.1))
+    for block in np.split(order, np.flatnonzero(np.diff(step)) + 1):
+        if not _place_block(rng, block, radius, low, high, walls, balls, inside, first, placed):
+            break
+    return balls.centre[first:].copy(), placed
+
+
+def _place_block(rng, block, radius, low, high, walls, balls, inside, first, placed):
+    """Place the balls of one block; False if some found no room.
+
+    When many points are refused, the box is cut into voxels and those without room are left out; the rest is cut
+    again when needed. Points stay evenly spread over the room that is left (Zhang and Torquato 2013).
+    """
+    least = radius[block].min()
+    centre, edge = None, None
+    share, budget = 1.0, 20_000_000 + 100 * len(block)
+    pending = block
+    while budget > 0:
+        tries = int(min(max(1.0 / share, 256 / len(pending), 1.0), max(ROUND // len(pending), 1)))
+        owner = np.repeat(pending, tries)
+        margin = radius[owner, None]
+        if centre is None:
+            point = low + margin + rng.random((len(owner), 3)) * np.maximum(high - low - 2.0 * margin, 0.0)
+            allowed = np.ones(len(owner), dtype=bool)
+        else:
+            point = centre[rng.integers(len(centre), size=len(owner))] + (rng.random((len(owner), 3)) - 0.5) * edge
+            allowed = np.all((point >= low + margin) & (point <= high - margin), axis=1)
+        if inside is not None:
+            allowed &= inside(point)
+        tried = clearance.insert(point, owner, allowed, first, walls, balls, placed)
+        budget -= tried
+        left = pending[~placed[pending]]
+        if len(left) == 0:
+            return True
+        share = max(len(pending) - len(left), 0.5) / tried
+        pending = left
+        # A voxel costs as much as a point: cut only where that saves points.
+        work = (high - low).prod() / least**3 if centre is None else 8.0 * len(centre)
+        if len(pending) / share > min(work, 2.0 * ROUND):
+            least = radius[pending].min()
+            centre, edge = _voxels(low + least, high - least, least) if centre is None else _divide(centre, edge)
+            budget -= len(centre)
+            slack = 0.5 * math.sqrt(float(edge @ edge))
+            centre = centre[clearance.clear(centre, np.full(len(centre), least), slack, walls, balls)]
+            if len(centre) == 0:
+                break
+    return False
+
+
+def _voxels(low, high, size):
+    """Centres (v,3) and edges (3,) of equal voxels that tile the box, about `size` wide and at most a few million."""
+    span = np.maximum(high - low, 1e-9 * size)
+    size = max(size, (span.prod() / 2e6) ** (1.0 / 3.0))
+    count = np.maximum(np.round(span / size).astype(np.int64), 1)
+    edge = span / count
+    lines = [low[k] + (np.arange(count[k]) + 0.5) * edge[k] for k in range(3)]
+    return np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1).reshape(-1, 3), edge
+
+
+def _divide(centre, edge):
+    """Eight voxels for each; the same ones where that would be too many."""
+    if len(centre) > ROUND:
+        return centre, edge
+    corner = np.array([(i, j, k) for i in (-0.25, 0.25) for j in (-0.25, 0.25) for k in (-0.25, 0.25)])
+    return (centre[:, None, :] + corner * edge).reshape(-1, 3), 0.5 * edge
+
+
+def fill_lattice(rng, count, radius, jitter, low, high, walls, known, inside):
+    """Centres (k,3), k <= count, on a cubic lattice from the bottom up, x first and z last; and its spacing [m].
+
+    radius [m]: of the largest ball; jitter: random shift of each centre, up to half this part of the diameter along
+    each axis. The spacing leaves room for it. Sites that walls or other balls block are left out.
+    """
+    spacing = 2.0 * radius * (1.0 + jitter)
+    sites = np.floor((high - low) / spacing * (1.0 + 1e-12)).astype(np.int64)
+    balls = clearance.stack_balls(low, high, *known, np.zeros(0))
+    origin = low + 0.5 * spacing
+    origin[:2] += 0.5 * ((high - low)[:2] - sites[:2] * spacing)
+    layer = np.stack(np.meshgrid(np.arange(sites[1]), np.arange(sites[0]), indexing="ij"), axis=-1).reshape(-1, 2)
+    found, total = [np.zeros((0, 3))], 0
+    for k in range(sites[2] if len(layer) else 0):
+        if total >= count:
+            break
+        point = origin + spacing * np.column_stack([layer[:, 1], layer[:, 0], np.full(len(layer), k)])
+        if jitter > 0.0:
+            point += jitter * radius * (2.0 * rng.random(point.shape) - 1.0)
+        # A site that touches a wall exactly is welcome: rounding must not close it.
+        kept = clearance.clear(point, np.full(len(point), radius * (1.0 - 1e-9)), 0.0, walls, balls)
+        if inside is not None:
+            kept &= inside(point)
+        found.append(point[kept])
+        total += int(kept.sum())
+    return np.concatenate(found)[:count], spacing
+
+
+@dataclass(frozen=True)
+class Inlet:
+    """Pours bodies of one mold into a box. It keeps no state: all it gives follows from seed and count.
+
+    mold, material: rows; reach [m]: radius that contains the mold; low, high (3,) [m]: the box; rate [1/s];
+    velocity (3,) [m/s]; start, stop [s]; count: bodies in all, or None for no end.
+    """
+
+    mold: int
+    material: int
+    reach: float
+    low: tuple[float, float, float]
+    high: tuple[float, float, float]
+    rate: float
+    velocity: tuple[float, float, float]
+    sizes: Sizes
+    start: float = 0.0
+    stop: float = math.inf
+    count: int | None = None
+    seed: int = 0
+
+    def total(self, time):
+        """How many bodies are due from the start up to and including `time` [s]."""
+        span = min(time, self.stop) - self.start
+        if span <= 0.0:
+            return 0
+        # The last bits of a sum of time steps must not delay a body.
+        due = math.floor(self.rate * span * (1.0 + 1e-12))
+        return due if self.count is None else min(due, self.count)
+
+    def due(self, time0, time1):
+        """How many bodies are due in (time0, time1] [s]."""
+        return self.total(time1) - self.total(time0)
+
+    def batch(self, first, count):
+        """Size factors (count,) and orientations (count,4) of bodies first, first + 1, ... of this inlet.
+
+        Each body has its own counter in the generator: the numbers do not depend on how the bodies are batched.
+        """
+        uniform = np.random.Generator(np.random.Philox(key=self.seed, counter=first)).random((count, 4))
+        return self.sizes.draw(uniform[:, 0]), random_orientation(uniform[:, 1:])
+
+    def place(self, first, count, occupied_position, occupied_radius, *, attempt=0):
+        """Room for bodies first, ..., first + count - 1: position (k,3), scale (k,), orientation (k,4) and k <= count.
+
+        occupied_position (n,3), occupied_radius (n,) [m]: balls that are in the way. Bodies enter in their order, so
+        that large ones are not passed over: where one finds no room, the rest waits with it, and the caller asks again
+        with first + k. Another `attempt` tries other points.
+        """
+        scale, orientation = self.batch(first, count)
+        low, high = np.array(self.low), np.array(self.high)
+        radius = scale * self.reach
+        balls = clearance.stack_balls(low, high, occupied_position, occupied_radius, radius)
+        rng = np.random.default_rng([self.seed, first, attempt])
+        owner = np.repeat(np.arange(count), 64)
+        margin = radius[owner, None]
+        point = low + margin + rng.random((len(owner), 3)) * np.maximum(high - low - 2.0 * margin, 0.0)
+        placed = np.zeros(count, dtype=bool)
+        slot = len(balls.radius) - count
+        allowed = np.ones(len(owner), dtype=bool)
+        clearance.insert(point, owner, allowed, slot, clearance.no_walls(low), balls, placed)
+        k = count if placed.all() else int(np.argmin(placed))
+        return balls.centre[slot : slot + k].copy(), scale[:k], orientation[:k], k
+
+    def describe(self):
+        """The inlet as plain numbers and lists."""
+        return asdict(self) | {"stop": None if self.stop == math.inf else self.stop}
+
+    @classmethod
+    def rebuild(cls, numbers):
+        """The inlet from what `describe` gave, also after a way through JSON."""
+        values = {key: tuple(value) if isinstance(value, list) else value for key, value in numbers.items()}
+        values["sizes"] = Sizes(**{key: tuple(value) for key, value in values["sizes"].items()})
+        values["stop"] = math.inf if values["stop"] is None else values["stop"]
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class Outlet:
+    """Removes bodies whose centre enters the box low..high (3,) [m]."""
+
+    low: tuple[float, float, float]
+    high: tuple[float, float, float]
+
+    def holds(self, position):
+        """Mask of the positions (n,3) that lie in the box."""
+        return np.all((position >= np.array(self.low)) & (position <= np.array(self.high)), axis=1)

@@ -1,0 +1,136 @@
+"""What bodies are made of, and how two materials act together in a contact."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+
+from .errors import pick
+
+
+@dataclass(frozen=True)
+class Material:
+    """One material.
+
+    density [kg/m^3]; young: Young's modulus [Pa]; poisson: Poisson's ratio, above -1 and at most 0.5;
+    friction, rolling_friction: coefficients, not negative; restitution: rebound speed over approach speed, 0 to 1;
+    stiffness: normal spring of the linear law [N/m], or None to let the law derive it; name: for messages and files.
+    """
+
+    density: float = 2500.0
+    young: float = 1e7
+    poisson: float = 0.25
+    friction: float = 0.5
+    restitution: float = 0.5
+    rolling_friction: float = 0.0
+    stiffness: float | None = None
+    name: str = ""
+
+    def __post_init__(self):
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in LIMITS and not (field.name == "stiffness" and value is None):
+                object.__setattr__(self, field.name, check(f"Material {self.name}".rstrip(), field.name, value))
+        if not isinstance(self.name, str):
+            raise TypeError(f"Material: name must be text, got {self.name!r}")
+
+    @property
+    def shear(self):
+        """Shear modulus [Pa]."""
+        return self.young / (2.0 * (1.0 + self.poisson))
+
+
+# What each number may be, and how that is said.
+LIMITS = {
+    "density": (lambda v: v > 0.0, "above 0 kg/m^3"),
+    "young": (lambda v: v > 0.0, "above 0 Pa"),
+    "shear": (lambda v: v > 0.0, "above 0 Pa"),
+    "poisson": (lambda v: -1.0 < v <= 0.5, "above -1 and at most 0.5"),
+    "friction": (lambda v: v >= 0.0, "0 or more"),
+    "restitution": (lambda v: 0.0 <= v <= 1.0, "from 0 to 1"),
+    "rolling_friction": (lambda v: v >= 0.0, "0 or more"),
+    "stiffness": (lambda v: v > 0.0, "above 0 N/m"),
+}
+OVERRIDES = ("young", "shear", "friction", "restitution", "rolling_friction", "stiffness")
+
+
+def check(place, name, value):
+    """The value as a float if it is within the limits of the property `name`; otherwise an error that names `place`."""
+    allowed, words = LIMITS[name]
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{place}: {name} must be a number {words}, got {value!r}") from None
+    if not math.isfinite(number) or not allowed(number):
+        raise ValueError(f"{place}: {name} must be finite and {words}, got {value!r}")
+    return number
+
+
+class Mix(NamedTuple):
+    """What a contact between materials i and j uses: symmetric (m,m) arrays."""
+
+    young: np.ndarray  # [Pa], effective modulus E*
+    shear: np.ndarray  # [Pa], effective modulus G*
+    friction: np.ndarray
+    restitution: np.ndarray
+    rolling_friction: np.ndarray
+    stiffness: np.ndarray  # [N/m]; NaN where neither material nor the pair gives one
+
+
+def effective_young(young_a, poisson_a, young_b, poisson_b):
+    """E* of two elastic bodies [Pa] (Johnson 1985, eq. 4.20)."""
+    return 1.0 / ((1.0 - poisson_a**2) / young_a + (1.0 - poisson_b**2) / young_b)
+
+
+def effective_shear(shear_a, poisson_a, shear_b, poisson_b):
+    """G* of two elastic bodies [Pa] (Johnson 1985, section 7.2)."""
+    return 1.0 / ((2.0 - poisson_a) / shear_a + (2.0 - poisson_b) / shear_b)
+
+
+def geometric_mean(a, b):
+    """The rule for friction, restitution and rolling friction.
+
+    It does not prefer one of the two, gives back the value of equal materials, and is zero if one is.
+    """
+    return np.sqrt(a * b)
+
+
+def harmonic_mean(a, b):
+    """The rule for stiffness: two springs in series, scaled so that equal materials keep their value.
+
+    NaN stands for "not given"; a stiffness that only one of the two gives is used as it is.
+    """
+    mean = 2.0 * a * b / (a + b)
+    return np.where(np.isnan(a), b, np.where(np.isnan(b), a, mean))
+
+
+def combine(materials, pairs=None):
+    """Mix of all pairs of materials.
+
+    materials: list of m Material; pairs: {(i, j): {property: value}}, which win over the combined values
+    (`young` and `shear` are then the effective moduli).
+    """
+
+    def column(name):
+        values = [getattr(material, name) for material in materials]
+        return np.array([math.nan if value is None else value for value in values], dtype=float)
+
+    def table(rule, *names):
+        columns = [column(name) for name in names]
+        return rule(*[c[:, None] for c in columns], *[c[None, :] for c in columns])
+
+    mix = Mix(
+        young=table(effective_young, "young", "poisson"),
+        shear=table(effective_shear, "shear", "poisson"),
+        friction=table(geometric_mean, "friction"),
+        restitution=table(geometric_mean, "restitution"),
+        rolling_friction=table(geometric_mean, "rolling_friction"),
+        stiffness=table(harmonic_mean, "stiffness"),
+    )
+    columns = mix._asdict()
+    for (i, j), values in (pairs or {}).items():
+        for name, value in values.items():
+            rows = pick("property of a material pair", name, columns)
+            rows[i, j] = rows[j, i] = value
+    return mix

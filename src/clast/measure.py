@@ -1,0 +1,76 @@
+"""Numbers from the tables of a simulation."""
+
+import numpy as np
+
+from .tables import FREE
+
+
+def world_inertia(sim, bodies):
+    """Inertia tensors (n,3,3) [kg m^2] of free bodies in world axes, rows as in bodies; zero for the others."""
+    free = bodies.motion == FREE
+    w, x, y, z = bodies.orientation.T
+    turn = np.stack(
+        [
+            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1),
+            np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], -1),
+            np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], -1),
+        ],
+        -2,
+    )
+    size = np.where(free, bodies.mass, 0.0) * bodies.scale**2
+    return size[:, None, None] * (turn @ sim.scene.molds.inertia[bodies.mold] @ turn.transpose(0, 2, 1))
+
+
+def energy(sim):
+    """Energies [J] of a simulation: kinetic, rotational, potential, elastic and total.
+
+    The potential is that of gravity against the origin; the elastic energy that of the springs in all contacts.
+    """
+    bodies = sim.bodies
+    free = bodies.motion == FREE
+    mass = np.where(free, bodies.mass, 0.0)
+    kinetic = 0.5 * float(mass @ (bodies.velocity**2).sum(1))
+    spin = bodies.spin
+    rotational = 0.5 * float(np.einsum("ni,nij,nj->", spin, world_inertia(sim, bodies), spin))
+    potential = -float(mass @ (bodies.position @ np.array(sim.scene.gravity)))
+    elastic = elastic_energy(sim)
+    return {
+        "kinetic": kinetic,
+        "rotational": rotational,
+        "potential": potential,
+        "elastic": elastic,
+        "total": kinetic + rotational + potential + elastic,
+    }
+
+
+def elastic_energy(sim):
+    """Energy [J] stored in the springs of all contacts."""
+    overlap, slip, radius, mix = sim.springs()
+    return float(sim.method.recipe.energy(overlap, slip, radius, mix).sum())
+
+
+def momentum(sim):
+    """Momentum (3,) [kg m/s] and angular momentum (3,) [kg m^2/s] about the origin, of all free bodies."""
+    bodies = sim.bodies
+    mass = np.where(bodies.motion == FREE, bodies.mass, 0.0)
+    linear = mass[:, None] * bodies.velocity
+    own = np.einsum("nij,nj->ni", world_inertia(sim, bodies), bodies.spin)
+    return linear.sum(0), (np.cross(bodies.position, linear) + own).sum(0)
+
+
+def coordination(sim):
+    """Mean number of contacts of a free body, with walls counted once and with each other twice."""
+    bodies = sim.bodies
+    free = bodies.number[bodies.motion == FREE]
+    if len(free) == 0:
+        return 0.0
+    pair = sim.contacts().pair
+    return float(np.isin(pair, free).sum()) / len(free)
+
+
+def wall_force(sim, number):
+    """Contact force (3,) [N] on one body, for fixed and driven bodies too."""
+    contacts = sim.contacts()
+    on_b = contacts.force[contacts.pair[:, 1] == number].sum(0)
+    on_a = contacts.force[contacts.pair[:, 0] == number].sum(0)
+    return on_b - on_a

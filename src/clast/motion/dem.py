@@ -1,0 +1,319 @@
+"""Smooth contact forces: from pairs to the force of every contact.
+
+Contacts of spheres with spheres are worked off in lanes: 64 pairs are gathered into local arrays and the law runs over
+them in one loop that the compiler turns into vector instructions. The width is fixed, so a pair gets the same bits
+wherever it stands in the list. The CUDA grid takes the same scalar functions one pair at a time.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..backend import func
+from ..contact.narrow import wall_touch
+from ..contact.near import image
+from ..contact.pairs import BROAD
+from ..errors import pick
+from ..material import combine
+from ..tables import FREE, SPHERE, TRIANGLE
+from ..vec import add, cross, dot, load, scale, sub
+from . import integrate, laws
+from .laws import Mix, Touch
+
+WIDTH = 64
+
+# Bound to each kernel by `clast.simulation`: the law, and what the scene has.
+law = laws.hertz
+ROLLING = False  # some pair of materials has rolling friction
+CLUMPS = False  # spheres off the centre of their body
+PERIODIC = False
+
+
+@func
+def shape_velocity(s, body, bodies, shapes, clumps):
+    """Velocity of the centre of shape s [m/s]."""
+    v = load(bodies.velocity, body)
+    if clumps:
+        arm = sub(load(shapes.centre, s), load(bodies.position, body))
+        v = add(v, cross(load(bodies.spin, body), arm))
+    return v
+
+
+@func
+def touch_balls(d, v, spin_arm, spin_sum, reach, slip, mass, radius, mix, dt, law):
+    """Answer of one pair of spheres.
+
+    d (3,): from centre a to centre b; v (3,): velocity of centre b against a; spin_arm, spin_sum (3,): spins of a and b,
+    weighted by their radii and plain; reach: sum of the radii. Returns overlap, normal, normal force, force on b and slip.
+    """
+    distance = math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
+    inverse = 1.0 / max(distance, 1e-300)
+    n = (d[0] * inverse, d[1] * inverse, d[2] * inverse)
+    overlap = reach - distance
+    touching = overlap > 0.0
+    half = 0.5 * overlap
+    # The contact point is in the middle of the overlap, so both arms are shorter than the radii by half of it.
+    w = (spin_arm[0] - half * spin_sum[0], spin_arm[1] - half * spin_sum[1], spin_arm[2] - half * spin_sum[2])
+    x = v[0] - (w[1] * n[2] - w[2] * n[1])
+    y = v[1] - (w[2] * n[0] - w[0] * n[2])
+    z = v[2] - (w[0] * n[1] - w[1] * n[0])
+    opening = x * n[0] + y * n[1] + z * n[2]
+    slide = (x - opening * n[0], y - opening * n[1], z - opening * n[2])
+    normal, shear, slip = law(
+        Touch(max(overlap, 0.0), -opening, n, slide, slip, mass, radius),
+        mix,
+        dt,
+    )
+    keep = 1.0 if touching else 0.0
+    normal = normal * keep
+    force = (
+        normal * n[0] + keep * shear[0],
+        normal * n[1] + keep * shear[1],
+        normal * n[2] + keep * shear[2],
+    )
+    return overlap, n, normal, force, (keep * slip[0], keep * slip[1], keep * slip[2])
+
+
+@func
+def mix_of(table, row):
+    """The combined material in one row of the (m*m, 6) table."""
+    return Mix(table[row, 0], table[row, 1], table[row, 2], table[row, 3], table[row, 4], table[row, 5])
+
+
+def ball_block(block, count, bodies, shapes, pairs, mixes, edges, dt):
+    """Forces of 64 pairs of spheres."""
+    pair, memory, point, force = pairs.shape, pairs.memory, pairs.point, pairs.force
+    centre, radius, spin, body_of = shapes.centre, shapes.radius, bodies.spin, shapes.body
+    first = block * WIDTH
+    used = min(WIDTH, count - first)
+    lane = np.empty((25, WIDTH))
+    for k in range(used):
+        p = first + k
+        sa, sb = pair[p, 0], pair[p, 1]
+        a, b = body_of[sa], body_of[sb]
+        ra, rb = radius[sa], radius[sb]
+        va = shape_velocity(sa, a, bodies, shapes, CLUMPS)
+        vb = shape_velocity(sb, b, bodies, shapes, CLUMPS)
+        for i in range(3):
+            d = centre[sb, i] - centre[sa, i]
+            if PERIODIC:
+                d = image(d, edges[i], edges[3 + i])
+            lane[i, k] = d
+            lane[3 + i, k] = vb[i] - va[i]
+            lane[6 + i, k] = ra * spin[a, i] + rb * spin[b, i]
+            lane[9 + i, k] = spin[a, i] + spin[b, i]
+            lane[12 + i, k] = memory[p, i]
+        lane[15, k] = ra + rb
+        lane[16, k] = pairs.mass[p]
+        lane[17, k] = pairs.radius[p]
+        row = pairs.mix[p]
+        for i in range(6):
+            lane[18 + i, k] = mixes[row, i]
+    for k in range(used, WIDTH):
+        for i in range(25):
+            lane[i, k] = 1.0
+    for k in range(WIDTH):
+        overlap, n, normal, f, slip = touch_balls(
+            (lane[0, k], lane[1, k], lane[2, k]),
+            (lane[3, k], lane[4, k], lane[5, k]),
+            (lane[6, k], lane[7, k], lane[8, k]),
+            (lane[9, k], lane[10, k], lane[11, k]),
+            lane[15, k],
+            (lane[12, k], lane[13, k], lane[14, k]),
+            lane[16, k],
+            lane[17, k],
+            Mix(lane[18, k], lane[19, k], lane[20, k], lane[21, k], lane[22, k], lane[23, k]),
+            dt,
+            law,
+        )
+        lane[0, k], lane[1, k], lane[2, k] = f
+        lane[3, k], lane[4, k], lane[5, k] = n
+        lane[12, k], lane[13, k], lane[14, k] = slip
+        lane[15, k] = overlap
+        lane[24, k] = normal
+    for k in range(used):
+        p = first + k
+        sa = pair[p, 0]
+        arm = radius[sa] - 0.5 * lane[15, k]
+        for i in range(3):
+            force[p, i] = lane[i, k]
+            point[p, i] = centre[sa, i] + arm * lane[3 + i, k]
+            memory[p, i] = lane[12 + i, k]
+        if ROLLING:
+            roll_pair(p, body_of[sa], body_of[pair[p, 1]], lane[24, k], lane[15, k], bodies, pairs, mixes, dt,
+                      (lane[3, k], lane[4, k], lane[5, k]))
+
+
+@func
+def roll_pair(p, a, b, normal, overlap, bodies, pairs, mixes, dt, n):
+    """Rolling resistance of contact p: its couple on b and the rolling angle it remembers."""
+    mix = mix_of(mixes, pairs.mix[p])
+    turned = (pairs.memory[p, 3], pairs.memory[p, 4], pairs.memory[p, 5])
+    turning = sub(load(bodies.spin, b), load(bodies.spin, a))
+    r = pairs.radius[p]
+    stiffness = 8.0 * mix.shear * math.sqrt(r * max(overlap, 0.0))
+    couple, turned = laws.roll(turned, turning, normal, n, stiffness, r, mix, dt)
+    keep = 1.0 if overlap > 0.0 else 0.0
+    for i in range(3):
+        pairs.couple[p, i] = keep * couple[i]
+        pairs.memory[p, 3 + i] = keep * turned[i]
+
+
+def ball_row(p, bodies, shapes, pairs, mixes, edges, dt):
+    """Force of one pair of spheres; the same numbers as `ball_block`, one pair at a time, for a CUDA grid."""
+    sa, sb = pairs.shape[p, 0], pairs.shape[p, 1]
+    a, b = shapes.body[sa], shapes.body[sb]
+    ra, rb = shapes.radius[sa], shapes.radius[sb]
+    ca = load(shapes.centre, sa)
+    d = sub(load(shapes.centre, sb), ca)
+    if PERIODIC:
+        d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
+    v = sub(shape_velocity(sb, b, bodies, shapes, CLUMPS), shape_velocity(sa, a, bodies, shapes, CLUMPS))
+    wa, wb = load(bodies.spin, a), load(bodies.spin, b)
+    mix = mix_of(mixes, pairs.mix[p])
+    overlap, n, normal, f, slip = touch_balls(
+        d, v, add(scale(ra, wa), scale(rb, wb)), add(wa, wb), ra + rb,
+        (pairs.memory[p, 0], pairs.memory[p, 1], pairs.memory[p, 2]), pairs.mass[p], pairs.radius[p], mix, dt, law,
+    )
+    arm = ra - 0.5 * overlap
+    for i in range(3):
+        pairs.force[p, i] = f[i]
+        pairs.point[p, i] = ca[i] + arm * n[i]
+        pairs.memory[p, i] = slip[i]
+    if ROLLING:
+        roll_pair(p, a, b, normal, overlap, bodies, pairs, mixes, dt, n)
+
+
+def wall_row(s, balls, bodies, shapes, parts, meshes, pairs, mixes, box, dt):
+    """Forces of sphere s with all walls near it."""
+    first, last = balls + pairs.wall_start[s], balls + pairs.wall_start[s + 1]
+    if first == last:
+        return
+    # A sphere that rolls from one triangle of a mesh to the next takes its slip along: a contact that ended in this
+    # step hands its memory to one of the same body that began in it.
+    for p in range(first, last):
+        if parts.kind[shapes.part[pairs.shape[p, 1]]] == TRIANGLE and (
+            pairs.memory[p, 0] != 0.0 or pairs.memory[p, 1] != 0.0 or pairs.memory[p, 2] != 0.0
+        ):
+            status, distance, n, feature = wall_touch(s, pairs.shape[p, 1], bodies, shapes, parts, meshes, box)
+            if status == 0 or distance >= shapes.radius[s]:
+                hand_over(p, first, last, s, bodies, shapes, parts, meshes, pairs, box)
+    a = shapes.body[s]
+    r = shapes.radius[s]
+    c = load(shapes.centre, s)
+    for p in range(first, last):
+        w = pairs.shape[p, 1]
+        b = shapes.body[w]
+        status, distance, n, feature = wall_touch(s, w, bodies, shapes, parts, meshes, box)
+        overlap = r - distance
+        if status == 0 or not overlap > 0.0:
+            for i in range(3):
+                pairs.force[p, i] = 0.0
+            for i in range(pairs.memory.shape[1]):
+                pairs.memory[p, i] = 0.0
+            if ROLLING:
+                for i in range(3):
+                    pairs.couple[p, i] = 0.0
+            continue
+        # The wall does not give way: the contact point is on its surface.
+        q = add(c, scale(distance, n))
+        arm = sub(q, load(bodies.position, a))
+        va = add(load(bodies.velocity, a), cross(load(bodies.spin, a), arm))
+        away = sub(q, load(bodies.position, b))
+        vb = add(load(bodies.velocity, b), cross(load(bodies.spin, b), away))
+        v = sub(vb, va)
+        opening = dot(v, n)
+        slide = sub(v, scale(opening, n))
+        mix = mix_of(mixes, pairs.mix[p])
+        slip = (pairs.memory[p, 0], pairs.memory[p, 1], pairs.memory[p, 2])
+        touch = Touch(overlap, -opening, n, slide, slip, pairs.mass[p], pairs.radius[p])
+        normal, shear, slip = law(touch, mix, dt)
+        for i in range(3):
+            pairs.force[p, i] = normal * n[i] + shear[i]
+            pairs.point[p, i] = q[i]
+            pairs.memory[p, i] = slip[i]
+        if ROLLING:
+            roll_pair(p, a, b, normal, overlap, bodies, pairs, mixes, dt, n)
+
+
+@func
+def hand_over(p, first, last, s, bodies, shapes, parts, meshes, pairs, box):
+    """Give the memory of contact p, which ended, to a contact of the same two bodies that begins now."""
+    w = pairs.shape[p, 1]
+    for other in range(first, last):
+        v = pairs.shape[other, 1]
+        if other != p and shapes.body[v] == shapes.body[w]:
+            empty = pairs.memory[other, 0] == 0.0 and pairs.memory[other, 1] == 0.0 and pairs.memory[other, 2] == 0.0
+            if empty:
+                status, distance, n, feature = wall_touch(s, v, bodies, shapes, parts, meshes, box)
+                if status == 1 and distance < shapes.radius[s]:
+                    for i in range(pairs.memory.shape[1]):
+                        pairs.memory[other, i] = pairs.memory[p, i]
+                        pairs.memory[p, i] = 0.0
+                    return
+
+
+@dataclass(frozen=True)
+class DEM:
+    """Smooth contact forces with explicit time steps.
+
+    law: "hertz", "linear", or a function (touch, mix, dt) -> (normal force, shear force on b, slip), marked with
+    `clast.func`; see `clast.motion.laws`. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
+    shapes may be to stand in the list of pairs; None lets the simulation choose. broad: "bins" or "all-pairs".
+    Neither margin nor broad changes the results by a single bit.
+    """
+
+    law: object = "hertz"
+    integrator: str = "verlet"
+    margin: float | None = None
+    broad: str = "bins"
+
+    def __post_init__(self):
+        if not callable(self.law):
+            pick("contact law", self.law, laws.LAWS)
+        pick("integrator", self.integrator, integrate.INTEGRATORS)
+        pick("broad phase", self.broad, BROAD)
+        if self.margin is not None and not 0.0 <= float(self.margin) < math.inf:
+            raise ValueError(f"DEM: margin = {self.margin} must be 0 m or more, or None")
+
+    @property
+    def recipe(self):
+        """The Law that belongs to `law`; a user's own function gets the damping of the Hertz law."""
+        if callable(self.law):
+            return laws.Law(self.law, laws.hertz_damping, laws.hertz_energy, True)
+        return laws.LAWS[self.law]
+
+    def mixes(self, scene):
+        """Rows of `Mix` for every pair of materials, (m*m, 6)."""
+        mix = combine(scene.materials, scene.pairs)
+        damping = np.vectorize(self.recipe.damping, otypes=[float])(mix.restitution)
+        stiffness = np.nan_to_num(mix.stiffness, nan=0.0)
+        columns = mix.young, mix.shear, stiffness, damping, mix.friction, mix.rolling_friction
+        return np.ascontiguousarray(np.stack([column.ravel() for column in columns], axis=1))
+
+    def critical_step(self, scene):
+        """Time step [s] at which the stiffest contact can no longer be followed, and the body that sets it.
+
+        Hertz: the Rayleigh time of the smallest sphere. Linear: a third of the contact time of the lightest body.
+        """
+        bodies = scene.bodies
+        shapes = scene.shapes(bodies)
+        rows = np.nonzero((shapes.kind == SPHERE) & (bodies.motion[shapes.body] == FREE))[0]
+        if len(rows) == 0:
+            return math.inf, None
+        body = shapes.body[rows]
+        if self.recipe.hertzian:
+            slow = np.array([
+                math.pi * math.sqrt(m.density / m.shear) / (0.1631 * m.poisson + 0.8766) for m in scene.materials
+            ])
+            step = slow[bodies.material[body]] * shapes.radius[rows]
+        else:
+            mix = combine(scene.materials, scene.pairs)
+            given, young = np.nanmax(np.nan_to_num(mix.stiffness), axis=1), mix.young.max(axis=1)
+            k = np.where(given > 0.0, given, 0.0)[bodies.material[body]]
+            # Against a wall the reduced radius is the radius itself, which is the stiffest case.
+            k = np.where(k > 0.0, k, young[bodies.material[body]] * shapes.radius[rows])
+            step = math.pi / 3.0 * np.sqrt(0.5 * bodies.mass[body] / k)
+        worst = int(np.argmin(step))
+        return float(step[worst]), int(bodies.number[body[worst]])

@@ -1,0 +1,76 @@
+"""What a run tells at its end."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from . import measure
+from .tables import FREE
+
+
+@dataclass(frozen=True)
+class Report:
+    """Numbers of a run; print it, or take `as_dict()`."""
+
+    time: float  # [s], simulated
+    dt: float  # [s]
+    steps: int
+    seconds: dict  # [s], wall time by stage
+    steps_per_second: float
+    bodies: int  # free ones
+    contacts: int
+    coordination: float
+    rebuilds: int
+    removed: int
+    poured: int
+    deepest: float  # largest overlap over the radius of the smaller sphere
+    energy: dict  # [J]
+    momentum: list  # [kg m/s]
+    angular_momentum: list  # [kg m^2/s]
+
+    @classmethod
+    def of(cls, sim):
+        contacts = sim.contacts()
+        bodies = sim.bodies
+        spent = sum(sim.seconds.values())
+        linear, angular = measure.momentum(sim)
+        free = bodies.number[bodies.motion == FREE]
+        overlap, _, radius, _ = sim.springs()
+        return cls(
+            time=sim.time,
+            dt=sim.dt,
+            steps=sim.steps,
+            seconds=dict(sim.seconds),
+            steps_per_second=sim.counted / spent if spent else 0.0,
+            bodies=len(free),
+            contacts=len(contacts.gap),
+            coordination=float(np.isin(contacts.pair, free).sum()) / max(len(free), 1),
+            rebuilds=sim.state.rebuilds,
+            removed=sim.removed,
+            poured=sum(sim.poured),
+            deepest=float((overlap / radius).max()) if len(overlap) else 0.0,
+            energy=measure.energy(sim),
+            momentum=linear.tolist(),
+            angular_momentum=angular.tolist(),
+        )
+
+    def as_dict(self):
+        """All numbers as plain Python values."""
+        return asdict(self)
+
+    def __str__(self):
+        spent = sum(self.seconds.values())
+        rate = self.steps_per_second * self.bodies / 1e6
+        shares = ", ".join(f"{name} {100.0 * t / spent:.0f} %" for name, t in self.seconds.items()) if spent else ""
+        lines = [
+            ("simulated", f"{self.time:.6g} s in {self.steps:,} steps of {self.dt:.3g} s"),
+            ("speed", f"{self.steps_per_second:,.0f} steps/s, {rate:.2f} million particle-steps/s"),
+            ("spent", f"{spent:.3g} s: {shares}" if spent else "nothing yet"),
+            ("bodies", f"{self.bodies:,} free" + (f", {self.poured:,} poured" if self.poured else "")
+             + (f", {self.removed:,} removed" if self.removed else "")),
+            ("contacts", f"{self.contacts:,}, {self.coordination:.2f} a body, deepest {100.0 * self.deepest:.3g} % of the radius"),
+            ("pair list", f"made {self.rebuilds:,} times"),
+            ("energy", ", ".join(f"{name} {value:.4g}" for name, value in self.energy.items()) + " J"),
+            ("momentum", "({:.4g}, {:.4g}, {:.4g}) kg m/s".format(*self.momentum)),
+        ]
+        return "\n".join(f"{name:<10} {text}" for name, text in lines)

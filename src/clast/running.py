@@ -1,0 +1,166 @@
+"""Runs that write files: frames, checkpoints, and stopping without losing anything."""
+
+import json
+import math
+import os
+import signal
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from . import backend, measure
+from .errors import ClastError, Diverged
+from .files import checkpoint
+from .files.trajectory import Trajectory
+from .progress import Progress
+
+COLUMNS = ("number", "position", "orientation", "velocity", "spin", "scale", "mold", "material", "motion")
+GLANCE = 0.2  # [s] of wall time between two looks at the progress bar
+
+
+class Stop:
+    """Turns Ctrl-C and SIGTERM into a flag that is looked at between steps."""
+
+    def __init__(self):
+        self.asked = None
+
+    def __call__(self, number, frame):
+        if self.asked is not None and number == signal.SIGINT:
+            raise KeyboardInterrupt("stopped twice; the last checkpoint stands")
+        self.asked = signal.Signals(number).name
+
+
+@contextmanager
+def stoppable():
+    """Within the block the signals only set a flag; outside the main thread they are left alone."""
+    stop = Stop()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class Nothing:
+    """A progress bar that shows nothing."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
+
+    def update(self, **_):
+        pass
+
+    def compiling(self, *_):
+        pass
+
+
+def run(sim, *, until, every, output, progress):
+    """See Simulation.run."""
+    if not sim.time < float(until) < math.inf:
+        raise ValueError(f"Simulation.run: until = {until} must be later than the present time, {sim.time:g} s")
+    every = float(until) - sim.time if every is None else every
+    folder = None if output is None else Path(output)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    bar = Progress(until=until, start=sim.time) if progress else Nothing()
+    compiled = []
+
+    def tell(name, done):
+        compiled.append(name) if done else bar.compiling(name, len(compiled) + 1, 0)
+
+    with bar, stoppable() as stop, backend.watching(tell):
+        try:
+            with recording(sim, folder) as record:
+                for _ in sim.frames(until=until, every=every, between=lambda: glance(sim, bar, stop)):
+                    if record is not None:
+                        record(sim)
+                        write_checkpoint(sim, folder / "checkpoint.h5")
+                    glance(sim, bar, stop, now=True)
+                    if stop.asked:
+                        break
+        except ClastError as fault:
+            if folder is not None:
+                fault.args = (f"{fault}; the last good state is in {folder / 'checkpoint.h5'}",)
+            raise
+    if stop.asked:
+        if folder is not None:
+            write_checkpoint(sim, folder / "checkpoint.h5")
+            raise KeyboardInterrupt(f"{stop.asked} at t = {sim.time:.6g} s; go on with clast.resume({str(folder)!r})")
+        raise KeyboardInterrupt(f"{stop.asked} at t = {sim.time:.6g} s")
+    if folder is not None:
+        text = json.dumps(sim.report().as_dict(), indent=2)
+        whole(folder / "report.json", text + "\n")
+
+
+def whole(path, text):
+    """Write a text file that appears whole or not at all."""
+    writing = path.with_name(path.name + ".writing")
+    writing.write_text(text, encoding="utf-8")
+    os.replace(writing, path)
+
+
+def glance(sim, bar, stop, now=False):
+    """Keep the progress bar going; returns whether the run is to stop."""
+    if now or sim.clock() - sim.glanced > GLANCE:
+        sim.glanced = sim.clock()
+        bar.update(time=sim.time, steps=sim.steps, contacts=sim.touching(), energy=sim.kinetic_energy())
+    return stop.asked is not None
+
+
+@contextmanager
+def recording(sim, folder):
+    """A function that appends the present state to the trajectory in the folder."""
+    if folder is None:
+        yield None
+        return
+    path = folder / "trajectory.h5"
+    fresh = sim.steps == 0 or not path.exists()
+    with Trajectory(path, "w" if fresh else "a") as file:
+        if fresh:
+            groups, attributes = sim.scene.describe()
+            groups.pop("bodies")
+            file.header(groups, attributes)
+        else:
+            # A run that goes on from an earlier checkpoint writes the later frames again.
+            file.truncate_after(sim.steps - 1)
+
+        def record(sim):
+            bodies = sim.bodies._asdict()
+            scalars = {name: value for name, value in measure.energy(sim).items()}
+            scalars["contacts"] = float(sim.touching())
+            file.append(sim.time, sim.steps, {name: bodies[name] for name in COLUMNS}, scalars)
+
+        yield record
+
+
+def write_checkpoint(sim, path):
+    """Write all that a run needs to go on with the same bits."""
+    sim.start()
+    bodies = sim.state.bodies
+    moving = np.isfinite(bodies.force).all(1) & np.isfinite(bodies.position).all(1) & np.isfinite(bodies.velocity).all(1)
+    if not moving.all():
+        number = int(bodies.number[np.argmin(moving)])
+        raise Diverged(f"body {number} at t = {sim.time:.6g} s: its state is not a number; no checkpoint was written")
+    groups, attributes = sim.scene.describe()
+    groups["contacts"] = sim.remember()
+    method = sim.method
+    attributes["simulation"] = {
+        "dt": sim.dt,
+        "steps": sim.steps,
+        "removed": sim.removed,
+        "poured": list(sim.poured),
+        "law": method.law if isinstance(method.law, str) else f"function {method.law.__name__}",
+        "integrator": method.integrator,
+        "margin": method.margin,
+        "broad": method.broad,
+    }
+    checkpoint.write(path, groups, attributes)

@@ -1,0 +1,493 @@
+"""Scene files: a TOML file becomes a scene ready to run, or one line that says what is wrong with it and where.
+
+A scene file is data. It names shapes, materials and numbers; nothing in it is ever executed.
+"""
+
+import math
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .drives import Oscillation
+from .errors import SceneError, nearest
+from .material import Material
+from .motion.dem import DEM
+from .scene import Scene
+from .scenes import Ready
+from .shapes import Clump, Cylinder, Plane, Quad, Sphere, load_mesh
+
+
+def key(description, example, default=..., **limits) -> Any:
+    """One key of a section: what it means with its unit, and an example for the message."""
+    return Field(default, description=description, examples=[example], **limits)
+
+
+Triple = Annotated[list[float], Field(min_length=3, max_length=3)]
+Box = Annotated[list[Triple], Field(min_length=2, max_length=2)]
+SOME_BOX = "[[0, 0, 0], [1, 1, 1]]"
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class SceneKeys(Section):
+    title: str = key("one line about the scene", '"a drum"', "")
+    gravity: Triple = key("acceleration [m/s^2]", "[0, 0, -9.81]", [0.0, 0.0, -9.81])
+    world: Box | None = key("corners [m] of the room that no body may leave", SOME_BOX, None)
+    periodic: Annotated[list[bool], Field(min_length=3, max_length=3)] = key(
+        "which axes repeat", "[true, false, false]", [False, False, False]
+    )
+
+
+class MaterialKeys(Section):
+    density: float = key("density [kg/m^3]", "2500", 2500.0, gt=0)
+    young: float = key("Young's modulus [Pa]", "1e7", 1e7, gt=0)
+    poisson: float = key("Poisson's ratio", "0.25", 0.25, gt=-1, le=0.5)
+    friction: float = key("coefficient of sliding friction", "0.5", 0.5, ge=0)
+    restitution: float = key("rebound speed over approach speed", "0.5", 0.5, ge=0, le=1)
+    rolling_friction: float = key("coefficient of rolling friction", "0.1", 0.0, ge=0)
+    stiffness: float | None = key("spring of the linear law [N/m]", "1e4", None, gt=0)
+
+
+class PairKeys(Section):
+    between: Annotated[list[str], Field(min_length=2, max_length=2)] = key("two materials", '["rock", "steel"]')
+    friction: float | None = key("coefficient of sliding friction", "0.5", None, ge=0)
+    restitution: float | None = key("rebound speed over approach speed", "0.5", None, ge=0, le=1)
+    rolling_friction: float | None = key("coefficient of rolling friction", "0.1", None, ge=0)
+    young: float | None = key("effective Young's modulus [Pa]", "1e7", None, gt=0)
+    shear: float | None = key("effective shear modulus [Pa]", "4e6", None, gt=0)
+    stiffness: float | None = key("spring of the linear law [N/m]", "1e4", None, gt=0)
+
+
+class OscillationKeys(Section):
+    amplitude: Triple = key("largest displacement [m]", "[0, 0, 0.01]")
+    frequency: float = key("frequency [Hz]", "10", gt=0)
+    phase: float = key("phase [rad]", "0", 0.0)
+
+
+class WallKeys(Section):
+    kind: str = key("kind of the wall", '"plane"')
+    position: Triple = key("place of the wall's origin [m]", "[0, 0, 0]", [0.0, 0.0, 0.0])
+    orientation: Annotated[list[float], Field(min_length=4, max_length=4)] = key(
+        "quaternion (w, x, y, z)", "[1, 0, 0, 0]", [1.0, 0.0, 0.0, 0.0]
+    )
+    material: str | None = key("name of a material", '"rock"', None)
+    velocity: Triple = key("velocity [m/s]", "[0, 0, 0]", [0.0, 0.0, 0.0])
+    spin: Triple = key("angular velocity [rad/s]", "[0, 1.5, 0]", [0.0, 0.0, 0.0])
+    pivot: Triple | None = key("point [m] that the wall turns about", "[0, 0, 0]", None)
+    oscillation: OscillationKeys | None = key("harmonic motion", "{ amplitude = [0, 0, 0.01], frequency = 10 }", None)
+
+
+class PlaneKeys(WallKeys):
+    normal: Triple = key("direction towards the particles", "[0, 0, 1]", [0.0, 0.0, 1.0])
+
+
+class CylinderKeys(WallKeys):
+    radius: float = key("radius [m]", "0.15", gt=0)
+    length: float | None = key("length [m]; leave it out for a cylinder without end", "0.2", None, gt=0)
+    axis: Triple = key("direction of the axis", "[0, 1, 0]", [0.0, 0.0, 1.0])
+    inside: bool = key("true: a hollow shell seen from inside; false: a solid cylinder", "true", True)
+
+
+class QuadKeys(WallKeys):
+    corners: Annotated[list[Triple], Field(min_length=4, max_length=4)] = key(
+        "four corners [m] in turn", "[[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]"
+    )
+
+
+class MeshKeys(WallKeys):
+    file: str = key("STL, OBJ or PLY file, seen from the scene file", '"funnel.stl"', min_length=1)
+    scale: float = key("size factor, 0.001 if the file is in millimetres", "0.001", 1.0, gt=0)
+
+
+class ParticleKeys(Section):
+    kind: str = key("kind of the particle", '"sphere"', "sphere")
+    material: str | None = key("name of a material", '"rock"', None)
+    velocity: Triple = key("velocity [m/s]", "[0, 0, 0]", [0.0, 0.0, 0.0])
+
+
+class BodyKeys(ParticleKeys):
+    position: Triple = key("place of the centre of mass [m]", "[0, 0, 0.5]")
+    orientation: Annotated[list[float], Field(min_length=4, max_length=4)] = key(
+        "quaternion (w, x, y, z)", "[1, 0, 0, 0]", [1.0, 0.0, 0.0, 0.0]
+    )
+    spin: Triple = key("angular velocity [rad/s]", "[0, 0, 0]", [0.0, 0.0, 0.0])
+    scale: float = key("size factor", "1.0", 1.0, gt=0)
+    motion: Literal["free", "fixed", "driven"] = key("how the body moves", '"free"', "free")
+
+
+class ManyKeys(ParticleKeys):
+    box: Box = key("two opposite corners [m]", SOME_BOX)
+    scale: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=2, max_length=2)] = key(
+        "smallest and largest size factor", "[0.8, 1.2]", [1.0, 1.0]
+    )
+    mix: list[Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=2, max_length=2)]] | None = key(
+        "pairs of size factor and weight, instead of scale", "[[1.0, 0.5], [1.75, 0.5]]", None, min_length=1
+    )
+    seed: int = key("any whole number; the same seed gives the same bodies", "1", 1, ge=0)
+
+
+class WithinKeys(Section):
+    centre: Triple = key("a point on the axis [m]", "[0, 0, 0]", [0.0, 0.0, 0.0])
+    axis: Triple = key("direction of the axis", "[0, 1, 0]", [0.0, 0.0, 1.0])
+    radius: float = key("how far centres may be from the axis [m]", "0.14", gt=0)
+
+
+class FillKeys(ManyKeys):
+    count: int = key("number of bodies", "1000", ge=1, le=100_000_000)
+    method: Literal["random", "lattice"] = key("how places are chosen", '"random"', "random")
+    jitter: float = key("random shift on the lattice, as a share of the diameter", "0.1", 0.0, ge=0, le=1)
+    spin: Triple = key("angular velocity [rad/s]", "[0, 0, 0]", [0.0, 0.0, 0.0])
+    within: WithinKeys | None = key("only inside this cylinder", "{ axis = [0, 1, 0], radius = 0.14 }", None)
+
+
+class InletKeys(ManyKeys):
+    rate: float = key("bodies per second", "1000", gt=0)
+    start: float = key("time [s] of the first body", "0", 0.0, ge=0)
+    stop: float | None = key("time [s] of the last body; leave it out for no end", "2", None, gt=0)
+    count: int | None = key("number of bodies; leave it out for no end", "1000", None, ge=1, le=100_000_000)
+
+
+class SphereShape(Section):
+    radius: float = key("radius [m]", "0.005", gt=0)
+
+
+class ClumpShape(Section):
+    centres: list[Triple] = key("centres of the spheres [m]", "[[0, 0, 0], [0.004, 0, 0]]", min_length=1)
+    radii: list[Annotated[float, Field(gt=0)]] = key("radii of the spheres [m]", "[0.005, 0.005]", min_length=1)
+
+
+class OutletKeys(Section):
+    box: Box = key("two opposite corners [m]", SOME_BOX)
+
+
+class RunKeys(Section):
+    dt: float | None = key('time step [s], or "auto"', "2e-5", None, gt=0)
+    until: float = key("end of the run [s]", "2", 1.0, gt=0)
+    every: float | None = key("time between frames [s]", "0.02", None, gt=0)
+    law: str = key("contact law", '"hertz"', "hertz")
+    integrator: str | None = key("how motion is integrated", '"verlet"', None)
+    margin: float | None = key("extra reach of the neighbour search [m]", "0.001", None, ge=0)
+    overlap_limit: float = key("overlap allowed at the start, share of the smaller radius", "0.05", 0.05, ge=0)
+
+
+WALLS = {"plane": PlaneKeys, "cylinder": CylinderKeys, "quad": QuadKeys, "mesh": MeshKeys}
+PARTICLES = {"sphere": SphereShape, "clump": ClumpShape}
+SECTIONS = ("scene", "materials", "pairs", "walls", "bodies", "fill", "inlet", "outlet", "run")
+LISTS = SECTIONS[2:-1]
+
+
+def load(path):
+    """The scene in a TOML file, as Ready; a SceneError of one line if anything is wrong with it."""
+    path = Path(path)
+    reader = _Reader(path)
+    return reader.ready(_parse(path))
+
+
+def _parse(path):
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SceneError(f"{path}: no such file; give the path of a .toml scene file") from None
+    except IsADirectoryError:
+        raise SceneError(f"{path}: is a folder; give the path of a .toml scene file") from None
+    except UnicodeDecodeError as fault:
+        raise SceneError(f"{path}: is not text in UTF-8 (byte {fault.start}); save it as UTF-8") from None
+    except OSError as fault:
+        raise SceneError(f"{path}: cannot be read: {fault.strerror}; check its permissions") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as fault:
+        raise SceneError(f"{path}: not valid TOML: {_line(fault)}; correct the syntax there") from None
+    except RecursionError:
+        raise SceneError(f"{path}: brackets are nested too deep; write plain lists of numbers") from None
+
+
+def _line(text):
+    return " ".join(str(text).split())
+
+
+def _show(value):
+    text = _line(repr(value))
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _place(path):
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.lstrip(".")
+
+
+class _Reader:
+    """Turns parsed TOML into a scene; knows the file's name for its messages."""
+
+    def __init__(self, path):
+        self.path = path
+        self.materials = {}
+        self.places = []  # (numbers, place in the file) of all bodies
+
+    def fail(self, place, message, value=...):
+        shown = "" if value is ... else f" = {_show(value)}"
+        raise SceneError(f"{self.path}: {place}{shown}: {_line(message)}") from None
+
+    def unknown(self, place, name, known):
+        guess = nearest(name, known)
+        hint = f"did you mean {guess!r}? " if guess else ""
+        self.fail(place, f"unknown key; {hint}(known: {', '.join(known)})")
+
+    def keys(self, place, data, model, known=None):
+        """The section as a model, or the first fault as an error; unknown keys first, they are often the cause."""
+        if not isinstance(data, dict):
+            self.fail(place, f"must be a table; write [{place.split('[')[0]}] and its keys below", data)
+        try:
+            return model.model_validate(data)
+        except ValidationError as faults:
+            first = min(faults.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+            self.explain(place, first, model, known)
+
+    def explain(self, place, fault, model, known):
+        where, section, field = fault["loc"], model, None
+        for step in where:
+            if isinstance(step, str):
+                if field is not None:
+                    section = _inner(field)
+                field = section.model_fields.get(step)
+        full = _place([place, *where])
+        kind, value = fault["type"], fault["input"]
+        if kind == "extra_forbidden":
+            self.unknown(full, where[-1], [*section.model_fields, *(known or ())])
+        name = next(step for step in reversed(where) if isinstance(step, str))
+        hint = f"{name} is the {field.description}, for example {name} = {field.examples[0]}"
+        if kind == "missing":
+            self.fail(full, f"is missing; {hint}")
+        self.fail(full, f"{_words(fault)}; {hint}", value)
+
+    def guard(self, place, function, *arguments, **options):
+        """Call a function of the package; what it does not accept is a fault of the file."""
+        try:
+            return function(*arguments, **options)
+        except SceneError:
+            raise
+        except (ValueError, TypeError) as fault:
+            self.fail(place, fault)
+
+    def ready(self, data):
+        for name in data:
+            if name not in SECTIONS:
+                self.unknown(name, name, SECTIONS)
+        for name in LISTS:
+            if not isinstance(data.get(name, []), list):
+                self.fail(name, f"must be a list of tables; write [[{name}]] with two brackets", data[name])
+        head = self.keys("scene", data.get("scene", {}), SceneKeys)
+        timing = data.get("run", {})
+        if isinstance(timing, dict) and timing.get("dt") == "auto":
+            timing = {name: value for name, value in timing.items() if name != "dt"}
+        run = self.keys("run", timing, RunKeys)
+        method = self.method(run)
+        world = None if head.world is None else self.box("scene.world", head.world)
+        if any(head.periodic) and world is None:
+            self.fail("scene.periodic", "needs scene.world, the room that repeats; for example world = " + SOME_BOX)
+        scene = self.guard("scene", Scene, tuple(head.gravity), world=world, periodic=tuple(head.periodic))
+        self.read_materials(data.get("materials", {}))
+        for name in LISTS:
+            for i, entry in enumerate(data.get(name, [])):
+                ADDERS[name](self, f"{name}[{i}]", entry, scene)
+        if not any(data.get(name) for name in ("bodies", "fill", "inlet")):
+            self.fail("bodies", "there is nothing that moves; add [[bodies]], [[fill]] or [[inlet]]")
+        every = run.until / 50.0 if run.every is None else run.every
+        title, places = head.title or self.path.stem, tuple(self.places)
+        return Ready(
+            scene, method, run.dt or "auto", run.until, every, title, run.overlap_limit, str(self.path), places
+        )
+
+    def method(self, run):
+        options = {name: getattr(run, name) for name in ("integrator", "margin") if getattr(run, name) is not None}
+        return self.guard("run", DEM, law=run.law, **options)
+
+    def read_materials(self, data):
+        if not isinstance(data, dict):
+            self.fail("materials", "must be tables; write [materials.NAME]", data)
+        for name, entry in data.items():
+            place = f"materials.{name}"
+            self.materials[name] = self.guard(place, Material, name=name, **dict(self.keys(place, entry, MaterialKeys)))
+
+    def material(self, place, name):
+        """The material of that name; the only one if none is named; the default if there is none at all."""
+        if name is None:
+            if len(self.materials) > 1:
+                self.fail(f"{place}.material", f"is missing; choose one of {', '.join(self.materials)}")
+            return next(iter(self.materials.values()), None)
+        if name not in self.materials:
+            guess = nearest(name, self.materials)
+            hint = f"did you mean {guess!r}?" if guess else f"add a section [materials.{name}]"
+            self.fail(f"{place}.material", f"unknown material; {hint} (known: {', '.join(self.materials)})", name)
+        return self.materials[name]
+
+    def pair(self, place, entry, scene):
+        keys = self.keys(place, entry, PairKeys)
+        a, b = (self.material(f"{place}.between[{i}]", name) for i, name in enumerate(keys.between))
+        values = {name: value for name, value in dict(keys).items() if name != "between" and value is not None}
+        if not values:
+            self.fail(place, "says nothing about the pair; add for example friction = 0.3")
+        self.guard(place, scene.combine, a, b, **values)
+
+    def box(self, place, corners):
+        low, high = corners
+        if not all(a < b for a, b in zip(low, high)):
+            self.fail(place, "the first corner must be below the second on every axis; swap the numbers", corners)
+        return tuple(low), tuple(high)
+
+    def kind(self, place, entry, kinds, default=None):
+        name = entry.get("kind", default) if isinstance(entry, dict) else None
+        if not isinstance(entry, dict):
+            self.fail(place, "must be a table", entry)
+        if name is None:
+            self.fail(f"{place}.kind", f"is missing; choose one of {', '.join(kinds)}")
+        if not isinstance(name, str) or name not in kinds:
+            guess = nearest(name, kinds)
+            hint = f"did you mean {guess!r}? " if guess else ""
+            self.fail(f"{place}.kind", f"unknown kind; {hint}(known: {', '.join(kinds)})", name)
+        return kinds[name]
+
+    def wall(self, place, entry, scene):
+        keys = self.keys(place, entry, self.kind(place, entry, WALLS))
+        shape, scale = self.wall_shape(place, keys)
+        drive = None
+        if keys.oscillation is not None:
+            drive = self.guard(f"{place}.oscillation", Oscillation, **dict(keys.oscillation))
+        numbers = self.guard(
+            place,
+            scene.add,
+            shape,
+            position=keys.position,
+            orientation=keys.orientation,
+            velocity=keys.velocity,
+            spin=keys.spin,
+            scale=scale,
+            material=self.material(place, keys.material),
+            pivot=keys.pivot,
+            drive=drive,
+        )
+        self.places.append((numbers, place))
+
+    def wall_shape(self, place, keys):
+        if keys.kind == "plane":
+            return self.guard(f"{place}.normal", Plane, normal=keys.normal), 1.0
+        if keys.kind == "cylinder":
+            length = math.inf if keys.length is None else keys.length
+            return self.guard(place, Cylinder, keys.radius, length, axis=keys.axis, inside=keys.inside), 1.0
+        if keys.kind == "quad":
+            return self.guard(f"{place}.corners", Quad, keys.corners), 1.0
+        file = self.path.parent / keys.file
+        if not file.is_file():
+            self.fail(f"{place}.file", f"no such file in {self.path.parent}; the path is seen from there", keys.file)
+        try:
+            return load_mesh(file), keys.scale
+        except Exception as fault:  # a mesh reader meets files of any kind and raises whatever it likes
+            self.fail(f"{place}.file", f"cannot be read as a mesh: {fault}; use STL, OBJ or PLY", keys.file)
+
+    def particle(self, place, entry, model):
+        """The shape, and the other keys of a table that describes both."""
+        shape_model = self.kind(place, entry, PARTICLES, "sphere")
+        names = set(shape_model.model_fields)
+        keys = self.keys(place, {k: v for k, v in entry.items() if k not in names}, model, names)
+        values = self.keys(place, {k: v for k, v in entry.items() if k in names}, shape_model)
+        if shape_model is SphereShape:
+            return self.guard(place, Sphere, values.radius), keys
+        if len(values.centres) != len(values.radii):
+            self.fail(f"{place}.radii", f"needs one radius for each of the {len(values.centres)} centres", values.radii)
+        return self.guard(place, Clump, values.centres, values.radii), keys
+
+    def body(self, place, entry, scene):
+        shape, keys = self.particle(place, entry, BodyKeys)
+        options = {k: v for k, v in dict(keys).items() if k not in ("kind", "material")}
+        numbers = self.guard(place, scene.add, shape, material=self.material(place, keys.material), **options)
+        self.places.append((numbers, place))
+
+    def many(self, place, keys):
+        """The options that fill and inlet share."""
+        low, high = keys.scale
+        if low > high:
+            self.fail(f"{place}.scale", "the first number must not be above the second; swap them", keys.scale)
+        scale = low if low == high else (low, high)
+        if keys.mix is not None:
+            scale = dict(keys.mix)
+        return {
+            "box": self.box(f"{place}.box", keys.box),
+            "scale": scale,
+            "velocity": keys.velocity,
+            "material": self.material(place, keys.material),
+            "seed": keys.seed,
+        }
+
+    def fill(self, place, entry, scene):
+        shape, keys = self.particle(place, entry, FillKeys)
+        options = self.many(place, keys)
+        inside = None if keys.within is None else self.within(f"{place}.within", keys.within)
+        for name in ("count", "method", "jitter", "spin"):
+            options[name] = getattr(keys, name)
+        self.places.append((self.guard(place, scene.fill, shape, inside=inside, **options), place))
+
+    def within(self, place, keys):
+        axis, centre, radius = np.array(keys.axis), np.array(keys.centre), keys.radius
+        size = np.linalg.norm(axis)
+        if size == 0.0:
+            self.fail(f"{place}.axis", "has no direction; for example axis = [0, 1, 0]", keys.axis)
+        return lambda points: np.linalg.norm(np.cross(points - centre, axis / size), axis=1) < radius
+
+    def inlet(self, place, entry, scene):
+        shape, keys = self.particle(place, entry, InletKeys)
+        options = self.many(place, keys)
+        options["stop"] = math.inf if keys.stop is None else keys.stop
+        if options["stop"] <= keys.start:
+            self.fail(f"{place}.stop", f"must be after start = {keys.start:g}", keys.stop)
+        for name in ("rate", "start", "count"):
+            options[name] = getattr(keys, name)
+        self.guard(place, scene.inlet, shape, **options)
+
+    def outlet(self, place, entry, scene):
+        self.guard(place, scene.outlet, box=self.box(f"{place}.box", self.keys(place, entry, OutletKeys).box))
+
+
+ADDERS = {
+    "pairs": _Reader.pair,
+    "walls": _Reader.wall,
+    "bodies": _Reader.body,
+    "fill": _Reader.fill,
+    "inlet": _Reader.inlet,
+    "outlet": _Reader.outlet,
+}
+
+
+def _inner(field):
+    """The section that a field holds."""
+    kinds = getattr(field.annotation, "__args__", (field.annotation,))
+    return next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section))
+
+
+WORDS = {
+    "greater_than": "must be > {gt:g}",
+    "greater_than_equal": "must be >= {ge:g}",
+    "less_than_equal": "must be <= {le:g}",
+    "finite_number": "must be a finite number",
+    "float_type": "must be a number",
+    "int_type": "must be a whole number",
+    "string_type": "must be text in quotes",
+    "string_too_short": "must not be empty",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list",
+    "too_short": "needs {min_length} entries, has {actual_length}",
+    "too_long": "needs {max_length} entries, has {actual_length}",
+    "literal_error": "must be one of {expected}",
+    "model_type": "must be a table",
+}
+
+
+def _words(fault):
+    words = WORDS.get(fault["type"])
+    return _line(fault["msg"]) if words is None else words.format(**fault.get("ctx", {}))

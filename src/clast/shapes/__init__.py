@@ -1,0 +1,14 @@
+"""What a shape is, one file each. A shape is whatever has `parts()`, `volume`, `inertia` and `surface()`.
+
+All lengths are at size factor 1, in the axes of the body; the origin is the centre of mass of a particle and the
+position of a wall. Walls have no volume and no inertia and may only be fixed or driven.
+"""
+
+from .clump import Clump
+from .cylinder import Cylinder
+from .mesh import MeshWall, load_mesh
+from .plane import Plane
+from .quad import Quad
+from .sphere import Sphere
+
+__all__ = ["Clump", "Cylinder", "MeshWall", "Plane", "Quad", "Sphere", "load_mesh"]

@@ -1,0 +1,68 @@
+"""A ball."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..tables import SPHERE, Parts
+
+
+@dataclass(frozen=True)
+class Sphere:
+    """A ball with the given radius [m]."""
+
+    radius: float
+
+    wall = False
+    round = True
+    mesh = None
+
+    def __post_init__(self):
+        radius = float(self.radius)
+        if not (radius > 0.0 and np.isfinite(radius)):
+            raise ValueError(f"a sphere needs a finite radius > 0, got {self.radius}")
+        object.__setattr__(self, "radius", radius)
+
+    @property
+    def volume(self):
+        """[m^3]"""
+        return 4.0 / 3.0 * np.pi * self.radius**3
+
+    @property
+    def inertia(self):
+        """Inertia tensor per mass [m^2], (3,3)."""
+        return 0.4 * self.radius**2 * np.eye(3)
+
+    def parts(self):
+        """One SPHERE part at the origin."""
+        return sphere_parts(np.zeros((1, 3)), np.array([self.radius]))
+
+    def surface(self, extent=None):
+        """Vertices (v,3) [m] and triangles (t,3)."""
+        return sphere_surface(np.zeros((1, 3)), np.array([self.radius]))
+
+
+def sphere_parts(centres, radii):
+    """Parts for balls at centres (k,3) with radii (k,)."""
+    k = len(radii)
+    size = np.zeros((k, 3))
+    size[:, 0] = radii
+    return Parts(
+        kind=np.full(k, SPHERE, np.int8),
+        offset=np.array(centres, dtype=float),
+        axis=np.zeros((k, 3)),
+        size=size,
+        reach=np.array(radii, dtype=float),
+        feature=np.full(k, -1, np.int32),
+    )
+
+
+def sphere_surface(centres, radii):
+    """Vertices and triangles of balls at centres (k,3) with radii (k,), 320 triangles each."""
+    from trimesh.creation import icosphere
+
+    ball = icosphere(subdivisions=2)
+    vertices = np.asarray(ball.vertices)[None, :, :] * np.asarray(radii)[:, None, None] + centres[:, None, :]
+    first = len(ball.vertices) * np.arange(len(radii))
+    triangles = np.asarray(ball.faces)[None, :, :] + first[:, None, None]
+    return vertices.reshape(-1, 3), triangles.reshape(-1, 3).astype(np.int32)

@@ -1,0 +1,445 @@
+"""A simulation: one step, many steps, frames, runs that can be stopped and continued."""
+
+import math
+import time as clock
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from . import backend, drives, running
+from .backend import kernel
+from .contact.narrow import export_contacts, measure, sort_contacts
+from .contact.pairs import BROAD, periodic_box
+from .errors import Diverged, Escaped, pick
+from .files import checkpoint
+from .motion import dem, integrate
+from .motion.dem import DEM
+from .motion.state import State, place_parts
+from .report import Report
+from .scene import Scene
+from .tables import FREE, SPHERE, Bodies
+
+AUTO = 0.15  # dt="auto" as a fraction of the critical step
+WARN = 0.35  # above this fraction of the critical step a warning is given; above 1 the step is refused
+PERIOD = 1e-3  # [s], about how often inlets and outlets are looked after
+
+
+class Simulation:
+    """A scene in motion.
+
+    scene: Scene; it belongs to the simulation from now on, and `scene.bodies` shows the present state.
+    method: DEM(...). dt [s], or "auto": a fixed fraction of what the stiffest contact allows. device: "cpu" or "cuda".
+    """
+
+    def __init__(self, scene, method=None, *, dt="auto", device="cpu"):
+        method = DEM() if method is None else method
+        if not isinstance(scene, Scene):
+            raise TypeError(f"Simulation: the first argument must be a clast.Scene, got {scene!r}")
+        if not isinstance(method, DEM):
+            raise TypeError(f"Simulation: the method must be clast.DEM(...), got {method!r}")
+        if len(scene.bodies.number) == 0 and not scene.inlets:
+            raise ValueError("Simulation: the scene is empty; add bodies with scene.add or scene.fill first")
+        self.device = find_device(device)
+        self.scene, self.method = scene, method
+        self.critical, self.stiffest = method.critical_step(scene)
+        self.dt = self._choose_step(dt)
+        self.steps, self.removed = 0, 0
+        self.poured = [0] * len(scene.inlets)
+        self.seconds = dict.fromkeys(("move", "pairs", "contacts", "sum"), 0.0)
+        self.box = periodic_box(scene)
+        self.mixes = method.mixes(scene)
+        rolling = bool((self.mixes[:, 5] > 0.0).any())
+        with backend.use(self.device):
+            self.state = State(scene, self.box, BROAD[method.broad], 6 if rolling else 3, method.margin)
+            self._check_periods()
+            self._bind(rolling)
+        self.clock, self.glanced, self.counted = clock.perf_counter, 0.0, 0
+        self._fresh = True  # forces of the present positions are not there yet
+        scene.source = SimpleNamespace(bodies=lambda: self.bodies)
+
+    @property
+    def time(self):
+        """Simulated time [s]."""
+        return self.steps * self.dt
+
+    @property
+    def bodies(self):
+        """Bodies sorted by number, a copy of the present state."""
+        order = np.argsort(self.state.bodies.number, kind="stable")
+        return Bodies(*(column[order] for column in self.state.bodies))
+
+    def step(self, count=1):
+        """Take `count` steps."""
+        self.start()
+        for _ in range(count):
+            self._pour_and_drain()
+            self._move()
+            self._find_pairs()
+            self._collide()
+            self._sum()
+            self.steps += 1
+            self.counted += 1
+
+    def start(self):
+        """Forces at the very beginning, which the first kick needs; no time passes. Later calls do nothing."""
+        if self._fresh:
+            with backend.use(self.device):
+                self.state.rebuild()
+                self._forces(0.0)
+                self._kick(0.0)
+            self._fresh = False
+
+    def _move(self):
+        """Kick and drift all free bodies; put driven bodies where they are at the end of the step."""
+        state, began = self.state, clock.perf_counter()
+        chunk = self.device.chunk
+        chunks = (len(state.bodies.mass) + chunk - 1) // chunk
+        if len(self._moved) != chunks:
+            self._moved, self._status = self.device.empty(chunks, np.float64), self.device.empty(chunks, np.int8)
+        before, after, _ = self.kicks
+        with backend.use(self.device):
+            self._kernels.move(
+                chunks, chunk, state.bodies, state.molds, state.inverses, self.scene.gravity, self.dt, before, after,
+                self._world, self._edges, state.reference, self._moved, self._status,
+            )
+        self._drive(self.time + self.dt)
+        if self._status.any():
+            self._complain()
+        self.seconds["move"] += clock.perf_counter() - began
+
+    def _find_pairs(self):
+        """Make the list of pairs anew if a body may have moved out of it."""
+        state, began = self.state, clock.perf_counter()
+        with backend.use(self.device):
+            far = math.sqrt(float(self._moved.max())) if len(self._moved) else 0.0
+            if state.has_parts:
+                far = max(far, place_parts(state.bodies, state.shapes, state.parts, self.box, state.reference))
+            state.since += 1
+            # Two bodies may have come towards each other, or a body and a wall.
+            if far + max(far, state.walls_moved()) >= state.margin:
+                self._check_speed(far)
+                state.rebuild()
+        self.seconds["pairs"] += clock.perf_counter() - began
+
+    def _collide(self):
+        """Forces of all contacts."""
+        began = clock.perf_counter()
+        with backend.use(self.device):
+            self._forces(self.dt)
+        self.seconds["contacts"] += clock.perf_counter() - began
+
+    def _forces(self, dt):
+        state = self.state
+        balls = state.balls
+        if self.device is backend.CPU:
+            blocks = (balls + dem.WIDTH - 1) // dem.WIDTH
+            self._kernels.balls(blocks, balls, state.bodies, state.shapes, state.pairs, self.mixes, self._edges, dt)
+        else:
+            self._kernels.balls(balls, state.bodies, state.shapes, state.pairs, self.mixes, self._edges, dt)
+        if len(state.pairs.mass) > balls:
+            self._kernels.walls(
+                len(state.shapes.radius), balls, *state.tables, state.pairs, self.mixes, self.box, dt
+            )
+
+    def _sum(self):
+        """Add up the forces of every body in a fixed order, and kick with them."""
+        began = clock.perf_counter()
+        with backend.use(self.device):
+            self._kick(self.dt)
+        self.seconds["sum"] += clock.perf_counter() - began
+
+    def _kick(self, dt):
+        state = self.state
+        self._kernels.finish(
+            len(state.bodies.mass), state.bodies, state.molds, state.inverses, state.pairs, self.scene.gravity,
+            dt, self.kicks[2], self._edges,
+        )
+
+    def _bind(self, rolling):
+        """Compose the kernels of this scene: the law, and only what the scene has."""
+        scene = self.scene
+        molds = self.state.molds
+        used = np.unique(self.state.bodies.mold) if not scene.inlets else np.arange(len(molds.round))
+        clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
+        has = {"CLUMPS": clumps, "PERIODIC": self.box.periodic, "ROLLING": rolling}
+        moving = {name: has[name] for name in ("CLUMPS", "PERIODIC")}
+        law = self.method.recipe.function
+        balls = dem.ball_block if self.device is backend.CPU else dem.ball_row
+        self._kernels = SimpleNamespace(
+            move=kernel(integrate.move_row, grain=4, **moving),
+            balls=kernel(balls, grain=8, fastmath=("contract", "nsz"), law=law, **has),
+            walls=kernel(dem.wall_row, law=law, ROLLING=rolling),
+            finish=kernel(integrate.finish_row, **has),
+        )
+        self.kicks = integrate.INTEGRATORS[self.method.integrator]
+        self._edges = (*self.box.length.tolist(), *self.box.inverse.tolist())
+        low, high = scene.world or ((-math.inf,) * 3, (math.inf,) * 3)
+        self._world = (*map(float, low), *map(float, high))
+        self._moved, self._status = np.empty(0), np.empty(0, np.int8)
+        self._every = max(1, round(PERIOD / self.dt))
+
+    def _drive(self, time):
+        """Put driven bodies where their drive says they are at `time`."""
+        bodies = self.state.bodies
+        for row in self.state.driven:
+            drive = self.scene.drives[int(bodies.number[row])]
+            if drive.function is None:
+                pose = drives.pose(drive, time)
+            else:
+                pose = drives.advance(drive, bodies.position[row], bodies.orientation[row], time - self.dt, self.dt)
+            bodies.position[row], bodies.orientation[row], bodies.velocity[row], bodies.spin[row] = pose
+
+    def _pour_and_drain(self):
+        """Inlets and outlets, looked after at fixed steps so that stopping and continuing changes nothing."""
+        scene, state = self.scene, self.state
+        if not (scene.inlets or scene.outlets) or self.steps % self._every:
+            return
+        with backend.use(self.device):
+            gone = np.zeros(len(state.bodies.number), bool)
+            for outlet in scene.outlets:
+                gone |= outlet.holds(state.bodies.position) & (state.bodies.motion == FREE)
+            changed = bool(gone.any())
+            if changed:
+                self.removed += int(gone.sum())
+                state.remove(np.nonzero(gone)[0])
+            for k, inlet in enumerate(scene.inlets):
+                owed = inlet.total(self.time) - self.poured[k]
+                if owed > 0:
+                    changed |= self._pour(k, inlet, owed)
+            if changed:
+                state.rebuild()
+
+    def _pour(self, k, inlet, owed):
+        """Let in as many of the bodies that are due as find room; the rest stays due."""
+        shapes = self.state.shapes
+        balls = np.nonzero(shapes.kind == SPHERE)[0]
+        # In a fixed order, so that the same bodies enter at the same places after a restart.
+        balls = balls[np.argsort(shapes.number[balls], kind="stable")]
+        position, scale, orientation, placed = inlet.place(
+            self.poured[k], owed, shapes.centre[balls], shapes.radius[balls], attempt=self.steps
+        )
+        if placed:
+            self.state.insert(self.scene.pour(inlet, position, scale, orientation))
+            self.poured[k] += placed
+        return placed > 0
+
+    # What may be wrong.
+
+    def _choose_step(self, dt):
+        if isinstance(dt, str):
+            pick("time step", dt, {"auto": None})
+            if not math.isfinite(self.critical):
+                if not self.scene.inlets:
+                    raise ValueError("Simulation: dt='auto' needs free bodies; give dt in seconds")
+                raise ValueError("Simulation: dt='auto' needs bodies at the start; with inlets alone give dt in seconds")
+            return AUTO * self.critical
+        dt = float(dt)
+        if not 0.0 < dt < math.inf:
+            raise ValueError(f"Simulation: dt = {dt} must be above 0 s, or 'auto'")
+        what = f"dt = {dt:.3g} s; body {self.stiffest} allows {self.critical:.3g} s at the most"
+        if dt > self.critical:
+            raise ValueError(
+                f"Simulation: {what}; take dt='auto' ({AUTO * self.critical:.3g} s), a lower stiffness or larger bodies"
+            )
+        if dt > WARN * self.critical:
+            warnings.warn(
+                f"{what}, and contacts are followed well up to {WARN * self.critical:.3g} s; "
+                f"dt='auto' would take {AUTO * self.critical:.3g} s",
+                stacklevel=3,
+            )
+        return dt
+
+    def _check_periods(self):
+        state = self.state
+        finite = state.shapes.radius[np.isfinite(state.shapes.radius) & (state.shapes.kind == SPHERE)]
+        need = 4.0 * float(finite.max()) + 2.0 * state.margin if len(finite) else 0.0
+        for axis, length in zip("xyz", self.box.length, strict=True):
+            if 0.0 < length < need:
+                raise ValueError(
+                    f"Simulation: the world is {length:.4g} m long in periodic direction {axis}, but the largest sphere "
+                    f"needs {need:.4g} m so that it does not meet two images of one partner; enlarge the world"
+                )
+
+    def _check_speed(self, far):
+        """A body that crosses its own size in one step would pass through others unseen."""
+        if self.state.since > 1:
+            return
+        bodies = self.state.bodies
+        speed = np.linalg.norm(bodies.velocity, axis=1) * (bodies.motion == FREE)
+        row = int(np.argmax(speed))
+        if speed[row] * self.dt > self.state.size:
+            raise Diverged(
+                f"{self._name(row)} at t = {self.time + self.dt:.6g} s: speed {speed[row]:.3g} m/s is "
+                f"{speed[row] * self.dt:.3g} m in one step, farther than a typical radius {self.state.size:.3g} m; "
+                f"{self._cause()}"
+            )
+
+    def _complain(self):
+        bodies, time = self.state.bodies, self.time + self.dt
+        free = bodies.motion == FREE
+        wrong = free & ~(np.isfinite(bodies.position).all(1) & np.isfinite(bodies.velocity).all(1)
+                         & np.isfinite(bodies.spin).all(1))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise Diverged(f"{self._name(row)} at t = {time:.6g} s: its state is not a number; {self._cause()}")
+        low, high = np.array(self._world[:3]), np.array(self._world[3:])
+        out = free & ~((bodies.position >= low) & (bodies.position <= high)).all(1)
+        row = int(np.argmax(out))
+        speed = float(np.linalg.norm(bodies.velocity[row]))
+        where = ", ".join(f"{x:.4g}" for x in bodies.position[row])
+        raise Escaped(
+            f"{self._name(row)} at t = {time:.6g} s: left the world at ({where}) m with {speed:.3g} m/s; "
+            f"likely a gap in the walls or too small a world; {self._cause()}"
+        )
+
+    def _cause(self):
+        return (
+            f"dt = {self.dt:.3g} s is {self.dt / self.critical:.2g} of what the stiffest contact allows "
+            f"({self.critical:.3g} s)" if math.isfinite(self.critical) else f"dt = {self.dt:.3g} s"
+        )
+
+    def _name(self, row):
+        bodies = self.state.bodies
+        return f"body {int(bodies.number[row])} ({self.scene.names[bodies.mold[row]]})"
+
+    # Results.
+
+    def contacts(self):
+        """The contacts of the present state: Contacts with slip and force, sorted by pair, then shape."""
+        self.start()
+        state = self.state
+        pairs = state.pairs
+        measured = measure(state.tables, self.box, 0.0, pairs.shape)
+        order = sort_contacts(state.shapes, pairs.shape, measured.status, state.next_label)
+        return export_contacts(
+            state.tables, state.label, pairs.shape, measured, order, pairs.force, pairs.memory
+        )
+
+    def report(self):
+        """Numbers of the run so far: times, speed, contacts, energies, momentum."""
+        return Report.of(self)
+
+    def touching(self):
+        """Number of contacts that carry a force."""
+        self.start()
+        return int(np.count_nonzero(self.state.pairs.force.any(1)))
+
+    def kinetic_energy(self):
+        """Energy of the motion of all free bodies [J], spin included as if they were balls; cheap."""
+        bodies = self.state.bodies
+        free = bodies.motion == FREE
+        fast = np.einsum("ni,ni->n", bodies.velocity, bodies.velocity)[free]
+        turning = np.einsum("ni,ni->n", bodies.spin, bodies.spin)[free]
+        return 0.5 * float(bodies.mass[free] @ fast + bodies.inertia[free] @ turning)
+
+    def springs(self):
+        """Contacts as springs: overlap (c,) [m], length of the slip (c,) [m], reduced radius (c,) [m], rows of Mix (c,6)."""
+        self.start()
+        state, pairs = self.state, self.state.pairs
+        measured = measure(state.tables, self.box, 0.0, pairs.shape)
+        rows = np.nonzero(measured.status)[0]
+        slip = np.linalg.norm(pairs.memory[rows, :3], axis=1)
+        return np.maximum(-measured.gap[rows], 0.0), slip, pairs.radius[rows], self.mixes[pairs.mix[rows]]
+
+    def remember(self):
+        """Memory and force of all contacts as arrays, for a checkpoint; shapes are named by body number and part."""
+        state, pairs = self.state, self.state.pairs
+        rows = np.nonzero(pairs.force.any(1) | pairs.memory.any(1))[0]
+        shape = pairs.shape[rows]
+        body = state.shapes.body[shape]
+        keep = {"body": state.bodies.number[body], "part": state.shapes.number[shape] - state.label[body]}
+        for name in ("memory", "force", "point", "couple"):
+            column = getattr(pairs, name)
+            keep[name] = column[rows] if len(column) else np.empty((0, 3))
+        order = np.lexsort((keep["part"][:, 1], keep["body"][:, 1], keep["part"][:, 0], keep["body"][:, 0]))
+        return {name: column[order] if len(column) else column for name, column in keep.items()}
+
+    def recall(self, kept):
+        """Give the contacts of a fresh list the memory and force that `remember` kept."""
+        state = self.state
+        with backend.use(self.device):
+            state.rebuild()
+        pairs = state.pairs
+        row = np.argsort(state.bodies.number, kind="stable")
+        body = row[np.searchsorted(state.bodies.number, kept["body"], sorter=row)]
+        key = state.label[body] + kept["part"]
+        listed = state.shapes.number[pairs.shape]
+        wide = state.next_label
+        names, wanted = listed[:, 0] * wide + listed[:, 1], key[:, 0] * wide + key[:, 1]
+        order = np.argsort(names)
+        found = order[np.minimum(np.searchsorted(names, wanted, sorter=order), max(len(names) - 1, 0))]
+        if not np.array_equal(names[found], wanted):
+            raise ValueError("the contacts in the checkpoint do not fit its bodies; the file was made by another version")
+        for name in ("memory", "force", "point", "couple"):
+            if len(kept[name]):
+                getattr(pairs, name)[found] = kept[name]
+        self._fresh = False
+
+    def frames(self, *, until, every, between=None):
+        """Run until a time [s]; yields the number of each frame, one every `every` seconds, the first at the start.
+
+        between: function called after every step; when it returns True the frames end early.
+        """
+        for value, place in ((until, "until"), (every, "every")):
+            if not 0.0 < float(value) < math.inf:
+                raise ValueError(f"Simulation: {place} = {value} must be above 0 s")
+        last = round(until / self.dt)
+        frame = math.ceil(self.steps * self.dt / every - 1e-6)
+        while True:
+            due = min(round(frame * every / self.dt), last)
+            self.start()
+            while self.steps < due:
+                self.step()
+                if between is not None and between():
+                    return
+            yield frame
+            if self.steps >= last:
+                return
+            frame += 1
+
+    def run(self, *, until, every=None, output=None, progress=True):
+        """Run until a time [s]; with `output`, write a frame and a checkpoint into that folder every `every` seconds.
+
+        Ctrl-C or SIGTERM finishes the step, writes a checkpoint and raises KeyboardInterrupt; `clast.resume(folder)`
+        goes on and gives the same bits as a run that was never stopped.
+        """
+        return running.run(self, until=until, every=every, output=output, progress=progress)
+
+    def save(self, path):
+        """Write a checkpoint that `clast.resume` goes on from, to the bit."""
+        running.write_checkpoint(self, path)
+
+
+def resume(path, *, law=None, drives=None, device="cpu"):
+    """The simulation that was saved at `path`, a checkpoint or the folder of a run; it goes on with the same bits.
+
+    law: the function, if the contact law was the user's own; drives: {body number: function} likewise.
+    """
+    path = Path(path)
+    groups, saved = checkpoint.read(path / "checkpoint.h5" if path.is_dir() else path)
+    numbers = saved["simulation"]
+    scene = Scene.rebuild(groups, saved, drives=drives)
+    if numbers["law"].startswith("function ") and law is None:
+        raise ValueError(f"{path}: the contact law was the {numbers['law']}, which a file cannot hold; pass law=")
+    method = DEM(
+        law=numbers["law"] if law is None else law,
+        integrator=numbers["integrator"],
+        margin=numbers["margin"],
+        broad=numbers["broad"],
+    )
+    sim = Simulation(scene, method, dt=numbers["dt"], device=device)
+    sim.steps, sim.removed, sim.poured = numbers["steps"], numbers["removed"], list(numbers["poured"])
+    sim.recall(groups["contacts"])
+    return sim
+
+
+def find_device(name):
+    """The device of that name, or an error that says why not."""
+    pick("device", name, {"cpu": None, "cuda": None})
+    if name == "cpu":
+        return backend.CPU
+    from . import gpu
+
+    return gpu.find()

@@ -1,0 +1,132 @@
+"""Tables put end to end: chunks of bodies, and the molds, parts and meshes of all shapes of a scene."""
+
+import numpy as np
+
+from .tables import Bodies, Meshes, Molds, Parts
+
+BODY_COLUMNS = {  # type and width, 0 for a plain column
+    "number": (np.int64, 0),
+    "position": (float, 3),
+    "orientation": (float, 4),
+    "velocity": (float, 3),
+    "spin": (float, 3),
+    "force": (float, 3),
+    "torque": (float, 3),
+    "mass": (float, 0),
+    "inertia": (float, 0),
+    "scale": (float, 0),
+    "mold": (np.int32, 0),
+    "material": (np.int32, 0),
+    "motion": (np.int8, 0),
+}
+
+
+def make_bodies(count, columns):
+    """Bodies with `count` rows; a column of one row, or a number, stands for all rows, and all others are zero."""
+    made = {}
+    for name, (kind, width) in BODY_COLUMNS.items():
+        made[name] = np.empty((count, width) if width else count, dtype=kind)
+        made[name][...] = columns.get(name, 0)
+    return Bodies(**made)
+
+
+def make_mold(shape):
+    """Molds with one row, Parts, and Meshes or None, of one shape."""
+    parts = shape.parts()
+    mold = Molds(
+        first=np.zeros(1, dtype=np.int32),
+        count=np.array([len(parts.kind)], dtype=np.int32),
+        volume=np.array([shape.volume], dtype=float),
+        inertia=np.array([shape.inertia], dtype=float),
+        round=np.array([shape.round], dtype=bool),
+    )
+    return mold, parts, shape.mesh
+
+
+def join_bodies(chunks):
+    """One table of all chunks, in their order."""
+    return Bodies(*[np.concatenate(column) for column in zip(*chunks, strict=True)])
+
+
+def join_molds(chunks):
+    """Molds, Parts and Meshes of all chunks (Molds, Parts, Meshes or None), with row numbers shifted accordingly."""
+    molds, parts, meshes = [_empty_molds()], [_empty_parts()], [_empty_meshes()]
+    part_count = 0
+    before = dict.fromkeys(("triangle", "vertex", "edge", "edge_side", "vertex_edge"), 0)
+    for mold, part, mesh in chunks:
+        molds.append(mold._replace(first=mold.first + part_count))
+        feature = np.where(part.feature >= 0, part.feature + before["triangle"], part.feature)
+        parts.append(part._replace(feature=feature))
+        part_count += len(part.kind)
+        if mesh is not None:
+            meshes.append(_shift_mesh(mesh, before))
+            before = {name: count + len(getattr(mesh, name)) for name, count in before.items()}
+    return (
+        _join(Molds, molds, _empty_molds()),
+        _join(Parts, parts, _empty_parts()),
+        _join(Meshes, meshes, _empty_meshes()),
+    )
+
+
+def _shift_mesh(mesh, before):
+    """A mesh with its row numbers as they are when so many rows of each column stand before it."""
+    triangles, vertices, edges = before["triangle"], before["vertex"], before["edge"]
+    edge_side = mesh.edge_side.copy()
+    edge_side[:, 0] += triangles
+    return mesh._replace(
+        triangle=mesh.triangle + vertices,
+        side=mesh.side + edges,
+        edge=mesh.edge + vertices,
+        edge_owner=mesh.edge_owner + triangles,
+        # The end of one mesh is the start of the next: the first entry is there already.
+        edge_start=mesh.edge_start[1:] + before["edge_side"],
+        edge_side=edge_side,
+        vertex_owner=np.where(mesh.vertex_owner >= 0, mesh.vertex_owner + triangles, mesh.vertex_owner),
+        vertex_start=mesh.vertex_start[1:] + before["vertex_edge"],
+        vertex_edge=mesh.vertex_edge + edges,
+    )
+
+
+def _join(kind, chunks, like):
+    """The chunks as one table, each column with the type and width that the empty table has."""
+    columns = []
+    for name, column in zip(kind._fields, zip(*chunks, strict=True), strict=True):
+        pattern = getattr(like, name)
+        joined = np.concatenate([np.asarray(piece).reshape(-1, *pattern.shape[1:]) for piece in column])
+        columns.append(np.ascontiguousarray(joined, dtype=pattern.dtype))
+    return kind(*columns)
+
+
+def _empty_molds():
+    none = np.zeros(0, dtype=np.int32)
+    return Molds(first=none, count=none, volume=np.zeros(0), inertia=np.zeros((0, 3, 3)), round=np.zeros(0, dtype=bool))
+
+
+def _empty_parts():
+    three = np.zeros((0, 3))
+    return Parts(
+        kind=np.zeros(0, dtype=np.int8),
+        offset=three,
+        axis=three,
+        size=three,
+        reach=np.zeros(0),
+        feature=np.zeros(0, dtype=np.int32),
+    )
+
+
+def _empty_meshes():
+    none, two, three = (np.zeros(shape, dtype=np.int32) for shape in (0, (0, 2), (0, 3)))
+    return Meshes(
+        vertex=np.zeros((0, 3)),
+        triangle=three,
+        side=three,
+        normal=np.zeros((0, 3)),
+        inward=np.zeros((0, 3, 3)),
+        edge=two,
+        edge_owner=none,
+        edge_start=np.zeros(1, dtype=np.int32),
+        edge_side=two,
+        vertex_owner=none,
+        vertex_start=np.zeros(1, dtype=np.int32),
+        vertex_edge=none,
+    )

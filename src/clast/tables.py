@@ -1,0 +1,130 @@
+"""The tables that hold all state: named tuples of arrays, one row per thing. Units and signs stand here, once.
+
+SI units and radians; quaternions are (w, x, y, z) and turn body axes into world axes; spin is in world axes.
+A *mold* is what a user adds (a sphere, a clump, a drum); a body is one copy of a mold with its own size factor.
+A mold has one or more *parts*; a *shape* is one part of one body, placed in the world.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# Kinds of parts. Free kinds first; the rest are walls, which only ever belong to fixed or driven bodies.
+NONE = -1  # a body whose parts stand in rows of their own
+SPHERE = 0
+PLANE = 1
+CYLINDER = 2
+TRIANGLE = 3
+KINDS = {SPHERE: "sphere", PLANE: "plane", CYLINDER: "cylinder", TRIANGLE: "triangle"}
+
+# How a body moves.
+FREE = 0
+FIXED = 1
+DRIVEN = 2
+MOTIONS = {"free": FREE, "fixed": FIXED, "driven": DRIVEN}
+
+
+class Bodies(NamedTuple):
+    """One row per body."""
+
+    number: np.ndarray  # (n,) int64, the number that `Scene.add` returned; never given twice
+    position: np.ndarray  # (n,3) [m], centre of mass
+    orientation: np.ndarray  # (n,4) unit quaternion
+    velocity: np.ndarray  # (n,3) [m/s], of the centre of mass
+    spin: np.ndarray  # (n,3) [rad/s], world axes
+    force: np.ndarray  # (n,3) [N], of all contacts, without gravity
+    torque: np.ndarray  # (n,3) [N m], of all contacts, about the centre of mass
+    mass: np.ndarray  # (n,) [kg]; infinite for fixed and driven bodies
+    inertia: np.ndarray  # (n,) [kg m^2], one third of the trace, exact for balls; infinite for fixed and driven bodies
+    scale: np.ndarray  # (n,) size factor of the mold
+    mold: np.ndarray  # (n,) int32, row of Molds
+    material: np.ndarray  # (n,) int32, row of the materials
+    motion: np.ndarray  # (n,) int8, FREE, FIXED or DRIVEN
+
+
+class Molds(NamedTuple):
+    """One row per thing that was added; lengths at size factor 1."""
+
+    first: np.ndarray  # (m,) int32, first row in Parts
+    count: np.ndarray  # (m,) int32, number of parts
+    volume: np.ndarray  # (m,) [m^3]; zero for walls
+    inertia: np.ndarray  # (m,3,3) [m^2], inertia tensor per mass about the centre of mass; zero for walls
+    round: np.ndarray  # (m,) bool, the inertia is that of a ball: orientation has no influence on the motion
+
+
+class Parts(NamedTuple):
+    """One row per part of a mold, in the axes of its body, at size factor 1."""
+
+    kind: np.ndarray  # (p,) int8, SPHERE, PLANE, ...
+    offset: np.ndarray  # (p,3) [m], from the centre of mass to the part's own origin
+    axis: np.ndarray  # (p,3) unit: the normal of a plane, the axis of a cylinder; zero otherwise
+    size: np.ndarray  # (p,3) [m]: sphere (radius, 0, 0); cylinder (radius, half length, +1 hollow or -1 solid)
+    reach: np.ndarray  # (p,) [m], radius about `offset` that contains the part; infinite for what has no end
+    feature: np.ndarray  # (p,) int32, row of Meshes.triangle for TRIANGLE; -1 otherwise
+
+
+class Meshes(NamedTuple):
+    """All wall triangles, in the axes of their body at size factor 1, with the topology that keeps edges smooth."""
+
+    vertex: np.ndarray  # (v,3) [m]
+    triangle: np.ndarray  # (t,3) int32, rows of vertex
+    side: np.ndarray  # (t,3) int32, rows of edge; side k joins triangle vertices k and k + 1
+    normal: np.ndarray  # (t,3) unit
+    inward: np.ndarray  # (t,3,3) unit, in the plane of the triangle, at right angles to side k, into the triangle
+    edge: np.ndarray  # (e,2) int32, rows of vertex, the lower first
+    edge_owner: np.ndarray  # (e,) int32, the triangle that speaks for the edge
+    edge_start: np.ndarray  # (e+1,) int32, into edge_side
+    edge_side: np.ndarray  # (k,2) int32, (triangle, side) of every triangle at the edge
+    vertex_owner: np.ndarray  # (v,) int32, the triangle that speaks for the vertex; -1 if none
+    vertex_start: np.ndarray  # (v+1,) int32, into vertex_edge
+    vertex_edge: np.ndarray  # (k,) int32, every edge at the vertex
+
+
+class Shapes(NamedTuple):
+    """One row per part of every body, placed in the world."""
+
+    number: np.ndarray  # (s,) int64, counted up over all bodies in the order of their numbers; orders all sums
+    body: np.ndarray  # (s,) int32, row of Bodies
+    part: np.ndarray  # (s,) int32, row of Parts
+    kind: np.ndarray  # (s,) int8
+    centre: np.ndarray  # (s,3) [m], world
+    radius: np.ndarray  # (s,) [m], radius about centre that contains the shape; for a sphere its radius
+
+
+class Box(NamedTuple):
+    """The world's periodic box."""
+
+    low: np.ndarray  # (3,) [m]
+    length: np.ndarray  # (3,) [m]; zero on an axis that is not periodic
+    inverse: np.ndarray  # (3,) [1/m], one over length; zero on an axis that is not periodic
+    periodic: bool  # whether any axis is periodic
+
+
+class Pairs(NamedTuple):
+    """The shapes near enough to touch, with the memory and the force of each contact. First spheres with spheres, the
+    lower number first; then spheres with walls, the sphere first, grouped by sphere."""
+
+    shape: np.ndarray  # (p,2) int32, rows of Shapes
+    mass: np.ndarray  # (p,) [kg], reduced
+    radius: np.ndarray  # (p,) [m], reduced
+    mix: np.ndarray  # (p,) int32, row of the table of combined materials
+    memory: np.ndarray  # (p,3) slip [m], or (p,6) with the rolling angle [rad]
+    point: np.ndarray  # (p,3) [m]; valid where force is not zero
+    force: np.ndarray  # (p,3) [N], on the second shape
+    couple: np.ndarray  # (p,3) [N m], rolling resistance on the second shape; (0,3) without rolling friction
+    wall_start: np.ndarray  # (s+1,) int32, the wall contacts of each shape, counted from the first wall contact
+    start: np.ndarray  # (n+1,) int32, into entry
+    entry: np.ndarray  # (k,) int32, contacts of a body: 2 * pair + side, in the order of the partners' numbers
+
+
+class Contacts(NamedTuple):
+    """One row per contact, sorted by pair, then shape, then feature. Body a has the lower number."""
+
+    pair: np.ndarray  # (c,2) body numbers, a < b
+    shape: np.ndarray  # (c,2) which part of each body, counted from 0
+    point: np.ndarray  # (c,3) [m], middle of the overlap or of the gap
+    normal: np.ndarray  # (c,3) unit, from a to b
+    gap: np.ndarray  # (c,) [m], negative when overlapping
+    feature: np.ndarray  # (c,) int32, the face, edge or vertex touched, in the shape's own count; 0 for smooth shapes
+    slip: np.ndarray  # (c,3) [m], tangential displacement stored in the contact; zero outside a simulation
+    force: np.ndarray  # (c,3) [N], on b; zero outside a simulation

@@ -1,0 +1,138 @@
+"""Vectors, quaternions and 3x3 matrices as tuples, for kernels.
+
+A vector is (x, y, z), a quaternion (w, x, y, z), a matrix three rows of three. All functions are pure and also run
+as plain Python. Where a value needs a special case, both sides are computed and one is selected, so that loops over
+these functions can be turned into vector instructions.
+"""
+
+import math
+
+from .backend import func
+
+
+@func
+def load(array, i):
+    """Row i of an (n,3) array as a vector."""
+    return (array[i, 0], array[i, 1], array[i, 2])
+
+
+@func
+def load4(array, i):
+    """Row i of an (n,4) array as a quaternion."""
+    return (array[i, 0], array[i, 1], array[i, 2], array[i, 3])
+
+
+@func
+def load_matrix(array, i):
+    """Row i of an (n,3,3) array as a matrix, three rows of three."""
+    return (
+        (array[i, 0, 0], array[i, 0, 1], array[i, 0, 2]),
+        (array[i, 1, 0], array[i, 1, 1], array[i, 1, 2]),
+        (array[i, 2, 0], array[i, 2, 1], array[i, 2, 2]),
+    )
+
+
+@func
+def add(a, b):
+    """a + b."""
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+@func
+def sub(a, b):
+    """a - b."""
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+@func
+def scale(s, a):
+    """The number s times the vector a."""
+    return (s * a[0], s * a[1], s * a[2])
+
+
+@func
+def dot(a, b):
+    """Scalar product, summed from x to z."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@func
+def cross(a, b):
+    """Vector product a x b."""
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+@func
+def norm(a):
+    """Length of a."""
+    return math.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+
+
+@func
+def normalize(a):
+    """a divided by its length; zero stays zero."""
+    length = math.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
+    inverse = 1.0 / (length if length > 0.0 else 1.0)
+    return (inverse * a[0], inverse * a[1], inverse * a[2])
+
+
+@func
+def matrix_vector(m, v):
+    """Matrix times vector; m is three rows of three."""
+    return (
+        m[0][0] * v[0] + m[0][1] * v[1] + m[0][2] * v[2],
+        m[1][0] * v[0] + m[1][1] * v[1] + m[1][2] * v[2],
+        m[2][0] * v[0] + m[2][1] * v[1] + m[2][2] * v[2],
+    )
+
+
+@func
+def rotate(q, v):
+    """v turned by the unit quaternion q: from body axes to world axes."""
+    x = 2.0 * (q[2] * v[2] - q[3] * v[1])
+    y = 2.0 * (q[3] * v[0] - q[1] * v[2])
+    z = 2.0 * (q[1] * v[1] - q[2] * v[0])
+    return (
+        v[0] + q[0] * x + (q[2] * z - q[3] * y),
+        v[1] + q[0] * y + (q[3] * x - q[1] * z),
+        v[2] + q[0] * z + (q[1] * y - q[2] * x),
+    )
+
+
+@func
+def unrotate(q, v):
+    """v turned back by the unit quaternion q: from world axes to body axes."""
+    return rotate((q[0], -q[1], -q[2], -q[3]), v)
+
+
+@func
+def quat_multiply(p, q):
+    """The turn q followed by the turn p."""
+    return (
+        p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3],
+        p[0] * q[1] + p[1] * q[0] + p[2] * q[3] - p[3] * q[2],
+        p[0] * q[2] + p[2] * q[0] + p[3] * q[1] - p[1] * q[3],
+        p[0] * q[3] + p[3] * q[0] + p[1] * q[2] - p[2] * q[1],
+    )
+
+
+@func
+def quat_normalize(q):
+    """q divided by its length; zero stays zero."""
+    length = math.sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
+    inverse = 1.0 / (length if length > 0.0 else 1.0)
+    return (inverse * q[0], inverse * q[1], inverse * q[2], inverse * q[3])
+
+
+@func
+def quat_exponential(rotation_vector):
+    """The turn about rotation_vector by its length [rad], exact for any length."""
+    square = 0.25 * dot(rotation_vector, rotation_vector)
+    half = math.sqrt(square)
+    # sin(half) / half. Below 0.03 rad the series is exact to 1e-18, and it does not divide by zero.
+    small = square < 1e-3
+    divisor = 1.0 if small else half
+    series = 1.0 - square / 6.0 * (1.0 - square / 20.0 * (1.0 - square / 42.0))
+    ratio = series if small else math.sin(half) / divisor
+    s = 0.5 * ratio
+    return (math.cos(half), s * rotation_vector[0], s * rotation_vector[1], s * rotation_vector[2])

@@ -1,0 +1,235 @@
+"""The command line: exit codes, one-line faults, nothing half written."""
+
+import json
+import re
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+from clast import cli, errors
+
+BALL = "[[bodies]]\nradius = 0.01\nposition = [0, 0, 0.5]\n[run]\ndt = 1e-4\nuntil = 0.01\n"
+
+
+class Pretend:
+    """Stands in for a Simulation: remembers what it was asked, and does what the test wants in `run`."""
+
+    time, steps, dt = 0.0, 0, 1e-5
+    asked: dict
+    happening = None
+
+    def run(self, **options):
+        Pretend.asked = options
+        if self.happening is not None:
+            raise self.happening
+        (options["output"] / "checkpoint.h5").write_text("state")
+
+    def report(self):
+        return "the report"
+
+
+@pytest.fixture
+def pretend(monkeypatch, tmp_path):
+    from clast import scenes
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Pretend, "happening", None)
+    monkeypatch.setattr(scenes, "Simulation", lambda scene, method, **options: Pretend())
+    monkeypatch.setattr(scenes, "check_overlap", lambda *_: None)
+    (tmp_path / "ball.toml").write_text(BALL)
+    return tmp_path
+
+
+def one_line(capsys):
+    """What was said on standard error, which must be one line that begins with the program's name."""
+    said = capsys.readouterr().err
+    assert re.fullmatch(r"clast: [^\n]+\n", said)
+    return said
+
+
+def test_run_writes_into_a_folder_and_says_where(pretend, capsys):
+    assert cli.answer(["run", "ball.toml"]) == 0
+    assert Pretend.asked == {
+        "until": 0.01,
+        "every": 0.01 / 50,
+        "output": pretend.joinpath("out/ball").relative_to(pretend),
+        "progress": True,
+    }
+    said = capsys.readouterr().out
+    assert "the report" in said
+    assert "clast render out/ball" in said
+    assert json.loads((pretend / "out/ball/run.json").read_text())["until"] == 0.01
+
+
+def test_options_of_the_command_win_over_the_scene(pretend, capsys):
+    assert cli.answer(["run", "ball.toml", "--until", "0.5", "--every", "0.1", "--output", "here", "--quiet"]) == 0
+    assert (Pretend.asked["until"], Pretend.asked["every"], Pretend.asked["progress"]) == (0.5, 0.1, False)
+    assert (pretend / "here/run.json").exists()
+    assert capsys.readouterr().out == ""
+
+
+def test_count_and_seed_reach_the_ready_scene(pretend, monkeypatch):
+    from clast import scenes
+
+    asked = {}
+
+    def box(**options):
+        asked.update(options)
+        return scenes.box(**options)
+
+    monkeypatch.setitem(scenes.SCENES, "box", box)
+    assert cli.answer(["run", "box", "--count", "12", "--seed", "5", "--quiet"]) == 0
+    assert asked == {"count": 12, "seed": 5}
+
+
+def test_an_earlier_run_is_not_replaced_unasked(pretend, capsys):
+    assert cli.answer(["run", "ball.toml", "--quiet"]) == 0
+    assert cli.answer(["run", "ball.toml", "--quiet"]) == 2
+    assert "out/ball holds an earlier run; go on with it (clast run --resume out/ball)" in one_line(capsys)
+    assert (pretend / "out/ball/checkpoint.h5").exists()
+    (pretend / "out/ball/trajectory.h5").write_text("old")
+    (pretend / "out/ball/notes.txt").write_text("mine")
+    assert cli.answer(["run", "ball.toml", "--quiet", "--overwrite"]) == 0
+    assert not (pretend / "out/ball/trajectory.h5").exists()
+    assert (pretend / "out/ball/notes.txt").exists()
+
+
+FAULTS = {
+    ("run",): "which scene? choose one of drum, hopper, pile, box",
+    ("run", "drumm"): "unknown scene 'drumm'; did you mean 'drum'?",
+    ("run", "none.toml"): "none.toml: no such file",
+    ("run", "wrong.toml"): "wrong.toml: bodies[0].radius = -1.0: must be > 0",
+    ("run", "ball.toml", "--until", "-1"): "'--until': '-1' must be a number above 0",
+    ("run", "ball.toml", "--dt", "nan"): "'--dt': 'nan' must be a number above 0",
+    ("run", "ball.toml", "--until", "soon"): "'--until': 'soon' must be a number above 0",
+    ("run", "ball.toml", "--count", "3"): "--count is for ready scenes",
+    ("run", "box", "--count", "0"): "'--count': '0' must be a whole number, 1 or more",
+    ("run", "box", "--seed", "-1"): "'--seed': '-1' must be a whole number, 0 or more",
+    ("run", "ball.toml", "--threads", "0"): "'--threads': '0' must be a whole number, 1 or more",
+    ("run", "ball.toml", "--threads", "100000"): "--threads: threads = 100000: choose 1 to",
+    ("run", "ball.toml", "--device", "tpu"): "--device tpu: choose cpu or cuda",
+    ("run", "ball.toml", "--output", "ball.toml"): "--output ball.toml: is a file",
+    ("run", "ball.toml", "--resume", "out"): "leave out SCENE",
+    ("run", "--resume", "nowhere"): "--resume nowhere: there is no checkpoint",
+    ("run", "ball.toml", "--unitl", "3"): "--unitl",
+    ("walk",): "walk",
+    ("report", "nowhere"): "nowhere: no such folder",
+    ("report", "."): ".: there is no trajectory.h5 in it",
+    ("render", "nowhere"): "nowhere: no such folder",
+    ("render", ".", "--picture", "a.png", "--movie", "a.gif"): "--picture and --movie: one at a time",
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), FAULTS.items(), ids=[" ".join(words) for words in FAULTS])
+def test_wrong_input_is_one_line_and_exit_code_2_and_writes_nothing(pretend, capsys, arguments, message):
+    (pretend / "wrong.toml").write_text(BALL.replace("0.01\nposition", "-1.0\nposition"))
+    before = sorted(pretend.iterdir())
+    assert cli.answer(list(arguments)) == 2
+    assert message in one_line(capsys)
+    assert sorted(pretend.iterdir()) == before
+
+
+@pytest.mark.parametrize("fault", [errors.Diverged("body 3 at t = 0.1 s: too fast"), errors.Escaped("body 4 left")])
+def test_a_run_that_fails_says_why_and_leaves_with_1(pretend, capsys, monkeypatch, fault):
+    monkeypatch.setattr(Pretend, "happening", fault)
+    assert cli.answer(["run", "ball.toml", "--quiet"]) == 1
+    assert str(fault) in one_line(capsys)
+
+
+def test_an_interrupted_run_says_how_to_go_on_and_leaves_with_130(pretend, capsys, monkeypatch):
+    monkeypatch.setattr(Pretend, "happening", KeyboardInterrupt())
+    assert cli.answer(["run", "ball.toml", "--quiet"]) == 130
+    assert "nothing had been saved yet" in one_line(capsys)
+    (pretend / "out/ball/checkpoint.h5").write_text("state")
+    assert cli.answer(["run", "ball.toml", "--quiet", "--overwrite"]) == 130
+    capsys.readouterr()
+    monkeypatch.setattr(
+        cli, "start", lambda *_: (Pretend(), cli.Path("out/ball"), {"scene": "", "until": 1, "every": 1})
+    )
+    (pretend / "out/ball/checkpoint.h5").write_text("state")
+    assert cli.answer(["run", "ball.toml", "--quiet"]) == 130
+    assert "interrupted at t = 0 s; go on with: clast run --resume out/ball" in one_line(capsys)
+
+
+def test_a_warning_of_the_simulation_is_one_line(pretend, capsys, monkeypatch):
+    from clast import scenes
+
+    def doubtful(scene, method, **options):
+        warnings.warn("dt is large", stacklevel=2)
+        return Pretend()
+
+    monkeypatch.setattr(scenes, "Simulation", doubtful)
+    assert cli.answer(["run", "ball.toml", "--quiet"]) == 0
+    assert one_line(capsys) == "clast: warning: dt is large\n"
+
+
+def test_a_mistake_of_the_package_keeps_its_traceback(pretend, monkeypatch):
+    monkeypatch.setattr(Pretend, "happening", ZeroDivisionError("ours"))
+    with pytest.raises(ZeroDivisionError):
+        cli.answer(["run", "ball.toml", "--quiet"])
+
+
+def test_resume_takes_the_plan_of_the_folder_and_asks_for_a_later_end(pretend, capsys, monkeypatch):
+    from clast import simulation
+
+    assert cli.answer(["run", "ball.toml", "--quiet"]) == 0
+    monkeypatch.setattr(simulation, "resume", lambda path, **_: Pretend())
+    assert cli.answer(["run", "--resume", "out/ball", "--quiet"]) == 0
+    assert (Pretend.asked["until"], str(Pretend.asked["output"])) == (0.01, "out/ball")
+    assert cli.answer(["run", "--resume", "out/ball/checkpoint.h5", "--until", "7", "--quiet"]) == 0
+    assert Pretend.asked["until"] == 7.0
+    monkeypatch.setattr(Pretend, "time", 7.0)
+    assert cli.answer(["run", "--resume", "out/ball"]) == 2
+    assert "out/ball is at t = 7 s already; to go on say a later time, --until 14" in one_line(capsys)
+
+
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(pretend, capsys, monkeypatch):
+    from clast import simulation
+
+    assert cli.answer(["run", "ball.toml", "--quiet"]) == 0
+    (pretend / "out/ball/checkpoint.previous.h5").write_text("state")
+
+    def resume(path, **_):
+        if path.name == "checkpoint.h5":
+            raise errors.Damaged(f"{path} fails its checksum")
+        return Pretend()
+
+    monkeypatch.setattr(simulation, "resume", resume)
+    assert cli.answer(["run", "--resume", "out/ball", "--quiet"]) == 0
+    assert "fails its checksum; going on from checkpoint.previous.h5" in one_line(capsys)
+
+
+def test_report_prints_every_number(tmp_path, capsys):
+    (tmp_path / "report.json").write_text('{"steps": 12, "energy": {"kinetic": 0.25}}')
+    assert cli.answer(["report", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.split() == ["steps", "12", "energy.kinetic", "0.25"]
+    (tmp_path / "report.json").write_text('{"steps": ')
+    assert cli.answer(["report", str(tmp_path)]) == 2
+    assert "report.json is damaged" in one_line(capsys)
+
+
+def test_help_answers_without_the_heavy_packages():
+    code = (
+        "import sys, clast.cli; code = clast.cli.answer(['--help']);"
+        "sys.exit(code or any(name in sys.modules for name in ('numba', 'scipy', 'pyvista', 'pydantic')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "render" in done.stdout
+
+
+def test_names_known_to_the_command_line_are_those_of_the_ready_scenes():
+    from clast.scenes import SCENES
+
+    assert tuple(SCENES) == cli.NAMES
+
+
+def test_a_real_run_is_reported_and_resumed(tmp_path, capsys):
+    (tmp_path / "ball.toml").write_text(BALL)
+    out = str(tmp_path / "out")
+    assert cli.answer(["run", str(tmp_path / "ball.toml"), "--output", out]) == 0
+    assert cli.answer(["report", out]) == 0
+    assert cli.answer(["run", "--resume", out, "--until", "0.02", "--quiet"]) == 0
+    assert "100 %" in capsys.readouterr().err

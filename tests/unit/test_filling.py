@@ -1,0 +1,228 @@
+"""Random and lattice filling, size distributions, inlets and outlets."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.spatial import cKDTree
+
+from clast.filling import Inlet, Outlet, Sizes, random_orientation
+from clast.scene import Scene
+from clast.shapes import Clump, Cylinder, MeshWall, Plane, Quad, Sphere
+
+UNIT = ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+
+
+def least_gap(position, radius):
+    pair = cKDTree(position).query_pairs(2.0 * radius.max(), output_type="ndarray")
+    if len(pair) == 0:
+        return math.inf
+    return (np.linalg.norm(position[pair[:, 0]] - position[pair[:, 1]], axis=1) - radius[pair].sum(axis=1)).min()
+
+
+def inlet(**changes):
+    values = {"mold": 0, "material": 0, "reach": 0.05, "low": (0.0, 0.0, 0.0), "high": (1.0, 1.0, 1.0), "rate": 100.0}
+    values |= {"velocity": (0.0, 0.0, -1.0), "sizes": Sizes.of("test", (0.5, 1.0)), "seed": 3}
+    return Inlet(**(values | changes))
+
+
+@pytest.mark.parametrize("scale", [1.0, (0.3, 1.0), {1.0: 1, 0.25: 10}])
+def test_random_bodies_are_inside_the_box_and_do_not_overlap(scale):
+    scene = Scene()
+    numbers = scene.fill(Sphere(0.05), count=400, box=UNIT, scale=scale, seed=5)
+    bodies = scene.bodies
+    radius = 0.05 * bodies.scale
+    assert (numbers == np.arange(400)).all()
+    assert least_gap(bodies.position, radius) >= 0.0
+    assert (bodies.position - radius[:, None] >= 0.0).all() and (bodies.position + radius[:, None] <= 1.0).all()
+
+
+def test_dense_filling_by_voxels_keeps_bodies_apart_and_spreads_them_evenly():
+    scene = Scene()
+    box = ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+    count = int(0.33 / (4 / 3 * math.pi * 0.03**3))
+    scene.fill(Sphere(0.03), count=count, box=box, seed=1)
+    position = scene.bodies.position
+    assert least_gap(position, np.full(count, 0.03)) >= 0.0
+    # Binomial scatter of a half is 0.5 sqrt(n); filling at random without overlap scatters less.
+    assert (np.abs((position < 0.5).sum(axis=0) - 0.5 * count) < 2.0 * math.sqrt(count)).all()
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
+    def made(seed):
+        scene = Scene()
+        scene.fill(Sphere(0.04), count=300, box=UNIT, scale=(0.8, 1.2), seed=seed)
+        return scene.bodies
+
+    for one, same in zip(made(7), made(7), strict=True):
+        assert (one == same).all()
+    assert (made(7).position != made(8).position).any()
+
+
+def test_filling_keeps_clear_of_bodies_that_are_there_also_across_a_periodic_side():
+    scene = Scene(world=UNIT, periodic=(True, False, False))
+    scene.add(Sphere(0.3), position=(0.95, 0.5, 0.5))
+    scene.add(Sphere(0.2), position=(0.5, 0.5, 0.0), motion="fixed")
+    scene.fill(Sphere(0.03), count=800, box=UNIT, seed=2)
+    position = scene.bodies.position
+    for image in (0.95, -0.05):
+        distance = np.linalg.norm(position[2:] - (image, 0.5, 0.5), axis=1)
+        assert distance.min() >= 0.33
+    assert np.linalg.norm(position[2:] - (0.5, 0.5, 0.0), axis=1).min() >= 0.23
+
+
+@pytest.mark.parametrize(("method", "count"), [("random", 600), ("lattice", 3000)])
+def test_filling_keeps_clear_of_every_kind_of_wall(method, count):
+    box = ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0))
+    radius = 0.04
+
+    def filled(*walls):
+        scene = Scene()
+        for wall, options in walls:
+            scene.add(wall, **options)
+        scene.fill(Sphere(radius), count=count, box=box, method=method, seed=4)
+        return scene.bodies.position[len(walls) :]
+
+    limit = radius * (1 - 1e-6)
+    tilted = filled((Plane(normal=(1.0, 0.0, 1.0)), {"position": (0.1, 0.0, 0.0)}))
+    assert ((tilted - (0.1, 0.0, 0.0)) @ (1.0, 0.0, 1.0) / math.sqrt(2.0)).min() >= limit
+    hollow = filled((Cylinder(0.4, axis=(0.0, 1.0, 0.0), inside=True), {"scale": 1.5}))
+    assert np.hypot(hollow[:, 0], hollow[:, 2]).max() <= 0.6 - limit
+    post = filled((Cylinder(0.7, 1.0, inside=False), {}))
+    assert (np.hypot(post[:, 0], post[:, 1]) >= 0.7 + limit)[np.abs(post[:, 2]) < 0.5].all()
+    assert (np.abs(post[:, 2]) > 0.5).any()
+    square = [(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)]
+    half_turn = (math.cos(math.pi / 8), math.sin(math.pi / 8), 0.0, 0.0)
+    sheet = filled((Quad(square), {"orientation": half_turn, "position": (0.0, 0.0, 0.1), "scale": 2.0}))
+    normal = np.array([0.0, -math.sin(math.pi / 4), math.cos(math.pi / 4)])
+    height = (sheet - (0.0, 0.0, 0.1)) @ normal
+    assert np.abs(height).min() >= limit and (height > 0).any() and (height < 0).any()
+    fin = filled((MeshWall([(0, 0, -1), (0.9, 0, 0), (0, 0, 1)], [[0, 1, 2]]), {}))
+    inner = (fin[:, 0] > 0) & (fin[:, 0] / 0.9 + np.abs(fin[:, 2]) < 1.0)
+    assert np.abs(fin[inner, 1]).min() >= limit
+
+
+def test_a_dense_fill_beside_an_open_drum_uses_the_room_outside_its_ends():
+    scene = Scene()
+    scene.add(Cylinder(0.3, 0.6, axis=(1.0, 0.0, 0.0)))
+    scene.fill(Sphere(0.05), count=420, box=((-1.0, -0.5, -0.5), (1.0, 0.5, 0.5)), seed=6)
+    position = scene.bodies.position[1:]
+    within = np.abs(position[:, 0]) < 0.3
+    assert np.hypot(position[within, 1], position[within, 2]).max() <= 0.25 + 1e-12
+    assert np.hypot(position[~within, 1], position[~within, 2]).max() > 0.4
+
+
+def test_clumps_keep_their_bounding_balls_apart():
+    clump = Clump([(-0.02, 0, 0), (0.02, 0, 0)], [0.03, 0.03])
+    scene = Scene()
+    scene.fill(clump, count=150, box=UNIT, seed=1)
+    assert least_gap(scene.bodies.position, np.full(150, 0.05)) >= 0.0
+    assert scene.bodies.position.min() >= 0.05
+
+
+def test_inside_is_asked_for_whole_arrays_and_obeyed():
+    def ring(points):
+        return np.hypot(points[:, 0] - 0.5, points[:, 1] - 0.5) > 0.3
+
+    for method in ("random", "lattice"):
+        scene = Scene()
+        scene.fill(Sphere(0.03), count=500, box=UNIT, inside=ring, method=method, seed=1)
+        assert ring(scene.bodies.position).all()
+    with pytest.raises(ValueError, match=r"inside must return a mask of shape.*bool"):
+        Scene().fill(Sphere(0.03), count=5, box=UNIT, inside=lambda points: points[:, 0])
+
+
+def test_what_does_not_fit_is_told_with_numbers_and_leaves_the_scene_as_it_was():
+    scene = Scene()
+    with pytest.raises(ValueError, match=r"placed only \d+ of 500 .*solid fraction 0\.3\d\d.*larger box.*lattice"):
+        scene.fill(Sphere(0.1), count=500, box=UNIT, seed=1)
+    with pytest.raises(ValueError, match=r"placed only 125 of 126 .*'lattice'.*spacing is 0\.2 m"):
+        scene.fill(Sphere(0.1), count=126, box=UNIT, method="lattice")
+    with pytest.raises(ValueError, match=r"diameter 1\.2 m .* only 1 m wide"):
+        scene.fill(Sphere(0.6), count=1, box=UNIT)
+    assert len(scene.bodies.number) == 0 and len(scene.molds.first) == 0 and scene.materials == []
+
+
+def test_a_lattice_fills_from_the_bottom_up_and_jitter_makes_no_overlap():
+    scene = Scene()
+    scene.fill(Sphere(0.1), count=60, box=UNIT, method="lattice", seed=1)
+    height = scene.bodies.position[:, 2]
+    assert (np.diff(height) >= -1e-12).all()
+    assert height[:25] == pytest.approx(0.1) and height[25:50] == pytest.approx(0.3)
+    assert (np.diff(scene.bodies.position[:5, 0]) > 0).all()
+    shaken = Scene()
+    shaken.fill(Sphere(0.1), count=64, box=UNIT, method="lattice", jitter=0.2, seed=1)
+    position = shaken.bodies.position
+    assert least_gap(position, np.full(64, 0.1)) >= -1e-12
+    assert position.min() >= 0.1 - 1e-12 and position.max() <= 0.9 + 1e-12
+    assert len(np.unique(position[:, 2])) == 64
+
+
+def test_sizes_follow_the_weights_and_the_limits():
+    uniform = (np.arange(1000) + 0.5) / 1000
+    assert (Sizes.of("t", 2.0).draw(uniform) == 2.0).all()
+    line = Sizes.of("t", (1.0, 3.0)).draw(uniform)
+    assert line == pytest.approx(1.0 + 2.0 * uniform)
+    table = Sizes.of("t", {1.0: 1, 2.0: 0, 4.0: 3})
+    value, count = np.unique(table.draw(uniform), return_counts=True)
+    assert value.tolist() == [1.0, 4.0] and count.tolist() == [250, 750]
+    assert table.largest == 4.0 and Sizes.of("t", {1.0: 1, 9.0: 0}).largest == 1.0
+    for wrong in (0.0, -1.0, math.nan, (2.0, 1.0), {}, {1.0: -1.0}, {1.0: 0.0}, (0.0, 1.0)):
+        with pytest.raises(ValueError, match=r"there: .*scale"):
+            Sizes.of("there", wrong)
+    for wrong in ("big", (1.0, 2.0, 3.0), None):
+        with pytest.raises(TypeError, match="there: scale must be a number"):
+            Sizes.of("there", wrong)
+
+
+def test_random_orientations_are_unit_and_turn_evenly():
+    q = random_orientation(np.random.default_rng(1).random((20000, 3)))
+    assert (q * q).sum(axis=1) == pytest.approx(1.0)
+    assert np.abs(q.T @ q / len(q) - 0.25 * np.eye(4)).max() < 0.01
+
+
+def test_an_inlet_counts_exactly_over_any_steps():
+    pour = inlet(rate=10.0, start=0.5, stop=2.0)
+    times = np.cumsum(np.full(3000, 1e-3)).tolist()
+    assert sum(pour.due(a, b) for a, b in zip([0.0, *times], times, strict=False)) == pour.due(0.0, 3.0) == 15
+    assert pour.due(0.0, 0.5) == 0 and pour.due(0.5, 0.6) == 1 and pour.due(2.0, 9.0) == 0
+    assert inlet(rate=10.0, count=4).due(0.0, 100.0) == 4
+    assert inlet(rate=1000.0).due(0.0, 0.9995) == 999 and inlet(rate=1000.0).due(0.0, sum([0.001] * 1000)) == 1000
+
+
+def test_an_inlet_gives_the_same_bodies_however_they_are_batched():
+    pour = inlet()
+    scale, orientation = pour.batch(0, 20)
+    later = pour.batch(13, 7)
+    assert (later[0] == scale[13:]).all() and (later[1] == orientation[13:]).all()
+    assert len(np.unique(scale)) == 20
+    assert (inlet(seed=4).batch(0, 20)[0] != scale).all()
+
+
+def test_an_inlet_places_bodies_apart_from_all_others_in_order_and_repeats():
+    pour = inlet()
+    rng = np.random.default_rng(0)
+    occupied, radius = rng.random((200, 3)), np.full(200, 0.05)
+    position, scale, orientation, placed = pour.place(10, 30, occupied, radius)
+    assert placed == len(position) == len(scale) == len(orientation) == 30
+    assert (scale == pour.batch(10, 30)[0]).all()
+    all_gap = np.linalg.norm(position[:, None] - occupied, axis=2) - 0.05 - 0.05 * scale[:, None]
+    assert all_gap.min() >= 0.0 and least_gap(position, 0.05 * scale) >= 0.0
+    assert (position >= 0.05 * scale[:, None]).all() and (position <= 1.0 - 0.05 * scale[:, None]).all()
+    assert (pour.place(10, 30, occupied, radius)[0] == position).all()
+    assert (pour.place(10, 30, occupied, radius, attempt=1)[0] != position).all()
+
+
+def test_an_inlet_without_room_places_a_prefix_and_nothing_is_passed_over():
+    pour = inlet(reach=0.3, sizes=Sizes.of("t", {1.0: 1, 0.1: 1}))
+    position, scale, _, placed = pour.place(0, 60, np.zeros((0, 3)), np.zeros(0))
+    assert 0 < placed < 60 and len(position) == placed
+    assert (scale == pour.batch(0, placed)[0]).all()
+    assert pour.batch(placed, 1)[0] == 1.0  # a large one waits, and the small ones behind it wait too
+    full = pour.place(placed, 3, np.array([[0.5, 0.5, 0.5]]), np.array([2.0]))
+    assert full[3] == 0 and full[0].shape == (0, 3)
+
+
+def test_an_outlet_holds_what_is_in_its_box():
+    mask = Outlet((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)).holds(np.array([[0.5, 0.5, 0.5], [0.5, 0.5, 1.1], [0, 0, 0]]))
+    assert mask.tolist() == [True, False, True]

@@ -1,0 +1,82 @@
+"""Materials and how two of them act together."""
+
+import math
+
+import numpy as np
+import pytest
+
+from clast.material import Material, combine
+
+
+def test_equal_materials_keep_their_values_and_the_moduli_follow_johnson():
+    steel = Material(young=2e11, poisson=0.3, friction=0.4, restitution=0.7, rolling_friction=0.02, stiffness=1e5)
+    mix = combine([steel])
+    assert mix.young[0, 0] == pytest.approx(2e11 / (2 * (1 - 0.09)))
+    assert mix.shear[0, 0] == pytest.approx(2e11 / 2.6 / (2 * 1.7))
+    assert mix.friction[0, 0] == pytest.approx(0.4)
+    assert mix.restitution[0, 0] == pytest.approx(0.7)
+    assert mix.rolling_friction[0, 0] == pytest.approx(0.02)
+    assert mix.stiffness[0, 0] == pytest.approx(1e5)
+
+
+def test_mix_is_symmetric_and_follows_the_written_rules():
+    a = Material(young=1e7, poisson=0.2, friction=0.9, restitution=0.25, stiffness=1e3)
+    b = Material(young=5e8, poisson=0.4, friction=0.4, restitution=1.0, stiffness=3e3)
+    mix = combine([a, b])
+    for column in mix:
+        assert (column == column.T).all()
+    assert mix.friction[0, 1] == pytest.approx(0.6)
+    assert mix.restitution[0, 1] == pytest.approx(0.5)
+    assert mix.stiffness[0, 1] == pytest.approx(1.5e3)
+    assert mix.young[0, 1] == pytest.approx(1 / (0.96 / 1e7 + 0.84 / 5e8))
+    assert mix.shear[0, 1] == pytest.approx(1 / (1.8 / a.shear + 1.6 / b.shear))
+
+
+def test_stiffness_is_nan_only_where_nobody_gives_one():
+    mix = combine([Material(), Material(stiffness=7.0)])
+    assert math.isnan(mix.stiffness[0, 0])
+    assert mix.stiffness[0, 1] == mix.stiffness[1, 0] == mix.stiffness[1, 1] == 7.0
+
+
+def test_pair_values_win_on_both_sides_of_the_diagonal():
+    mix = combine([Material(), Material(young=1e9)], {(0, 1): {"friction": 0.11, "young": 3.0, "stiffness": 4.0}})
+    assert mix.friction[0, 1] == mix.friction[1, 0] == 0.11
+    assert mix.young[0, 1] == mix.young[1, 0] == 3.0
+    assert mix.stiffness[1, 0] == 4.0
+    assert mix.friction[0, 0] == pytest.approx(0.5)
+    with pytest.raises(ValueError, match=r"frictoin.*did you mean 'friction'"):
+        combine([Material()], {(0, 0): {"frictoin": 1.0}})
+
+
+def test_no_materials_give_empty_tables():
+    assert all(column.shape == (0, 0) for column in combine([]))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("density", 0.0),
+        ("young", -1e7),
+        ("poisson", 0.51),
+        ("poisson", -1.0),
+        ("friction", -0.1),
+        ("restitution", 1.2),
+        ("rolling_friction", math.nan),
+        ("stiffness", 0.0),
+        ("density", math.inf),
+    ],
+)
+def test_numbers_outside_their_limits_are_refused_with_name_and_value(name, value):
+    with pytest.raises(ValueError, match=rf"Material clay: {name} .*{value}"):
+        Material(name="clay", **{name: value})
+
+
+def test_wrong_types_are_refused_and_numpy_numbers_are_taken():
+    with pytest.raises(TypeError, match=r"young must be a number.*'soft'"):
+        Material(young="soft")
+    with pytest.raises(TypeError, match="name must be text"):
+        Material(name=3)
+    with pytest.raises(TypeError):
+        Material(yuong=1e7)
+    assert type(Material(young=np.float32(2.0)).young) is float
+    assert Material() == Material() and hash(Material()) == hash(Material())

@@ -1,0 +1,209 @@
+"""Scene files: what they build, and the one line that each fault gets."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clast import scenefile
+from clast.errors import SceneError
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.toml"))
+BALL = '[[bodies]]\nkind = "sphere"\nradius = 0.01\nposition = [0, 0, 0.5]\n'
+FILL = "[[fill]]\nradius = 0.01\ncount = 5\nbox = [[0, 0, 0], [1, 1, 1]]\n"
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Load a scene file with this text."""
+
+    def load_text(text):
+        path = tmp_path / "scene.toml"
+        path.write_text(text, encoding="utf-8")
+        return scenefile.load(path)
+
+    return load_text
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_loads(path):
+    ready = scenefile.load(path)
+    assert ready.title != path.stem
+    assert 0.0 < ready.every < ready.until
+    assert len(ready.scene.bodies.number) > 0
+
+
+def test_the_numbers_of_the_file_arrive_in_the_scene(load):
+    ready = load(
+        """
+        [scene]
+        gravity = [0, 0, -1.62]
+        world = [[-1, -1, -1], [1, 1, 2]]
+        periodic = [true, false, false]
+        [materials.rock]
+        density = 2000
+        restitution = 0.25
+        [materials.steel]
+        friction = 0.1
+        [[pairs]]
+        between = ["rock", "steel"]
+        friction = 0.75
+        [[walls]]
+        kind = "plane"
+        material = "steel"
+        oscillation = { amplitude = [0, 0, 0.01], frequency = 5 }
+        [[walls]]
+        kind = "cylinder"
+        radius = 0.5
+        spin = [0, 0, 2]
+        material = "steel"
+        [[bodies]]
+        radius = 0.1
+        position = [0, 0.25, 0.5]
+        velocity = [1, 0, 0]
+        spin = [0, 3, 0]
+        scale = 0.5
+        material = "rock"
+        [run]
+        dt = 1e-4
+        until = 3
+        every = 0.5
+        overlap_limit = 0.2
+        """
+    )
+    scene, bodies = ready.scene, ready.scene.bodies
+    assert (ready.dt, ready.until, ready.every, ready.overlap_limit) == (1e-4, 3.0, 0.5, 0.2)
+    assert list(scene.gravity) == [0.0, 0.0, -1.62]
+    assert list(scene.periodic) == [True, False, False]
+    names = [material.name for material in scene.materials]
+    rock, steel = names.index("rock"), names.index("steel")
+    assert scene.materials[rock].restitution == 0.25
+    assert scene.pairs[min(rock, steel), max(rock, steel)]["friction"] == 0.75
+    np.testing.assert_array_equal(bodies.position[2], [0.0, 0.25, 0.5])
+    np.testing.assert_array_equal(bodies.velocity[2], [1.0, 0.0, 0.0])
+    np.testing.assert_array_equal(bodies.spin[1:], [[0.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
+    assert bodies.mass[2] == pytest.approx(2000.0 * 4.0 / 3.0 * math.pi * 0.05**3)
+    # The floor swings through its middle at t = 0, at full speed.
+    assert bodies.velocity[0, 2] == pytest.approx(0.01 * 2.0 * math.pi * 5.0)
+
+
+def test_fill_with_a_mix_has_only_these_sizes_and_stays_within_its_cylinder(load):
+    ready = load(
+        "[[fill]]\nradius = 0.01\ncount = 200\nseed = 4\nmix = [[1, 0.5], [2.5, 0.5]]\n"
+        "box = [[0, 0, 0], [1, 1, 1]]\nwithin = { centre = [0.5, 0, 0.5], axis = [0, 2, 0], radius = 0.3 }\n"
+    )
+    bodies = ready.scene.bodies
+    assert set(bodies.scale.tolist()) == {1.0, 2.5}
+    assert np.hypot(bodies.position[:, 0] - 0.5, bodies.position[:, 2] - 0.5).max() < 0.3
+    assert np.ptp(bodies.position[:, 1]) > 0.5
+
+
+def test_a_mesh_is_looked_for_beside_the_scene_file(tmp_path, monkeypatch):
+    corner = "vertex 0 0 0\nvertex 1000 0 0\nvertex 0 1000 0"
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "one.stl").write_text(
+        f"solid one\nfacet normal 0 0 1\nouter loop\n{corner}\nendloop\nendfacet\nendsolid one\n"
+    )
+    (tmp_path / "scene.toml").write_text(BALL + '[[walls]]\nkind = "mesh"\nfile = "parts/one.stl"\nscale = 0.001\n')
+    monkeypatch.chdir("/")
+    scene = scenefile.load(tmp_path / "scene.toml").scene
+    assert scene.bodies.scale[0] == 0.001
+    assert len(scene.meshes.triangle) == 1
+
+
+FAULTS = {
+    # text: (what the line says after the file's name)
+    "[[fill]]\nradius = -1\ncount = 5\nbox = [[0,0,0],[1,1,1]]": (
+        "fill[0].radius = -1: must be > 0; radius is the radius [m], for example radius = 0.005"
+    ),
+    BALL
+    + "[[fill]]\nradus = 0.1\ncount = 5\nbox = [[0,0,0],[1,1,1]]": "fill[0].radus: unknown key; did you mean 'radius'?",
+    "[fil]\n": "fil: unknown key; did you mean 'fill'?",
+    BALL + "[run]\nuntill = 3": "run.untill: unknown key; did you mean 'until'? (known: dt, until,",
+    BALL + "[run]\nuntil = nan": "run.until = nan: must be a finite number",
+    BALL + "[run]\nuntil = 1e999": "run.until = inf: must be a finite number",
+    BALL + '[run]\nuntil = "3"': "run.until = '3': must be a number",
+    BALL + "[run]\nuntil = true": "run.until = True: must be a number",
+    BALL + '[run]\ndt = "fast"': "run.dt = 'fast': must be ",
+    BALL + "[run]\ndt = 0": "run.dt = 0: must be > 0",
+    BALL + '[run]\nlaw = "herz"': "run: unknown contact law 'herz'; did you mean 'hertz'?",
+    BALL + "[scene]\ngravity = [0, 0]": "scene.gravity = [0, 0]: needs 3 entries, has 2",
+    BALL + "[scene]\ngravity = [0, 0, inf]": "scene.gravity[2] = inf: must be a finite number",
+    BALL + "[scene]\nperiodic = [true, false, false]": "scene.periodic: needs scene.world",
+    BALL
+    + "[scene]\nworld = [[0,0,1],[1,1,0]]": "scene.world = [[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]: the first corner must",
+    BALL.replace("position = [0, 0, 0.5]", ""): "bodies[0].position: is missing; position is the place of the centre",
+    BALL.replace('"sphere"', '"spere"'): "bodies[0].kind = 'spere': unknown kind; did you mean 'sphere'?",
+    BALL + 'material = "rok"\n[materials.rock]': "bodies[0].material = 'rok': unknown material; did you mean 'rock'?",
+    BALL + "[materials.a]\n[materials.b]": "bodies[0].material: is missing; choose one of a, b",
+    "[materials.rock]\nfriction = -0.1\n" + BALL: "materials.rock.friction = -0.1: must be >= 0",
+    "[materials.rock]\npoison = 0.3\n" + BALL: "materials.rock.poison: unknown key; did you mean 'poisson'?",
+    BALL + "[[walls]]\nradius = 1": "walls[0].kind: is missing; choose one of plane, cylinder, quad, mesh",
+    BALL + '[[walls]]\nkind = "mesh"\nfile = "no.stl"': "walls[0].file = 'no.stl': no such file in ",
+    BALL + '[[walls]]\nkind = "mesh"\nfile = "scene.toml"': "walls[0].file = 'scene.toml': cannot be read as a mesh",
+    BALL + '[[walls]]\nkind = "plane"\nnormal = [0, 0, 0]': "walls[0].normal: ",
+    BALL + '[[walls]]\nkind = "plane"\noscillation = { amplitude = [0, 0, 1], frequenzy = 1 }': (
+        "walls[0].oscillation.frequenzy: unknown key; did you mean 'frequency'?"
+    ),
+    BALL + '[[walls]]\nkind = "plane"\noscillation = { amplitude = [0, 0, 1], frequency = 0 }': (
+        "walls[0].oscillation.frequency = 0: must be > 0; frequency is the frequency [Hz]"
+    ),
+    BALL.replace('"sphere"\nradius = 0.01', '"clump"\ncentres = [[0, 0, 0]]\nradii = [1, 1]'): (
+        "bodies[0].radii = [1.0, 1.0]: needs one radius for each of the 1 centres"
+    ),
+    FILL.replace("5", "0"): "fill[0].count = 0: must be >= 1",
+    FILL.replace("5", "2.5"): "fill[0].count = 2.5: must be a whole number",
+    FILL + "scale = [2, 1]": "fill[0].scale = [2.0, 1.0]: the first number must not be above the second",
+    FILL + "scale = [1, -1]": "fill[0].scale[1] = -1: must be > 0",
+    FILL.replace("0.01", "2.0"): "fill[0]: ",
+    BALL
+    + "[[inlet]]\nradius = 0.01\nbox = [[0,0,0],[1,1,1]]\nrate = 1\nstart = 2\nstop = 1": "inlet[0].stop = 1.0: must",
+    BALL + "[[outlet]]": "outlet[0].box: is missing",
+    BALL + "[outlet]\nbox = 1": "outlet = {'box': 1}: must be a list of tables; write [[outlet]] with two brackets",
+    BALL + '[[pairs]]\nbetween = ["a", "b"]\nfriction = 1': "pairs[0].between[0].material = 'a': unknown material",
+    BALL + "[materials]\nrock = 3": "materials.rock = 3: must be a table",
+    "scene = 3\n" + BALL: "scene = 3: must be a table",
+    "walls = [3]\n" + BALL: "walls[0] = 3: must be a table",
+    "": "bodies: there is nothing that moves; add [[bodies]], [[fill]] or [[inlet]]",
+    "[scene]\ngravity = \n": "not valid TOML: Invalid value (at line 2, column 11)",
+    "a = " + "[" * 5000: "",
+}
+
+
+@pytest.mark.parametrize(("text", "line"), FAULTS.items(), ids=[line[:40] or "nesting" for line in FAULTS.values()])
+def test_each_fault_is_one_line_with_file_key_value_and_what_to_do(load, tmp_path, text, line):
+    with pytest.raises(SceneError) as caught:
+        load(text)
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path / 'scene.toml'}: {line}")
+    assert "\n" not in message
+    assert len(message) < 400 + len(str(tmp_path))
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path):
+    with pytest.raises(SceneError, match=r"none\.toml: no such file"):
+        scenefile.load(tmp_path / "none.toml")
+    with pytest.raises(SceneError, match="is a folder"):
+        scenefile.load(tmp_path)
+    (tmp_path / "latin.toml").write_bytes(b'a = "\xff"')
+    with pytest.raises(SceneError, match=r"not text in UTF-8 \(byte 5\)"):
+        scenefile.load(tmp_path / "latin.toml")
+
+
+def test_bodies_that_start_inside_each_other_are_named_with_their_depth(load):
+    near = BALL + BALL.replace("0.5]", "0.516]")  # 4 mm deep, 40 % of the radius
+    ready = load(near)
+    with pytest.raises(SceneError) as caught:
+        ready.simulation()
+    message = str(caught.value)
+    assert "scene.toml: bodies 0 (bodies[0]) and 1 (bodies[1]) overlap by 0.004 m at the start, 40 %" in message
+    assert "\n" not in message
+    load(near + "[run]\noverlap_limit = 0.5\ndt = 1e-5").simulation()
+
+
+def test_a_body_inside_a_wall_is_found_and_touching_is_allowed(load):
+    floor = '[[walls]]\nkind = "plane"\n'
+    with pytest.raises(SceneError, match=r"bodies 0 \(walls\[0\]\) and 1 \(bodies\[0\]\) overlap by 0.005 m"):
+        load(floor + BALL.replace("0.5]", "0.005]")).simulation()
+    load(floor + BALL.replace("0.5]", "0.0099]") + "[run]\ndt = 1e-5").simulation()

@@ -1,0 +1,212 @@
+"""Pictures: the right things are seen, from the right side, and missing packages are named."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clast import errors, tables
+from clast.files.trajectory import Trajectory
+
+pytest.importorskip("pyvista")
+Image = pytest.importorskip("PIL.Image")
+view = pytest.importorskip("clast.view")
+
+SMALL = {"size": (200, 150), "quality": 0}
+
+
+def drum(count=40, axis=(0.0, 1.0, 0.0)):
+    """Columns and tables of spheres in the lower half of a hollow cylinder about `axis`, radius 1 m, length 1 m."""
+    random = np.random.default_rng(1)
+    angle, away = random.uniform(np.pi, 2.0 * np.pi, count), random.uniform(0.2, 0.9, count)
+    position = np.stack([away * np.cos(angle), random.uniform(-0.4, 0.4, count), away * np.sin(angle)], axis=1)
+    rows = count + 1
+    columns = {
+        "number": np.arange(rows),
+        "position": np.vstack([position, np.zeros(3)]),
+        "orientation": np.tile([1.0, 0.0, 0.0, 0.0], (rows, 1)),
+        "velocity": np.zeros((rows, 3)),
+        "spin": np.zeros((rows, 3)),
+        "scale": np.append(np.full(count, 0.08), 1.0),
+        "mold": np.append(np.zeros(count, np.int32), np.int32(1)),
+        "material": np.zeros(rows, np.int32),
+        "motion": np.append(np.zeros(count, np.int8), np.int8(tables.DRIVEN)),
+    }
+    parts = {
+        "kind": np.array([tables.SPHERE, tables.CYLINDER], np.int8),
+        "offset": np.zeros((2, 3)),
+        "axis": np.array([(0.0, 0.0, 0.0), axis]),
+        "size": np.array([[1.0, 0.0, 0.0], [1.0, 0.5, 1.0]]),
+        "feature": np.full(2, -1, np.int32),
+    }
+    molds = {"first": np.array([0, 1]), "count": np.array([1, 1])}
+    meshes = {"vertex": np.zeros((0, 3)), "triangle": np.zeros((0, 3), np.int32)}
+    return columns, {"molds": molds, "parts": parts, "meshes": meshes}
+
+
+def projected(points, camera, size):
+    """Where points (n,3) come to lie in the picture, from -1 to 1 in both directions."""
+    eye, target, up = (np.asarray(row, dtype=float) for row in camera)
+    out = (eye - target) / np.linalg.norm(eye - target)
+    right = np.cross(up, out)
+    right /= np.linalg.norm(right)
+    ahead = (eye - points) @ out
+    slope = np.tan(np.radians(view.VIEW_ANGLE) / 2.0)
+    x = (points - eye) @ right / ahead / slope / (size[0] / size[1])
+    return np.stack([x, (points - eye) @ np.cross(out, right) / ahead / slope], axis=1)
+
+
+def write_run(folder, frames=3):
+    columns, groups = drum()
+    with Trajectory(folder / "trajectory.h5", "w") as run:
+        run.header(groups)
+        for k in range(frames):
+            moved = columns | {"velocity": np.full((41, 3), 0.1 * k), "position": columns["position"] * (1.0 - 0.1 * k)}
+            run.append(0.1 * k, k, moved)
+
+
+def test_a_picture_shows_spheres_in_their_colour(tmp_path):
+    columns, groups = drum()
+    path = view.render(columns, tmp_path / "new" / "a.png", tables=groups, colour=None, **SMALL)
+    with Image.open(path) as shot:
+        pixels = np.asarray(shot.convert("RGB"), dtype=int)
+    assert pixels.shape == (150, 200, 3)
+    sand = pixels[..., 0] - pixels[..., 2] > 30
+    assert 0.02 < sand.mean() < 0.5
+    rows = np.flatnonzero(sand.any(axis=1))
+    assert rows.min() > 50, "the spheres lie in the lower half of the drum"
+    assert np.all(pixels[0, 0] > 220), "the background is light"
+
+
+def test_the_best_quality_works_too(tmp_path):
+    columns, groups = drum()
+    path = view.render(columns, tmp_path / "a.jpg", tables=groups, size=(120, 90), colour="number", label="t = 1 s")
+    with Image.open(path) as shot:
+        assert shot.size == (120, 90)
+
+
+@pytest.mark.parametrize("axis", [(0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)])
+@pytest.mark.parametrize("size", [(800, 600), (400, 900)])
+def test_the_camera_sees_everything_and_wastes_little(axis, size):
+    stage = view._Stage.of(*drum(axis=axis))
+    camera = view._camera(stage, size)
+    seen = np.abs(projected(np.vstack([stage.centre, stage.walls[0].vertices]), camera, size))
+    assert 0.75 < seen.max() < 1.0
+    toward = np.subtract(camera[0], camera[1])
+    along = abs(toward @ axis) / np.linalg.norm(toward)
+    assert toward[2] > 0.0
+    if axis[2] == 0.0:
+        assert along > 0.9, "a drum is seen along its axis"
+    else:
+        assert along < 0.7
+
+
+def test_one_lost_particle_does_not_shrink_the_picture():
+    columns, groups = drum(count=400)
+    before = view._camera(view._Stage.of(columns, groups), (800, 600))
+    columns["position"][0] = (0.0, 0.0, -1e6)
+    after = view._camera(view._Stage.of(columns, groups), (800, 600))
+    assert np.linalg.norm(np.subtract(before[0], after[0])) < 0.2
+
+
+def test_only_walls_between_eye_and_particles_become_glass():
+    stage = view._Stage.of(*drum(axis=(0.0, 0.0, 1.0)))
+    (wall,) = stage.walls
+    eye = np.array([0.0, -10.0, 1.0])
+    front = view._hiding(stage, wall, eye)
+    middle = wall.vertices[wall.triangles].mean(axis=1)
+    assert front[middle[:, 1] < -0.9].all() and not front[middle[:, 1] > 0.0].any()
+    lying = view._Stage.of(*drum())
+    assert not view._hiding(lying, lying.walls[0], eye).any(), "the open end hides nothing"
+
+
+def test_planes_are_drawn_only_as_floors_and_only_as_large_as_the_scene():
+    columns, groups = drum()
+    groups["parts"] |= {
+        "kind": np.array([tables.SPHERE, tables.PLANE], np.int8),
+        "axis": np.array([[0, 0, 0], [0, 0, 1.0]]),
+    }
+    (floor,) = view._Stage.of(columns, groups).walls
+    assert np.ptp(floor.vertices[:, 2]) == pytest.approx(0.0, abs=1e-12) and floor.radius < 3.0
+    groups["parts"]["axis"][1] = (1.0, 0.0, 0.0)
+    assert view._Stage.of(columns, groups).walls == []
+
+
+def test_colours_follow_the_field_and_stay_in_range():
+    stage = view._Stage.of(*drum())
+    ends = np.array([view._rgb(view.RAMP[0]), view._rgb(view.RAMP[-1])])
+    paint, (low, high, title) = view._paint(stage, "number", None)
+    assert (low, high, title) == (0.0, 39.0, "number")
+    np.testing.assert_array_equal(paint[[0, -1]], ends)
+    paint, _ = view._paint(stage, "number", (10.0, 20.0))
+    np.testing.assert_array_equal(paint[[5, -5]], ends)
+    assert view._paint(stage, "size", None)[1][2] == "radius [mm]"
+    with pytest.raises(ValueError, match="did you mean 'speed'"):
+        view._paint(stage, "sped", None)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.0, 0.7), (1.3, 2.2), (0.0, 1e-6), (-5.0, 12345.0)])
+def test_ticks_are_few_and_round(low, high):
+    ticks = view._ticks(low, high)
+    assert 2 <= len(ticks) <= 7 and ticks[0] >= low - 1e-9 * high and ticks[-1] <= high * (1.0 + 1e-9)
+
+
+def test_a_run_becomes_a_picture_and_a_movie(tmp_path):
+    write_run(tmp_path)
+    assert view.picture(tmp_path, **SMALL) == tmp_path / "picture.png"
+    with Image.open(tmp_path / "picture.png") as shot:
+        assert shot.size == (200, 150)
+    path = view.movie(tmp_path, tmp_path / "a.gif", rate=10.0, **SMALL)
+    with Image.open(path) as gif:
+        assert gif.n_frames == 3 and gif.size == (200, 150) and gif.info["duration"] == 100
+
+
+def test_an_empty_scene_and_an_empty_run(tmp_path):
+    columns, groups = drum(count=0)
+    view.render(columns, tmp_path / "a.png", tables=groups, **SMALL)
+    view.render(columns, tmp_path / "a.png", tables=groups, walls=False, **SMALL)
+    with pytest.raises(FileNotFoundError, match="no trajectory"):
+        view.picture(tmp_path)
+    write_run(tmp_path, frames=0)
+    with pytest.raises(ValueError, match="no frames yet"):
+        view.picture(tmp_path)
+
+
+def test_what_is_missing_is_named_with_its_cure(tmp_path, monkeypatch):
+    write_run(tmp_path)
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(errors.Unavailable, match="pip install imageio-ffmpeg"):
+        view.movie(tmp_path, tmp_path / "a.mp4")
+    with pytest.raises(ValueError, match="movie format"):
+        view.movie(tmp_path, tmp_path / "a.avi")
+    columns, _ = drum()
+    with pytest.raises(TypeError, match="tables="):
+        view.render(columns, tmp_path / "a.png")
+    monkeypatch.setitem(sys.modules, "pyvista", None)
+    with pytest.raises(errors.Unavailable, match=r"pip install 'clast\[view\]'"):
+        view.picture(tmp_path)
+
+
+def picture_elsewhere(folder, **settings):
+    """Make a picture in a fresh process with other environment variables."""
+    program = "import sys; from clast import view; view.picture(sys.argv[1], size=(60, 40))"
+    settings = os.environ | {"PYTHONPATH": str(Path(view.__file__).parents[1])} | settings
+    return subprocess.run(
+        [sys.executable, "-c", program, str(folder)], env=settings, capture_output=True, text=True, check=False
+    )
+
+
+def test_no_chatter_about_a_missing_display(tmp_path):
+    write_run(tmp_path)
+    done = picture_elsewhere(tmp_path, DISPLAY="")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_without_opengl_there_is_an_error_and_not_a_crash(tmp_path):
+    write_run(tmp_path)
+    done = picture_elsewhere(tmp_path, DISPLAY="", __EGL_VENDOR_LIBRARY_DIRS="/nonexistent")
+    # Where OSMesa or another renderer is found all the same, the picture is made.
+    assert done.returncode == 0 or "Unavailable: no OpenGL" in done.stderr, done.stderr

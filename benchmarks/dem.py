@@ -50,6 +50,7 @@ def worker(count, steps, speed):
         "imported": imported,
         "peak": most,
         "threads": threads(),
+        "stages": simulation.report().as_dict().get("seconds"),
     }
 
 

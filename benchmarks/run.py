@@ -151,6 +151,8 @@ def main():
     parser.add_argument("--only", choices=("dem", "contacts", "start"), help="one part; the others stay as stored")
     options = parser.parse_args()
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=132)
     stored = RESULTS / f"{machine()}.json"
     results = json.loads(stored.read_text()) if stored.exists() and (options.draw or options.only) else {}
     if not options.draw:

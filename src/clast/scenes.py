@@ -136,7 +136,9 @@ def hopper(count=3000, seed=1):
         seed=seed,
     )
     scene.outlet(box=((-wide, -wide, floor - 1.0), (wide, wide, floor - 0.15)))
-    return Ready(scene, DEM(law="hertz"), 4e-5, 3.0, 0.02, f"hopper, {count:,} spheres pour in and flow out")
+    # The scene starts empty, so there is nothing yet to choose the margin by.
+    method = DEM(law="hertz", margin=0.4 * radius)
+    return Ready(scene, method, 4e-5, 3.0, 0.02, f"hopper, {count:,} spheres pour in and flow out")
 
 
 def pile(count=2000, seed=1):
@@ -162,7 +164,9 @@ def pile(count=2000, seed=1):
         seed=seed,
     )
     until = round(count / rate + 0.7, 1)
-    return Ready(scene, DEM(law="hertz"), 4e-5, until, 0.02, f"pile, {count:,} spheres poured on a floor")
+    # The scene starts empty, so there is nothing yet to choose the margin by.
+    method = DEM(law="hertz", margin=0.4 * radius)
+    return Ready(scene, method, 4e-5, until, 0.02, f"pile, {count:,} spheres poured on a floor")
 
 
 def box(count=2000, seed=1):

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import backend, drives, running
 from .backend import kernel
-from .contact.narrow import export_contacts, measure, sort_contacts
+from .contact.narrow import export_contacts, measure, sort_contacts, touch_any, touch_smooth
 from .contact.pairs import BROAD, periodic_box
 from .errors import Diverged, Escaped, pick
 from .files import checkpoint
@@ -47,7 +47,7 @@ class Simulation:
         self.dt = self._choose_step(dt)
         self.steps, self.removed = 0, 0
         self.poured = [0] * len(scene.inlets)
-        self.seconds = dict.fromkeys(("move", "pairs", "contacts", "sum"), 0.0)
+        self.seconds = dict.fromkeys(("bodies", "pairs", "contacts"), 0.0)
         self.box = periodic_box(scene)
         self.mixes = method.mixes(scene)
         rolling = bool((self.mixes[:, 5] > 0.0).any())
@@ -57,6 +57,7 @@ class Simulation:
             self._bind(rolling)
         self.clock, self.glanced, self.counted = clock.perf_counter, 0.0, 0
         self._fresh = True  # forces of the present positions are not there yet
+        self._open = False  # forces are there, but the step that they end is not ended yet
         scene.source = SimpleNamespace(bodies=lambda: self.bodies)
 
     @property
@@ -78,9 +79,8 @@ class Simulation:
             self._move()
             self._find_pairs()
             self._collide()
-            self._sum()
             self.steps += 1
-            self.counted += 1
+        self._finish()
 
     def start(self):
         """Forces at the very beginning, which the first kick needs; no time passes. Later calls do nothing."""
@@ -88,26 +88,37 @@ class Simulation:
             with backend.use(self.device):
                 self.state.rebuild()
                 self._forces(0.0)
-                self._kick(0.0)
+                self._advance(self._kernels.finish, 0.0)
             self._fresh = False
 
     def _move(self):
-        """Kick and drift all free bodies; put driven bodies where they are at the end of the step."""
-        state, began = self.state, clock.perf_counter()
-        chunk = self.device.chunk
-        chunks = (len(state.bodies.mass) + chunk - 1) // chunk
-        if len(self._moved) != chunks:
-            self._moved, self._status = self.device.empty(chunks, np.float64), self.device.empty(chunks, np.int8)
-        before, after, _ = self.kicks
+        """End the step before, if that is still to be done, and move all bodies to the end of this one."""
+        began = clock.perf_counter()
         with backend.use(self.device):
-            self._kernels.move(
-                chunks, chunk, state.bodies, state.molds, state.inverses, self.scene.gravity, self.dt, before, after,
-                self._world, self._edges, state.reference, self._moved, self._status,
-            )
-        self._drive(self.time + self.dt)
+            self._advance(self._kernels.through if self._open else self._kernels.move, self.dt)
+        self._drive((self.steps + 1) * self.dt)
         if self._status.any():
             self._complain()
-        self.seconds["move"] += clock.perf_counter() - began
+        self.seconds["bodies"] += clock.perf_counter() - began
+
+    def _finish(self):
+        """End the step: add up the forces of every body in a fixed order, and kick with them."""
+        if self._open:
+            began = clock.perf_counter()
+            with backend.use(self.device):
+                self._advance(self._kernels.finish, self.dt)
+            self._open = False
+            self.seconds["bodies"] += clock.perf_counter() - began
+
+    def _advance(self, kernel, dt):
+        state, chunk = self.state, self.device.chunk
+        chunks = (len(state.bodies.mass) + chunk - 1) // chunk
+        if len(self._moved) != chunks:
+            self._moved, self._status = self.device.zeros(chunks, np.float64), self.device.zeros(chunks, np.int8)
+        kernel(
+            chunks, chunk, state.bodies, state.molds, state.inverses, state.pairs, self.scene.gravity, dt, self.kicks,
+            self._world, self._edges, state.reference, self._moved, self._status,
+        )
 
     def _find_pairs(self):
         """Make the list of pairs anew if a body may have moved out of it."""
@@ -128,6 +139,7 @@ class Simulation:
         began = clock.perf_counter()
         with backend.use(self.device):
             self._forces(self.dt)
+        self._open = True
         self.seconds["contacts"] += clock.perf_counter() - began
 
     def _forces(self, dt):
@@ -139,23 +151,8 @@ class Simulation:
         else:
             self._kernels.balls(balls, state.bodies, state.shapes, state.pairs, self.mixes, self._edges, dt)
         if len(state.pairs.mass) > balls:
-            self._kernels.walls(
-                len(state.shapes.radius), balls, *state.tables, state.pairs, self.mixes, self.box, dt
-            )
-
-    def _sum(self):
-        """Add up the forces of every body in a fixed order, and kick with them."""
-        began = clock.perf_counter()
-        with backend.use(self.device):
-            self._kick(self.dt)
-        self.seconds["sum"] += clock.perf_counter() - began
-
-    def _kick(self, dt):
-        state = self.state
-        self._kernels.finish(
-            len(state.bodies.mass), state.bodies, state.molds, state.inverses, state.pairs, self.scene.gravity,
-            dt, self.kicks[2], self._edges,
-        )
+            chunks = (len(state.pairs.wall_start) + dem.WIDTH - 2) // dem.WIDTH
+            self._kernels.walls(chunks, *state.tables, state.pairs, self.mixes, self.box, dt)
 
     def _bind(self, rolling):
         """Compose the kernels of this scene: the law, and only what the scene has."""
@@ -164,14 +161,16 @@ class Simulation:
         used = np.unique(self.state.bodies.mold) if not scene.inlets else np.arange(len(molds.round))
         clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
         has = {"CLUMPS": clumps, "PERIODIC": self.box.periodic, "ROLLING": rolling}
-        moving = {name: has[name] for name in ("CLUMPS", "PERIODIC")}
         law = self.method.recipe.function
+        triangles = len(self.state.meshes.triangle) > 0
+        wall_touch = touch_any if triangles else touch_smooth
         balls = dem.ball_block if self.device is backend.CPU else dem.ball_row
         self._kernels = SimpleNamespace(
-            move=kernel(integrate.move_row, grain=4, **moving),
-            balls=kernel(balls, grain=8, fastmath=("contract", "nsz"), law=law, **has),
-            walls=kernel(dem.wall_row, law=law, ROLLING=rolling),
-            finish=kernel(integrate.finish_row, **has),
+            move=kernel(integrate.advance_row, grain=4, SUM=False, MOVE=True, **has),
+            through=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=True, **has),
+            finish=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=False, **has),
+            balls=kernel(balls, grain=8, fastmath=("contract", "nsz"), law=law, UNIFORM=len(self.mixes) == 1, **has),
+            walls=kernel(dem.wall_row, grain=2, law=law, wall_touch=wall_touch, TRIANGLES=triangles, ROLLING=rolling),
         )
         self.kicks = integrate.INTEGRATORS[self.method.integrator]
         self._edges = (*self.box.length.tolist(), *self.box.inverse.tolist())
@@ -196,6 +195,7 @@ class Simulation:
         scene, state = self.scene, self.state
         if not (scene.inlets or scene.outlets) or self.steps % self._every:
             return
+        self._finish()
         with backend.use(self.device):
             gone = np.zeros(len(state.bodies.number), bool)
             for outlet in scene.outlets:
@@ -314,7 +314,7 @@ class Simulation:
         measured = measure(state.tables, self.box, 0.0, pairs.shape)
         order = sort_contacts(state.shapes, pairs.shape, measured.status, state.next_label)
         return export_contacts(
-            state.tables, state.label, pairs.shape, measured, order, pairs.force, pairs.memory
+            state.tables, state.label, pairs.shape, measured, order, pairs.action, pairs.memory
         )
 
     def report(self):
@@ -324,7 +324,7 @@ class Simulation:
     def touching(self):
         """Number of contacts that carry a force."""
         self.start()
-        return int(np.count_nonzero(self.state.pairs.force.any(1)))
+        return int(np.count_nonzero(self.state.pairs.action[:, :3].any(1)))
 
     def kinetic_energy(self):
         """Energy of the motion of all free bodies [J], spin included as if they were balls; cheap."""
@@ -346,11 +346,11 @@ class Simulation:
     def remember(self):
         """Memory and force of all contacts as arrays, for a checkpoint; shapes are named by body number and part."""
         state, pairs = self.state, self.state.pairs
-        rows = np.nonzero(pairs.force.any(1) | pairs.memory.any(1))[0]
+        rows = np.nonzero(pairs.action[:, :3].any(1) | pairs.memory.any(1))[0]
         shape = pairs.shape[rows]
         body = state.shapes.body[shape]
         keep = {"body": state.bodies.number[body], "part": state.shapes.number[shape] - state.label[body]}
-        for name in ("memory", "force", "point", "couple"):
+        for name in ("memory", "action", "couple"):
             column = getattr(pairs, name)
             keep[name] = column[rows] if len(column) else np.empty((0, 3))
         order = np.lexsort((keep["part"][:, 1], keep["body"][:, 1], keep["part"][:, 0], keep["body"][:, 0]))
@@ -372,7 +372,7 @@ class Simulation:
         found = order[np.minimum(np.searchsorted(names, wanted, sorter=order), max(len(names) - 1, 0))]
         if not np.array_equal(names[found], wanted):
             raise ValueError("the contacts in the checkpoint do not fit its bodies; the file was made by another version")
-        for name in ("memory", "force", "point", "couple"):
+        for name in ("memory", "action", "couple"):
             if len(kept[name]):
                 getattr(pairs, name)[found] = kept[name]
         self._fresh = False

@@ -109,10 +109,9 @@ class Pairs(NamedTuple):
     radius: np.ndarray  # (p,) [m], reduced
     mix: np.ndarray  # (p,) int32, row of the table of combined materials
     memory: np.ndarray  # (p,3) slip [m], or (p,6) with the rolling angle [rad]
-    point: np.ndarray  # (p,3) [m]; valid where force is not zero
-    force: np.ndarray  # (p,3) [N], on the second shape
+    action: np.ndarray  # (p,6) force on the second shape [N] and the point where it acts [m]; zero where nothing touches
     couple: np.ndarray  # (p,3) [N m], rolling resistance on the second shape; (0,3) without rolling friction
-    wall_start: np.ndarray  # (s+1,) int32, the wall contacts of each shape, counted from the first wall contact
+    wall_start: np.ndarray  # (w+1,) int32, first pair of each sphere that is near a wall
     start: np.ndarray  # (n+1,) int32, into entry
     entry: np.ndarray  # (k,) int32, contacts of a body: 2 * pair + side, in the order of the partners' numbers
 

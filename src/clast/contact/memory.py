@@ -94,13 +94,15 @@ def make_pairs(tables, balls, walls, materials, width, old=None):
     device = backend.DEVICE[-1]
     bodies, shapes = tables[0], tables[1]
     n, s, count = len(bodies.mass), len(shapes.radius), len(balls)
+    pair, wall_start = balls, device.zeros(1, np.int32)
     if len(walls):
-        wall_start, order = primitives.group(device.column(walls, 0), s)
+        start, order = primitives.group(device.column(walls, 0), s)
         sorted_walls = device.empty(walls.shape, np.int32)
-        kernel(wall_row)(s, order, walls, shapes, wall_start, sorted_walls)
+        kernel(wall_row)(s, order, walls, shapes, start, sorted_walls)
         pair = device.concatenate(balls, sorted_walls)
-    else:
-        wall_start, pair = device.zeros(s + 1, np.int32), balls
+        begins = device.to_host(start)
+        begins = begins[:-1][np.diff(begins) > 0]
+        wall_start = device.to_device((np.append(begins, len(walls)) + count).astype(np.int32))
     total = len(pair)
     mass, radius = device.empty(total, np.float64), device.empty(total, np.float64)
     mix = device.empty(total, np.int32)
@@ -115,6 +117,6 @@ def make_pairs(tables, balls, walls, materials, width, old=None):
         kernel(carry_row)(
             total, shapes, pair, former, old_number, before.shape, before.start, before.entry, before.memory, memory
         )
-    force, point = device.zeros((total, 3), np.float64), device.empty((total, 3), np.float64)
+    action = device.zeros((total, 6), np.float64)
     couple = device.zeros((total if width > 3 else 0, 3), np.float64)
-    return Pairs(pair, mass, radius, mix, memory, point, force, couple, wall_start, start, entry), count
+    return Pairs(pair, mass, radius, mix, memory, action, couple, wall_start, start, entry), count

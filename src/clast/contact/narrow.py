@@ -8,7 +8,7 @@ import numpy as np
 from .. import primitives
 from ..backend import func, kernel
 from ..errors import pick
-from ..tables import CYLINDER, PLANE, SPHERE, Contacts
+from ..tables import PLANE, SPHERE, TRIANGLE, Contacts
 from ..vec import load, load4, rotate, sub
 from .near import image, local_centre
 from .pairs import BROAD, find_pairs, periodic_box
@@ -26,25 +26,34 @@ class Measured(NamedTuple):
 
 
 @func
-def wall_touch(s, w, bodies, shapes, parts, meshes, box):
-    """Sphere s against wall shape w: (status, distance [m] from the centre, unit normal to the wall, feature)."""
+def touch_smooth(s, w, bodies, shapes, parts, meshes, box):
+    """Sphere s against plane or cylinder w: (status, distance [m] from the centre, unit normal to the wall, feature)."""
     part = shapes.part[w]
     body = shapes.body[w]
-    kind = parts.kind[part]
-    c = local_centre(s, w, bodies, shapes, box)
-    if kind == PLANE:
-        status, distance, n, feature = sphere_plane(sub(c, load(parts.offset, part)), load(parts.axis, part))
-    elif kind == CYLINDER:
-        status, distance, n, feature = sphere_cylinder(
-            sub(c, load(parts.offset, part)),
-            load(parts.axis, part),
-            parts.size[part, 0],
-            parts.size[part, 1],
-            parts.size[part, 2],
-        )
+    c = sub(local_centre(s, w, bodies, shapes, box), load(parts.offset, part))
+    axis = load(parts.axis, part)
+    if parts.kind[part] == PLANE:
+        status, distance, n, feature = sphere_plane(c, axis)
     else:
-        status, distance, n, feature = sphere_triangle(c, meshes, parts.feature[part])
+        status, distance, n, feature = sphere_cylinder(
+            c, axis, parts.size[part, 0], parts.size[part, 1], parts.size[part, 2]
+        )
     return status, distance * bodies.scale[body], rotate(load4(bodies.orientation, body), n), feature
+
+
+@func
+def touch_any(s, w, bodies, shapes, parts, meshes, box):
+    """Sphere s against any wall shape w; returns what `touch_smooth` returns."""
+    part = shapes.part[w]
+    if parts.kind[part] != TRIANGLE:
+        return touch_smooth(s, w, bodies, shapes, parts, meshes, box)
+    body = shapes.body[w]
+    c = local_centre(s, w, bodies, shapes, box)
+    status, distance, n, feature = sphere_triangle(c, meshes, parts.feature[part])
+    return status, distance * bodies.scale[body], rotate(load4(bodies.orientation, body), n), feature
+
+
+touch_wall = touch_any  # bound to the kernel, so that only what a scene has is compiled
 
 
 def touch_row(p, bodies, shapes, parts, meshes, box, margin, pair, status, gap, normal, point, feature):
@@ -68,7 +77,7 @@ def touch_row(p, bodies, shapes, parts, meshes, box, margin, pair, status, gap, 
             n = (0.0, 0.0, 1.0)
         found, g, what = 1, distance - ra - shapes.radius[b], 0
     else:
-        found, distance, n, what = wall_touch(a, b, bodies, shapes, parts, meshes, box)
+        found, distance, n, what = touch_wall(a, b, bodies, shapes, parts, meshes, box)
         g = distance - ra
     status[p] = 1 if found == 1 and g <= margin else 0
     gap[p] = g
@@ -145,7 +154,8 @@ def measure(tables, box, margin, listed):
     n = len(listed)
     status, feature = np.empty(n, np.int8), np.empty(n, np.int32)
     gap, normal, point = np.empty(n), np.empty((n, 3)), np.empty((n, 3))
-    kernel(touch_row)(n, *tables, box, margin, listed, status, gap, normal, point, feature)
+    touch_wall = touch_any if len(tables[3].triangle) else touch_smooth
+    kernel(touch_row, touch_wall=touch_wall)(n, *tables, box, margin, listed, status, gap, normal, point, feature)
     return Measured(status, gap, normal, point, feature)
 
 

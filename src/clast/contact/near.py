@@ -1,8 +1,8 @@
 """Which two shapes may touch: the test that every broad phase applies before it writes a pair."""
 
-from ..backend import func
-from ..tables import CYLINDER, PLANE
-from ..vec import add, dot, load, load4, norm, rotate, scale, sub, unrotate
+from ..backend import func, part
+from ..tables import PLANE, TRIANGLE
+from ..vec import add, dot, load, load4, norm, scale, sub, unrotate
 
 
 @func
@@ -29,35 +29,40 @@ def local_centre(s, w, bodies, shapes, box):
 
 
 @func
-def wall_near(s, w, bodies, shapes, parts, meshes, box, reach):
-    """Whether the surface of wall shape w comes within reach [m] of the centre of shape s; may err towards yes."""
-    part = shapes.part[w]
-    kind = parts.kind[part]
-    c = local_centre(s, w, bodies, shapes, box)
+def smooth_near(s, w, bodies, shapes, parts, box, reach):
+    """Whether the surface of plane or cylinder w comes within reach [m] of the centre of shape s; may err towards yes."""
+    part_row = shapes.part[w]
     reach = reach / bodies.scale[shapes.body[w]]
-    if kind == PLANE or kind == CYLINDER:
-        d = sub(c, load(parts.offset, part))
-        axis = load(parts.axis, part)
-        height = dot(d, axis)
-        if kind == PLANE:
-            return height <= reach
-        radius = parts.size[part, 0]
-        half = parts.size[part, 1]
-        if abs(height) > half + reach:
-            return False
-        across = norm(sub(d, scale(height, axis)))
-        if parts.size[part, 2] > 0.0:
-            return across >= radius - reach
-        return across <= radius + reach
-    t = parts.feature[part]
-    normal = load(meshes.normal, t)
-    corner = load(meshes.vertex, meshes.triangle[t, 0])
-    if abs(dot(sub(c, corner), normal)) > reach:
+    d = sub(local_centre(s, w, bodies, shapes, box), load(parts.offset, part_row))
+    axis = load(parts.axis, part_row)
+    height = dot(d, axis)
+    if parts.kind[part_row] == PLANE:
+        return height <= reach
+    if abs(height) > parts.size[part_row, 1] + reach:
+        return False
+    across = norm(sub(d, scale(height, axis)))
+    if parts.size[part_row, 2] > 0.0:
+        return across >= parts.size[part_row, 0] - reach
+    return across <= parts.size[part_row, 0] + reach
+
+
+@func
+def wall_near(s, w, bodies, shapes, parts, meshes, box, reach):
+    """The same for any wall shape w."""
+    part_row = shapes.part[w]
+    if parts.kind[part_row] != TRIANGLE:
+        return smooth_near(s, w, bodies, shapes, parts, box, reach)
+    c = local_centre(s, w, bodies, shapes, box)
+    return triangle_near(c, meshes, parts.feature[part_row], reach / bodies.scale[shapes.body[w]])
+
+
+@part
+def triangle_near(c, meshes, t, reach):
+    """Whether c is within reach of the plane of triangle t and of all three sides of it."""
+    if abs(dot(sub(c, load(meshes.vertex, meshes.triangle[t, 0])), load(meshes.normal, t))) > reach:
         return False
     for k in range(3):
-        corner = load(meshes.vertex, meshes.triangle[t, k])
-        d = sub(c, corner)
-        inward = (meshes.inward[t, k, 0], meshes.inward[t, k, 1], meshes.inward[t, k, 2])
-        if dot(d, inward) < -reach:
+        d = sub(c, load(meshes.vertex, meshes.triangle[t, k]))
+        if dot(d, (meshes.inward[t, k, 0], meshes.inward[t, k, 1], meshes.inward[t, k, 2])) < -reach:
             return False
     return True

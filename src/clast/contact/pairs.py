@@ -7,7 +7,7 @@ from ..backend import kernel
 from ..tables import SPHERE, Box
 from .all_pairs import all_pairs
 from .bins import bins
-from .near import wall_near
+from .near import smooth_near, wall_near
 
 BROAD = {"bins": bins, "all-pairs": all_pairs}
 
@@ -46,15 +46,13 @@ def split_row(p, shapes, pair, ball_start, wall_start, balls, walls):
         walls[wall_start[p], 1] = a if swap else b
 
 
-def endless_row(s, bodies, shapes, parts, meshes, tag, box, margin, endless, start, walls, count):
+def endless_row(s, bodies, shapes, parts, tag, box, margin, endless, start, walls, count):
     """Pairs of one sphere with the walls that have no end: counted, or written where start says."""
     found = 0
     if shapes.kind[s] == SPHERE:
         for k in range(len(endless)):
             w = endless[k]
-            if tag[s] != tag[w] and wall_near(
-                s, w, bodies, shapes, parts, meshes, box, shapes.radius[s] + margin
-            ):
+            if tag[s] != tag[w] and smooth_near(s, w, bodies, shapes, parts, box, shapes.radius[s] + margin):
                 if len(start) > 0:
                     walls[start[s] + found, 0] = s
                     walls[start[s] + found, 1] = w
@@ -90,7 +88,7 @@ def find_pairs(tables, tag, box, margin, search):
     if len(endless):
         endless = device.to_device(endless)
         count = device.empty(n, np.int32)
-        arguments = *tables, tag, box, margin, endless
+        arguments = bodies, shapes, parts, tag, box, margin, endless
         kernel(endless_row)(n, *arguments, device.empty(0, np.int64), walls, count)
         start = primitives.scan(count)
         more = device.empty((int(device.to_host(start[-1:])[0]), 2), np.int32)

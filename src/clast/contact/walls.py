@@ -13,7 +13,7 @@ The centre `c` is relative to the wall's own origin (for triangles: in the axes 
 
 import math
 
-from ..backend import func
+from ..backend import func, part
 from ..vec import cross, dot, load, normalize, scale, sub
 
 FACE = 0
@@ -36,7 +36,7 @@ def sphere_plane(c, normal):
     return 1, dot(c, normal), (-normal[0], -normal[1], -normal[2]), 0
 
 
-@func
+@part
 def sphere_cylinder(c, axis, radius, half_length, sense):
     """Against a cylinder about the origin along `axis` (unit); half_length may be infinite.
 
@@ -108,7 +108,7 @@ def height_over_side(c, meshes, t, k):
     return v[0] * meshes.inward[t, k, 0] + v[1] * meshes.inward[t, k, 1] + v[2] * meshes.inward[t, k, 2]
 
 
-@func
+@part
 def at_corner(c, meshes, v):
     """Whether vertex v is nearer to c than all points around it: no edge leads towards c."""
     corner = load(meshes.vertex, v)
@@ -139,7 +139,7 @@ def near_corner(c, corner, a, b):
     )
 
 
-@func
+@part
 def over_face(c, meshes, t):
     """Whether c stands over the inside of triangle t, and no corner of t speaks for c."""
     for k in range(3):
@@ -161,7 +161,7 @@ def over_plane(c, meshes, t):
     return dot(sub(c, load(meshes.vertex, meshes.triangle[t, 0])), load(meshes.normal, t))
 
 
-@func
+@part
 def yields(c, meshes, t, distance):
     """Whether a neighbour of nearly the same plane is nearer to c and also under it.
 
@@ -186,7 +186,7 @@ def yields(c, meshes, t, distance):
     return False
 
 
-@func
+@part
 def on_edge(c, meshes, e):
     """Whether the nearest point of all triangles at edge e lies on the edge, between its corners."""
     low = load(meshes.vertex, meshes.edge[e, 0])
@@ -220,7 +220,7 @@ def towards(c, point, fallback):
     return distance, normal
 
 
-@func
+@part
 def sphere_triangle(c, meshes, t):
     """Against triangle t of a mesh wall, from either side; c in the axes of the mesh at size factor 1.
 

@@ -37,17 +37,18 @@ class Mix(NamedTuple):
     damping: float  # dimensionless, from the coefficient of restitution
     friction: float
     rolling: float  # rolling friction, a fraction of the reduced radius
+    ratio: float  # sqrt(G* / E*)
 
 
 @func
-def turn(slip, n):
-    """Turn a remembered tangential vector into the present tangent plane, keeping its length."""
+def turn(slip, n, shrink):
+    """Turn a remembered tangential vector into the present tangent plane, its length times sqrt(shrink)."""
     x, y, z = slip
     before = x * x + y * y + z * z
     along = x * n[0] + y * n[1] + z * n[2]
     x, y, z = x - along * n[0], y - along * n[1], z - along * n[2]
     after = x * x + y * y + z * z
-    factor = math.sqrt(before / max(after, 1e-300)) if after > 0.0 else 0.0
+    factor = math.sqrt(shrink * before / max(after, 1e-300))
     return x * factor, y * factor, z * factor
 
 
@@ -73,18 +74,15 @@ def hertz(touch, mix, dt):
     """Hertz normal force with Mindlin shear (Johnson 1985, eq. 4.23 and 7.42) and the damping of Tsuji (1992)."""
     a = math.sqrt(touch.radius * touch.overlap)  # radius of the contact area
     k = 4.0 / 3.0 * mix.young * a
-    normal = max(0.0, k * touch.overlap + mix.damping * math.sqrt(touch.mass * k) * touch.rate)
-    shear_k = 8.0 * mix.shear * a
+    c = mix.damping * math.sqrt(touch.mass * k)
+    normal = max(0.0, k * touch.overlap + c * touch.rate)
     # On unloading the contact area shrinks and lets go of its share of the slip (Thornton et al. 2013);
     # without this, shear energy would appear from nothing.
-    before = touch.overlap - touch.rate * dt
-    fade = math.sqrt(touch.overlap / max(before, 1e-300)) if before > touch.overlap else 1.0
-    x, y, z = turn(touch.slip, touch.normal)
-    x = x * fade + touch.slide[0] * dt
-    y = y * fade + touch.slide[1] * dt
-    z = z * fade + touch.slide[2] * dt
-    dashpot = 0.816496580927726 * mix.damping * math.sqrt(touch.mass * shear_k)  # sqrt(2/3): as for the normal
-    force, slip = coulomb((x, y, z), touch.slide, shear_k, dashpot, mix.friction * normal)
+    shrink = min(1.0, touch.overlap / max(touch.overlap - touch.rate * dt, 1e-300))
+    x, y, z = turn(touch.slip, touch.normal, shrink)
+    slip = (x + touch.slide[0] * dt, y + touch.slide[1] * dt, z + touch.slide[2] * dt)
+    # The shear dashpot is damped like the normal one, c_t / sqrt(k_t) = c_n / sqrt(dF/d overlap): LIGGGHTS's choice.
+    force, slip = coulomb(slip, touch.slide, 8.0 * mix.shear * a, 2.0 * mix.ratio * c, mix.friction * normal)
     return normal, force, slip
 
 
@@ -93,18 +91,13 @@ def linear(touch, mix, dt):
     """Linear spring and dashpot, shear stiffness in Mindlin's ratio (Cundall and Strack 1979)."""
     k = mix.stiffness if mix.stiffness > 0.0 else mix.young * touch.radius
     c = 2.0 * mix.damping * math.sqrt(touch.mass * k)
-    elastic = k * touch.overlap
-    normal = max(0.0, elastic + c * touch.rate)
-    shear_k = k * 4.0 * mix.shear / mix.young
+    normal = max(0.0, k * touch.overlap + c * touch.rate)
     # The slip falls with the spring's normal force, so that a contact that opens holds no shear.
-    before = touch.overlap - touch.rate * dt
-    fade = touch.overlap / max(before, 1e-300) if before > touch.overlap else 1.0
-    x, y, z = turn(touch.slip, touch.normal)
-    x = x * fade + touch.slide[0] * dt
-    y = y * fade + touch.slide[1] * dt
-    z = z * fade + touch.slide[2] * dt
-    dashpot = 2.0 * mix.damping * math.sqrt(touch.mass * shear_k)
-    force, slip = coulomb((x, y, z), touch.slide, shear_k, dashpot, mix.friction * normal)
+    shrink = min(1.0, touch.overlap / max(touch.overlap - touch.rate * dt, 1e-300))
+    x, y, z = turn(touch.slip, touch.normal, shrink * shrink)
+    slip = (x + touch.slide[0] * dt, y + touch.slide[1] * dt, z + touch.slide[2] * dt)
+    shear = 4.0 * mix.ratio * mix.ratio * k
+    force, slip = coulomb(slip, touch.slide, shear, 2.0 * mix.ratio * c, mix.friction * normal)
     return normal, force, slip
 
 
@@ -116,7 +109,7 @@ def roll(turned, turning, normal_force, n, stiffness, radius, mix, dt):
     shear stiffness. Returns the couple on b [N m] and the angle to remember.
     """
     along = turning[0] * n[0] + turning[1] * n[1] + turning[2] * n[2]
-    x, y, z = turn(turned, n)
+    x, y, z = turn(turned, n, 1.0)
     x += (turning[0] - along * n[0]) * dt
     y += (turning[1] - along * n[1]) * dt
     z += (turning[2] - along * n[2]) * dt

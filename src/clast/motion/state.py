@@ -114,9 +114,8 @@ class State:
         if self.pairs is not None:
             former = np.arange(len(self.bodies.number), dtype=np.int32) if self.former is None else self.former
             # Only what is carried over is kept: two whole lists side by side would double the memory.
-            none = np.empty((0, 3))
-            empty = np.empty(0)
-            kept = self.pairs._replace(force=none, point=none, couple=none, mass=empty, radius=empty)
+            none = np.empty(0)
+            kept = self.pairs._replace(action=np.empty((0, 6)), couple=np.empty((0, 3)), mass=none, radius=none)
             old = [kept, self.listed_number, former]
             self.pairs = None
         if self.rebuilds % REORDER == 0:

@@ -1,38 +1,44 @@
 """Contacts between very many bodies, and how they move."""
 
-from .backend import func
-from .contact import find_contacts
-from .drives import Oscillation
-from .errors import ClastError, Damaged, Diverged, Escaped, NotConverged, SceneError, Unavailable
-from .files import save
-from .material import Material
-from .motion.dem import DEM
-from .scene import Scene
-from .shapes import Clump, Cylinder, MeshWall, Plane, Quad, Sphere, load_mesh
-from .simulation import Simulation, resume
+from importlib import import_module as _import_module
 
-__all__ = [
-    "DEM",
-    "ClastError",
-    "Clump",
-    "Cylinder",
-    "Damaged",
-    "Diverged",
-    "Escaped",
-    "Material",
-    "MeshWall",
-    "NotConverged",
-    "Oscillation",
-    "Plane",
-    "Quad",
-    "Scene",
-    "SceneError",
-    "Simulation",
-    "Sphere",
-    "Unavailable",
-    "find_contacts",
-    "func",
-    "load_mesh",
-    "resume",
-    "save",
-]
+# Where each public name lives; the module is imported when the name is first used, so that `clast --help` is quick.
+_HOMES = {
+    "DEM": "motion.dem",
+    "ClastError": "errors",
+    "Clump": "shapes",
+    "Cylinder": "shapes",
+    "Damaged": "errors",
+    "Diverged": "errors",
+    "Escaped": "errors",
+    "Material": "material",
+    "MeshWall": "shapes",
+    "NotConverged": "errors",
+    "Oscillation": "drives",
+    "Plane": "shapes",
+    "Quad": "shapes",
+    "Scene": "scene",
+    "SceneError": "errors",
+    "Simulation": "simulation",
+    "Sphere": "shapes",
+    "Unavailable": "errors",
+    "find_contacts": "contact",
+    "func": "backend",
+    "load_mesh": "shapes",
+    "resume": "simulation",
+    "save": "files",
+}
+
+__all__ = list(_HOMES)  # noqa: PLE0604
+
+
+def __getattr__(name):
+    if name not in _HOMES:
+        raise AttributeError(f"module 'clast' has no attribute {name!r}")
+    value = getattr(_import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted(__all__)

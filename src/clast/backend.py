@@ -3,6 +3,10 @@
 `func` marks the small functions that kernels call; `kernel` makes a loop of a row function. The loop is written as
 text because numba's disk cache never finds a closure; its name carries a hash of every kernel source because the cache
 does not see an edit in another file and would run old code.
+
+Rows and their functions are compiled without numba's counting of references (_nrt=False): otherwise every look into a
+table counts the references to its arrays up and down, atomically, and that took three times as long as the work itself
+in the wall kernel. A row that makes arrays of its own (`allocates`) cannot do without.
 """
 
 import functools
@@ -28,14 +32,14 @@ def func(function):
     """Compile a small function for use inside kernels; in the CUDA simulator it stays plain Python."""
     if SIMULATED:
         return function
-    return numba.njit(error_model="numpy", forceinline=True)(function)
+    return numba.njit(error_model="numpy", forceinline=True, _nrt=False)(function)
 
 
 def part(function):
     """Like `func`, for large functions that are called from several places: compiled once, not into each of them."""
     if SIMULATED:
         return function
-    return numba.njit(error_model="numpy")(function)
+    return numba.njit(error_model="numpy", _nrt=False)(function)
 
 
 @functools.cache
@@ -79,8 +83,9 @@ def _label(value):
 class Kernel:
     """A row function with the values bound to its global names; call it as kernel(rows, *arguments)."""
 
-    def __init__(self, row, bound, fastmath, grain):
+    def __init__(self, row, bound, fastmath, grain, allocates):
         self.row = row
+        self.allocates = allocates
         self.grain = grain
         self.bound = bound
         self.fastmath = fastmath
@@ -93,11 +98,15 @@ class Kernel:
     @functools.cached_property
     def loop(self):
         """The compiled parallel loop on CPU threads."""
-        row = numba.njit(error_model="numpy", forceinline=True, fastmath=self.fastmath)(bind(self.row, **self.bound))
+        row = numba.njit(error_model="numpy", forceinline=True, fastmath=self.fastmath, _nrt=self.allocates)(
+            bind(self.row, **self.bound)
+        )
         names = ", ".join(list(inspect.signature(self.row).parameters)[1:])
-        source = f"def {self.name}(rows, {names}):\n    for i in prange(rows):\n        row(signed(i), {names})\n"
+        source = (
+            f"def {self.name}(_count, {names}):\n    for _i in prange(_count):\n        _row(signed(_i), {names})\n"
+        )
         # prange counts in unsigned numbers, and numba makes a float of unsigned plus signed.
-        scope = {"prange": numba.prange, "signed": np.int64, "row": row, "__name__": self.row.__module__}
+        scope = {"prange": numba.prange, "signed": np.int64, "_row": row, "__name__": self.row.__module__}
         exec(compile(source, self.row.__code__.co_filename, "exec"), scope)
         loop = numba.njit(parallel=True, cache=True, error_model="numpy", fastmath=self.fastmath)(scope[self.name])
         return loop
@@ -106,16 +115,16 @@ class Kernel:
 _kernels: dict = {}
 
 
-def kernel(row, fastmath=False, grain=512, **bound):
+def kernel(row, fastmath=False, grain=512, allocates=False, **bound):
     """The kernel of a row function; the same arguments give the same kernel.
 
-    grain: rows below which a second thread costs more than it helps.
+    grain: rows below which a second thread costs more than it helps. allocates: the row makes arrays of its own.
     fastmath: False, or a set of LLVM flags. Never one that reorders sums: results must not depend on the machine's
     mood. "contract" lets a multiply and an add become one instruction.
     """
     key = (row, frozenset(fastmath) if fastmath else False, tuple(sorted(bound.items(), key=lambda item: item[0])))
     if key not in _kernels:
-        _kernels[key] = Kernel(row, bound, set(fastmath) if fastmath else False, grain)
+        _kernels[key] = Kernel(row, bound, set(fastmath) if fastmath else False, grain, allocates)
     return _kernels[key]
 
 
@@ -144,6 +153,15 @@ class CPU:
     @staticmethod
     def concatenate(first, second):
         return np.concatenate([first, second])
+
+    @staticmethod
+    def table(table):
+        return table
+
+    @staticmethod
+    def renumber(pairs, rows):
+        pairs[:, 1] = rows[pairs[:, 1]]
+        return pairs
 
     @staticmethod
     def column(array, k):

@@ -66,9 +66,16 @@ class Report:
             ("simulated", f"{self.time:.6g} s in {self.steps:,} steps of {self.dt:.3g} s"),
             ("speed", f"{self.steps_per_second:,.0f} steps/s, {rate:.2f} million particle-steps/s"),
             ("spent", f"{spent:.3g} s: {shares}" if spent else "nothing yet"),
-            ("bodies", f"{self.bodies:,} free" + (f", {self.poured:,} poured" if self.poured else "")
-             + (f", {self.removed:,} removed" if self.removed else "")),
-            ("contacts", f"{self.contacts:,}, {self.coordination:.2f} a body, deepest {100.0 * self.deepest:.3g} % of the radius"),
+            (
+                "bodies",
+                f"{self.bodies:,} free"
+                + (f", {self.poured:,} poured" if self.poured else "")
+                + (f", {self.removed:,} removed" if self.removed else ""),
+            ),
+            (
+                "contacts",
+                f"{self.contacts:,}, {self.coordination:.2f} a body, deepest {100.0 * self.deepest:.3g} % of the radius",
+            ),
             ("pair list", f"made {self.rebuilds:,} times"),
             ("energy", ", ".join(f"{name} {value:.4g}" for name, value in self.energy.items()) + " J"),
             ("momentum", "({:.4g}, {:.4g}, {:.4g}) kg m/s".format(*self.momentum)),

@@ -146,7 +146,9 @@ def write_checkpoint(sim, path):
     """Write all that a run needs to go on with the same bits."""
     sim.start()
     bodies = sim.state.bodies
-    moving = np.isfinite(bodies.force).all(1) & np.isfinite(bodies.position).all(1) & np.isfinite(bodies.velocity).all(1)
+    moving = (
+        np.isfinite(bodies.force).all(1) & np.isfinite(bodies.position).all(1) & np.isfinite(bodies.velocity).all(1)
+    )
     if not moving.all():
         number = int(bodies.number[np.argmin(moving)])
         raise Diverged(f"body {number} at t = {sim.time:.6g} s: its state is not a number; no checkpoint was written")

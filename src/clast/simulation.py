@@ -116,8 +116,21 @@ class Simulation:
         if len(self._moved) != chunks:
             self._moved, self._status = self.device.zeros(chunks, np.float64), self.device.zeros(chunks, np.int8)
         kernel(
-            chunks, chunk, state.bodies, state.molds, state.inverses, state.pairs, self.scene.gravity, dt, self.kicks,
-            self._world, self._edges, state.reference, self._moved, self._status,
+            chunks,
+            chunk,
+            state.bodies,
+            state.rows,
+            state.molds,
+            state.inverses,
+            state.pairs,
+            self.scene.gravity,
+            dt,
+            self.kicks,
+            self._world,
+            self._edges,
+            state.reference,
+            self._moved,
+            self._status,
         )
 
     def _find_pairs(self):
@@ -126,7 +139,9 @@ class Simulation:
         with backend.use(self.device):
             far = math.sqrt(float(self._moved.max())) if len(self._moved) else 0.0
             if state.has_parts:
-                far = max(far, place_parts(state.bodies, state.shapes, state.parts, self.box, state.reference))
+                far = max(
+                    far, place_parts(state.bodies, state.shapes, state.parts, self.box, state.rows, state.reference)
+                )
             state.since += 1
             # Two bodies may have come towards each other, or a body and a wall.
             if far + max(far, state.walls_moved()) >= state.margin:
@@ -145,12 +160,13 @@ class Simulation:
     def _forces(self, dt):
         state = self.state
         balls = state.balls
+        arguments = state.bodies, state.shapes, state.rows, state.pairs, self.mixes, self._edges, dt
         if self.device is backend.CPU:
-            blocks = (balls + dem.WIDTH - 1) // dem.WIDTH
-            self._kernels.balls(blocks, balls, state.bodies, state.shapes, state.pairs, self.mixes, self._edges, dt)
+            blocks = (balls + dem.BLOCK - 1) // dem.BLOCK
+            self._kernels.balls(blocks, balls, *arguments)
         else:
-            self._kernels.balls(balls, state.bodies, state.shapes, state.pairs, self.mixes, self._edges, dt)
-        if len(state.pairs.mass) > balls:
+            self._kernels.balls(balls, *arguments)
+        if len(state.pairs.mix) > balls:
             chunks = (len(state.pairs.wall_start) + dem.WIDTH - 2) // dem.WIDTH
             self._kernels.walls(chunks, *state.tables, state.pairs, self.mixes, self.box, dt)
 
@@ -169,7 +185,16 @@ class Simulation:
             move=kernel(integrate.advance_row, grain=4, SUM=False, MOVE=True, **has),
             through=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=True, **has),
             finish=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=False, **has),
-            balls=kernel(balls, grain=8, fastmath=("contract", "nsz"), law=law, UNIFORM=len(self.mixes) == 1, **has),
+            balls=kernel(
+                balls,
+                fastmath=("contract", "nsz"),
+                grain=4,
+                allocates=self.device is backend.CPU,
+                law=law,
+                UNIFORM=len(self.mixes) == 1,
+                PERIODIC=has["PERIODIC"],
+                ROLLING=rolling,
+            ),
             walls=kernel(dem.wall_row, grain=2, law=law, wall_touch=wall_touch, TRIANGLES=triangles, ROLLING=rolling),
         )
         self.kicks = integrate.INTEGRATORS[self.method.integrator]
@@ -233,7 +258,9 @@ class Simulation:
             if not math.isfinite(self.critical):
                 if not self.scene.inlets:
                     raise ValueError("Simulation: dt='auto' needs free bodies; give dt in seconds")
-                raise ValueError("Simulation: dt='auto' needs bodies at the start; with inlets alone give dt in seconds")
+                raise ValueError(
+                    "Simulation: dt='auto' needs bodies at the start; with inlets alone give dt in seconds"
+                )
             return AUTO * self.critical
         dt = float(dt)
         if not 0.0 < dt < math.inf:
@@ -279,8 +306,9 @@ class Simulation:
     def _complain(self):
         bodies, time = self.state.bodies, self.time + self.dt
         free = bodies.motion == FREE
-        wrong = free & ~(np.isfinite(bodies.position).all(1) & np.isfinite(bodies.velocity).all(1)
-                         & np.isfinite(bodies.spin).all(1))
+        wrong = free & ~(
+            np.isfinite(bodies.position).all(1) & np.isfinite(bodies.velocity).all(1) & np.isfinite(bodies.spin).all(1)
+        )
         if wrong.any():
             row = int(np.argmax(wrong))
             raise Diverged(f"{self._name(row)} at t = {time:.6g} s: its state is not a number; {self._cause()}")
@@ -297,7 +325,9 @@ class Simulation:
     def _cause(self):
         return (
             f"dt = {self.dt:.3g} s is {self.dt / self.critical:.2g} of what the stiffest contact allows "
-            f"({self.critical:.3g} s)" if math.isfinite(self.critical) else f"dt = {self.dt:.3g} s"
+            f"({self.critical:.3g} s)"
+            if math.isfinite(self.critical)
+            else f"dt = {self.dt:.3g} s"
         )
 
     def _name(self, row):
@@ -313,9 +343,7 @@ class Simulation:
         pairs = state.pairs
         measured = measure(state.tables, self.box, 0.0, pairs.shape)
         order = sort_contacts(state.shapes, pairs.shape, measured.status, state.next_label)
-        return export_contacts(
-            state.tables, state.label, pairs.shape, measured, order, pairs.action, pairs.memory
-        )
+        return export_contacts(state.tables, state.label, pairs.shape, measured, order, pairs.action, pairs.memory)
 
     def report(self):
         """Numbers of the run so far: times, speed, contacts, energies, momentum."""
@@ -341,7 +369,10 @@ class Simulation:
         measured = measure(state.tables, self.box, 0.0, pairs.shape)
         rows = np.nonzero(measured.status)[0]
         slip = np.linalg.norm(pairs.memory[rows, :3], axis=1)
-        return np.maximum(-measured.gap[rows], 0.0), slip, pairs.radius[rows], self.mixes[pairs.mix[rows]]
+        radius = state.shapes.radius[pairs.shape[rows]]
+        # Against a wall the reduced radius is that of the sphere.
+        radius = np.where(rows < state.balls, radius.prod(1) / radius.sum(1), radius[:, 0])
+        return np.maximum(-measured.gap[rows], 0.0), slip, radius, self.mixes[pairs.mix[rows]]
 
     def remember(self):
         """Memory and force of all contacts as arrays, for a checkpoint; shapes are named by body number and part."""
@@ -371,7 +402,9 @@ class Simulation:
         order = np.argsort(names)
         found = order[np.minimum(np.searchsorted(names, wanted, sorter=order), max(len(names) - 1, 0))]
         if not np.array_equal(names[found], wanted):
-            raise ValueError("the contacts in the checkpoint do not fit its bodies; the file was made by another version")
+            raise ValueError(
+                "the contacts in the checkpoint do not fit its bodies; the file was made by another version"
+            )
         for name in ("memory", "action", "couple"):
             if len(kept[name]):
                 getattr(pairs, name)[found] = kept[name]

@@ -105,11 +105,11 @@ class Pairs(NamedTuple):
     lower number first; then spheres with walls, the sphere first, grouped by sphere."""
 
     shape: np.ndarray  # (p,2) int32, rows of Shapes
-    mass: np.ndarray  # (p,) [kg], reduced
-    radius: np.ndarray  # (p,) [m], reduced
     mix: np.ndarray  # (p,) int32, row of the table of combined materials
     memory: np.ndarray  # (p,3) slip [m], or (p,6) with the rolling angle [rad]
-    action: np.ndarray  # (p,6) force on the second shape [N] and the point where it acts [m]; zero where nothing touches
+    action: (
+        np.ndarray
+    )  # (p,6) force on the second shape [N] and the point where it acts [m]; zero where nothing touches
     couple: np.ndarray  # (p,3) [N m], rolling resistance on the second shape; (0,3) without rolling friction
     wall_start: np.ndarray  # (w+1,) int32, first pair of each sphere that is near a wall
     start: np.ndarray  # (n+1,) int32, into entry

@@ -239,7 +239,9 @@ def make_grid(shapes, box, margin, share):
         bins.append(count)
         wrap.append(around)
     bins = np.array(bins)
-    inverse = np.array([np.where(periodic, c / np.maximum(high - low, 1e-300), 1.0 / width(r)) for c, r in zip(bins, radii)])
+    inverse = np.array(
+        [np.where(periodic, c / np.maximum(high - low, 1e-300), 1.0 / width(r)) for c, r in zip(bins, radii)]
+    )
     first = np.concatenate([[0], np.cumsum(np.prod(bins, axis=1))]).astype(np.int32)
     columns = np.array(radii), low, inverse, bins.astype(np.int32), np.array(wrap), first
     return Grid(*(device.to_device(np.ascontiguousarray(c)) for c in columns)), int(first[-1])

@@ -7,13 +7,9 @@ from ..backend import kernel
 from ..tables import FREE, Pairs
 
 
-def static_row(p, balls, bodies, shapes, materials, pair, mass, radius, mix):
-    """Reduced mass and radius and the combined material of one pair: what does not change while the list lasts."""
-    sa, sb = pair[p, 0], pair[p, 1]
-    a, b = shapes.body[sa], shapes.body[sb]
-    mass[p] = 1.0 / (1.0 / bodies.mass[a] + 1.0 / bodies.mass[b])
-    ra = shapes.radius[sa]
-    radius[p] = ra * shapes.radius[sb] / (ra + shapes.radius[sb]) if p < balls else ra
+def mix_row(p, bodies, shapes, materials, pair, mix):
+    """The combined material of one pair."""
+    a, b = shapes.body[pair[p, 0]], shapes.body[pair[p, 1]]
     mix[p] = bodies.material[a] * materials + bodies.material[b]
 
 
@@ -58,36 +54,45 @@ def wall_row(k, order, walls, shapes, start, sorted_walls):
         sorted_walls[at, 0] = k
 
 
-def carry_row(p, shapes, pair, former, old_number, old_pair, old_start, old_entry, old_memory, memory):
-    """Give one pair the memory that the same two shapes had in the old list."""
-    width = memory.shape[1]
-    for i in range(width):
-        memory[p, i] = 0.0
-    sa, sb = pair[p, 0], pair[p, 1]
-    a, b = shapes.number[sa], shapes.number[sb]
-    row = former[shapes.body[sa]]
-    mine = sa
-    if row < 0 or old_start[row] == old_start[row + 1]:
-        # A body that is not free has no entries of its own: look from the other side.
-        row = former[shapes.body[sb]]
-        mine = sb
-    if row < 0:
-        return
-    own = shapes.number[mine]
-    other = b if mine == sa else a
-    for at in range(old_start[row], old_start[row + 1]):
-        e = old_entry[at]
-        q, side = e >> 1, e & 1
-        if old_number[old_pair[q, side]] == own and old_number[old_pair[q, 1 - side]] == other:
-            for i in range(width):
-                memory[p, i] = old_memory[q, i]
-            return
+def carry_row(
+    c, chunk, free, number, pair, start, entry, former, old_number, old_pair, old_start, old_entry, old_memory, memory
+):
+    """Give the pairs of one chunk of bodies the memory that the same two shapes had in the old list.
+
+    Entries stand in the same order in both lists, so one walk along both finds all. A pair of two free bodies is
+    looked after by its first.
+    """
+    for row in range(c * chunk, min(len(former), (c + 1) * chunk)):
+        i = np.uintp(row)
+        if former[i] < 0:
+            continue
+        was = np.uintp(former[i])
+        at, end = old_start[was], old_start[was + np.uintp(1)]
+        for k in range(start[i], start[i + np.uintp(1)]):
+            e = entry[np.uintp(k)]
+            p, side = np.uintp(e >> 1), np.uintp(e & 1)
+            mine, theirs = np.uintp(pair[p, side]), np.uintp(pair[p, np.uintp(1) - side])
+            if side == 1 and free[np.uintp(pair[p, 0])]:
+                continue
+            own, other = number[mine], number[theirs]
+            while at < end:
+                e = old_entry[np.uintp(at)]
+                q, side = np.uintp(e >> 1), np.uintp(e & 1)
+                old_own = old_number[np.uintp(old_pair[q, side])]
+                old_other = old_number[np.uintp(old_pair[q, np.uintp(1) - side])]
+                if old_own > own or (old_own == own and old_other >= other):
+                    if old_own == own and old_other == other:
+                        for j in range(memory.shape[1]):
+                            memory[p, j] = old_memory[q, j]
+                        at += 1
+                    break
+                at += 1
 
 
-def make_pairs(tables, balls, walls, materials, width, old=None):
+def make_pairs(tables, free, balls, walls, materials, width, old=None):
     """The list of pairs, ready for forces.
 
-    balls (p,2), walls (q,2): rows of Shapes; materials: number of materials; width: columns of memory.
+    free (s,) bool: shapes of free bodies; balls (p,2), walls (q,2): rows of Shapes; materials: number of materials; width: columns of memory.
     old: None, or (Pairs, its shapes' numbers, former row of each body or -1) to carry memory over from.
     Returns Pairs and the number of sphere pairs, which come first.
     """
@@ -104,9 +109,8 @@ def make_pairs(tables, balls, walls, materials, width, old=None):
         begins = begins[:-1][np.diff(begins) > 0]
         wall_start = device.to_device((np.append(begins, len(walls)) + count).astype(np.int32))
     total = len(pair)
-    mass, radius = device.empty(total, np.float64), device.empty(total, np.float64)
     mix = device.empty(total, np.int32)
-    kernel(static_row)(total, count, bodies, shapes, materials, pair, mass, radius, mix)
+    kernel(mix_row)(total, bodies, shapes, materials, pair, mix)
     owner = device.empty(count + total, np.int32)
     kernel(owner_row)(count + total, count, bodies, shapes, pair, owner)
     start, entry = primitives.group(owner, n + 1)
@@ -114,9 +118,23 @@ def make_pairs(tables, balls, walls, materials, width, old=None):
     memory = device.zeros((total, width), np.float64)
     if old is not None:
         before, old_number, former = old
-        kernel(carry_row)(
-            total, shapes, pair, former, old_number, before.shape, before.start, before.entry, before.memory, memory
+        chunk = device.chunk
+        kernel(carry_row, grain=4)(
+            (n + chunk - 1) // chunk,
+            chunk,
+            free,
+            shapes.number,
+            pair,
+            start,
+            entry,
+            former,
+            old_number,
+            before.shape,
+            before.start,
+            before.entry,
+            before.memory,
+            memory,
         )
     action = device.zeros((total, 6), np.float64)
     couple = device.zeros((total if width > 3 else 0, 3), np.float64)
-    return Pairs(pair, mass, radius, mix, memory, action, couple, wall_start, start, entry), count
+    return Pairs(pair, mix, memory, action, couple, wall_start, start, entry), count

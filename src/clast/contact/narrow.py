@@ -105,7 +105,9 @@ def find_contacts(scene, *, margin=0.0, broad="bins", pairs=None):
     box = periodic_box(scene)
     if pairs is None:
         if math.isinf(margin):
-            raise ValueError("find_contacts: margin = inf needs pairs=; without it every body would pair with every other")
+            raise ValueError(
+                "find_contacts: margin = inf needs pairs=; without it every body would pair with every other"
+            )
         tag = shapes.body.copy()
         tag[shapes.kind != SPHERE] = -1
         balls, walls = find_pairs(tables, tag, box, margin, search)
@@ -132,7 +134,9 @@ def expand_pairs(pairs, bodies, shapes):
     wrong = (bodies.number[row] != pairs).any(1) | (pairs[:, 0] == pairs[:, 1])
     if wrong.any():
         first = int(np.argmax(wrong))
-        raise ValueError(f"find_contacts: pairs[{first}] = {pairs[first].tolist()} does not name two bodies of the scene")
+        raise ValueError(
+            f"find_contacts: pairs[{first}] = {pairs[first].tolist()} does not name two bodies of the scene"
+        )
     many = np.bincount(shapes.body, minlength=len(bodies.number))
     start = np.concatenate([[0], np.cumsum(many)])
     by_body = np.argsort(shapes.body, kind="stable")

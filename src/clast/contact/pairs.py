@@ -1,13 +1,15 @@
 """From shapes to pairs: any broad phase for what has an end, and everyone against the walls that have none."""
 
+import math
+
 import numpy as np
 
 from .. import backend, primitives
 from ..backend import kernel
-from ..tables import SPHERE, Box
+from ..tables import CYLINDER, SPHERE, Box
 from .all_pairs import all_pairs
 from .bins import bins
-from .near import smooth_near, wall_near
+from .near import wall_near
 
 BROAD = {"bins": bins, "all-pairs": all_pairs}
 
@@ -46,19 +48,51 @@ def split_row(p, shapes, pair, ball_start, wall_start, balls, walls):
         walls[wall_start[p], 1] = a if swap else b
 
 
-def endless_row(s, bodies, shapes, parts, tag, box, margin, endless, start, walls, count):
-    """Pairs of one sphere with the walls that have no end: counted, or written where start says."""
-    found = 0
-    if shapes.kind[s] == SPHERE:
-        for k in range(len(endless)):
-            w = endless[k]
-            if tag[s] != tag[w] and smooth_near(s, w, bodies, shapes, parts, box, shapes.radius[s] + margin):
-                if len(start) > 0:
-                    walls[start[s] + found, 0] = s
-                    walls[start[s] + found, 1] = w
-                found += 1
-    if len(start) == 0:
-        count[s] = found
+def endless_row(c, chunk, centre, radius, kind, tag, margin, walls, wall_tag, start, pairs, count):
+    """Pairs of one chunk of spheres with the walls that have no end: counted, or written where start says.
+
+    walls (w,8): a point of the wall, its axis, the radius of a cylinder (0 for a plane), +1 hollow or -1 solid.
+    """
+    for s in range(c * chunk, min(len(radius), (c + 1) * chunk)):
+        found = 0
+        if kind[s] == SPHERE:
+            reach = radius[s] + margin
+            for w in range(len(walls)):
+                x, y, z = centre[s, 0] - walls[w, 0], centre[s, 1] - walls[w, 1], centre[s, 2] - walls[w, 2]
+                height = x * walls[w, 3] + y * walls[w, 4] + z * walls[w, 5]
+                if walls[w, 6] == 0.0:
+                    near = height <= reach
+                else:
+                    across = math.sqrt(max(0.0, x * x + y * y + z * z - height * height))
+                    near = walls[w, 7] * (walls[w, 6] - across) <= reach
+                if near and tag[s] != wall_tag[w]:
+                    if len(start) > 0:
+                        pairs[start[s] + found, 0] = s
+                        pairs[start[s] + found, 1] = w
+                    found += 1
+        if len(start) == 0:
+            count[s] = found
+
+
+def endless_walls(bodies, shapes, parts, rows):
+    """What `endless_row` needs to know of the walls in these rows of Shapes: (w,8)."""
+    body, part = shapes.body[rows], shapes.part[rows]
+    table = np.zeros((len(rows), 8))
+    for k in range(len(rows)):
+        q, size = bodies.orientation[body[k]], bodies.scale[body[k]]
+        point = turned(q, parts.offset[part[k]]) * size
+        table[k, :3] = bodies.position[body[k]] + point
+        table[k, 3:6] = turned(q, parts.axis[part[k]])
+        if parts.kind[part[k]] == CYLINDER:
+            table[k, 6], table[k, 7] = parts.size[part[k], 0] * size, parts.size[part[k], 2]
+    return table
+
+
+def turned(q, v):
+    """Vector v turned by quaternion q, for a few vectors outside kernels."""
+    u = q[1:]
+    t = 2.0 * np.cross(u, v)
+    return v + q[0] * t + np.cross(u, t)
 
 
 def find_pairs(tables, tag, box, margin, search):
@@ -86,12 +120,17 @@ def find_pairs(tables, tag, box, margin, search):
         walls = device.empty((int(device.to_host(wall_start[-1:])[0]), 2), np.int32)
         kernel(split_row)(p, shapes, mixed, ball_start, wall_start, balls, walls)
     if len(endless):
-        endless = device.to_device(endless)
+        table = device.to_device(endless_walls(*(device.table(t) for t in (bodies, shapes, parts)), endless))
+        wall_tag = device.to_device(device.to_host(tag)[endless])
         count = device.empty(n, np.int32)
-        arguments = bodies, shapes, parts, tag, box, margin, endless
-        kernel(endless_row)(n, *arguments, device.empty(0, np.int64), walls, count)
+        chunk = device.chunk
+        chunks = (n + chunk - 1) // chunk
+        arguments = chunk, shapes.centre, shapes.radius, shapes.kind, tag, float(margin), table, wall_tag
+        search_walls = kernel(endless_row, grain=4)
+        search_walls(chunks, *arguments, device.empty(0, np.int64), walls, count)
         start = primitives.scan(count)
         more = device.empty((int(device.to_host(start[-1:])[0]), 2), np.int32)
-        kernel(endless_row)(n, *arguments, start, more, count)
+        search_walls(chunks, *arguments, start, more, count)
+        more = device.renumber(more, endless)
         walls = device.concatenate(walls, more)
     return balls, walls

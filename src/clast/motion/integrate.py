@@ -87,7 +87,7 @@ def wrap(x, low, length):
 
 
 def advance_row(
-    c, chunk, bodies, molds, inverses, pairs, gravity, dt, kicks, world, edges, reference, moved, status
+    c, chunk, bodies, rows, molds, inverses, pairs, gravity, dt, kicks, world, edges, reference, moved, status
 ):
     """Advance one chunk of bodies: end a step, begin the next, or both at once.
 
@@ -96,21 +96,19 @@ def advance_row(
     of the chunk is from its reference [m^2] and whether all is well. Between two steps both are done in one pass,
     because memory is read once then; arrays are taken out of their tables once a chunk, which halves the time again.
     """
-    position, velocity, spin, orientation = bodies.position, bodies.velocity, bodies.spin, bodies.orientation
-    forces, torques, mass, inertias, motion = bodies.force, bodies.torque, bodies.mass, bodies.inertia, bodies.motion
+    orientation, forces, torques = bodies.orientation, bodies.force, bodies.torque
     start, entry, action, couple = pairs.start, pairs.entry, pairs.action, pairs.couple
     before, after, last = kicks[0] * dt, kicks[1] * dt, kicks[2] * dt
     farthest = 0.0
     state = FINE
-    for row in range(c * chunk, min(len(mass), (c + 1) * chunk)):
+    for row in range(c * chunk, min(len(orientation), (c + 1) * chunk)):
         i = np.uintp(row)
-        if motion[i] != FREE:
+        per_mass, per_inertia = rows[i, 7], rows[i, 11]
+        if per_mass == 0.0:
             continue
-        x = load(position, i)
-        v = load(velocity, i)
-        w = load(spin, i)
-        per_mass = 1.0 / mass[i]
-        per_inertia = 1.0 / inertias[i]
+        x = (rows[i, 0], rows[i, 1], rows[i, 2])
+        v = (rows[i, 4], rows[i, 5], rows[i, 6])
+        w = (rows[i, 8], rows[i, 9], rows[i, 10])
         tumbling = False
         if CLUMPS:
             tumbling = not molds.round[bodies.mold[i]]
@@ -173,33 +171,35 @@ def advance_row(
             fast = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
             if not (far < np.inf and fast < np.inf):
                 state = NOT_A_NUMBER
-            elif not (
-                world[0] <= x[0] <= world[3] and world[1] <= x[1] <= world[4] and world[2] <= x[2] <= world[5]
-            ):
+            elif not (world[0] <= x[0] <= world[3] and world[1] <= x[1] <= world[4] and world[2] <= x[2] <= world[5]):
                 state = max(state, OUTSIDE)
             farthest = max(farthest, far)
-            position[i, 0], position[i, 1], position[i, 2] = x
+            rows[i, 0], rows[i, 1], rows[i, 2] = x
             orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
         else:
             forces[i, 0], forces[i, 1], forces[i, 2] = f
             torques[i, 0], torques[i, 1], torques[i, 2] = torque
-        velocity[i, 0], velocity[i, 1], velocity[i, 2] = v
-        spin[i, 0], spin[i, 1], spin[i, 2] = w
+        rows[i, 4], rows[i, 5], rows[i, 6] = v
+        rows[i, 8], rows[i, 9], rows[i, 10] = w
     if MOVE:
         moved[c] = farthest
         status[c] = state
 
 
-def place_row(c, chunk, first, bodies, shapes, parts, reference, moved, edges):
+def place_row(c, chunk, first, bodies, shapes, parts, rows, reference, moved, edges):
     """Put one chunk of the shapes from row `first` on where their bodies have gone; report as `advance_row` does."""
     farthest = 0.0
     for s in range(first + c * chunk, min(len(shapes.body), first + (c + 1) * chunk)):
         body = shapes.body[s]
         offset = rotate(load4(bodies.orientation, body), load(parts.offset, shapes.part[s]))
-        x = add(load(bodies.position, body), scale(bodies.scale[body], offset))
-        for k in range(3):
-            shapes.centre[s, k] = x[k]
-        if bodies.motion[body] == FREE:
+        offset = scale(bodies.scale[body], offset)
+        x = add(load(bodies.position, body), offset)
+        w = load(bodies.spin, body)
+        v = add(load(bodies.velocity, body), cross(w, offset))
+        rows[s, 0], rows[s, 1], rows[s, 2] = x
+        rows[s, 4], rows[s, 5], rows[s, 6] = v
+        rows[s, 8], rows[s, 9], rows[s, 10] = w
+        if len(reference) > 0 and bodies.motion[body] == FREE:
             d = sub(x, load(reference, s))
             if PERIODIC:
                 d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))

@@ -41,32 +41,25 @@ class Mix(NamedTuple):
 
 
 @func
-def turn(slip, n, shrink):
-    """Turn a remembered tangential vector into the present tangent plane, its length times sqrt(shrink)."""
+def turn(slip, n, part, whole):
+    """Turn a remembered tangential vector into the present tangent plane, its length times sqrt(part / whole)."""
     x, y, z = slip
     before = x * x + y * y + z * z
     along = x * n[0] + y * n[1] + z * n[2]
     x, y, z = x - along * n[0], y - along * n[1], z - along * n[2]
     after = x * x + y * y + z * z
-    factor = math.sqrt(shrink * before / max(after, 1e-300))
+    factor = math.sqrt(part * before / max(whole * after, 1e-300))
     return x * factor, y * factor, z * factor
 
 
 @func
 def coulomb(slip, slide, stiffness, dashpot, limit):
-    """Spring and dashpot in the tangent plane under a friction limit; a sliding spring is shortened to the limit."""
-    fx = -stiffness * slip[0] - dashpot * slide[0]
-    fy = -stiffness * slip[1] - dashpot * slide[1]
-    fz = -stiffness * slip[2] - dashpot * slide[2]
-    size = math.sqrt(fx * fx + fy * fy + fz * fz)
-    factor = limit / max(size, 1e-300) if size > limit else 1.0
-    fx, fy, fz = fx * factor, fy * factor, fz * factor
-    soft = 1.0 / max(stiffness, 1e-300)
-    sliding = size > limit
-    sx = -(fx + dashpot * slide[0]) * soft if sliding else slip[0]
-    sy = -(fy + dashpot * slide[1]) * soft if sliding else slip[1]
-    sz = -(fz + dashpot * slide[2]) * soft if sliding else slip[2]
-    return (fx, fy, fz), (sx, sy, sz)
+    """Spring and dashpot in the tangent plane under a friction limit; a sliding spring is shortened with its force."""
+    x = stiffness * slip[0] + dashpot * slide[0]
+    y = stiffness * slip[1] + dashpot * slide[1]
+    z = stiffness * slip[2] + dashpot * slide[2]
+    factor = min(1.0, limit / max(math.sqrt(x * x + y * y + z * z), 1e-300))
+    return (-factor * x, -factor * y, -factor * z), (factor * slip[0], factor * slip[1], factor * slip[2])
 
 
 @func
@@ -78,10 +71,10 @@ def hertz(touch, mix, dt):
     normal = max(0.0, k * touch.overlap + c * touch.rate)
     # On unloading the contact area shrinks and lets go of its share of the slip (Thornton et al. 2013);
     # without this, shear energy would appear from nothing.
-    shrink = min(1.0, touch.overlap / max(touch.overlap - touch.rate * dt, 1e-300))
-    x, y, z = turn(touch.slip, touch.normal, shrink)
+    before = max(touch.overlap, touch.overlap - touch.rate * dt)
+    x, y, z = turn(touch.slip, touch.normal, touch.overlap, before)
     slip = (x + touch.slide[0] * dt, y + touch.slide[1] * dt, z + touch.slide[2] * dt)
-    # The shear dashpot is damped like the normal one, c_t / sqrt(k_t) = c_n / sqrt(dF/d overlap): LIGGGHTS's choice.
+    # The shear dashpot has the same damping as the normal one: c_t / sqrt(k_t) = c / sqrt(dF/d overlap).
     force, slip = coulomb(slip, touch.slide, 8.0 * mix.shear * a, 2.0 * mix.ratio * c, mix.friction * normal)
     return normal, force, slip
 
@@ -93,8 +86,8 @@ def linear(touch, mix, dt):
     c = 2.0 * mix.damping * math.sqrt(touch.mass * k)
     normal = max(0.0, k * touch.overlap + c * touch.rate)
     # The slip falls with the spring's normal force, so that a contact that opens holds no shear.
-    shrink = min(1.0, touch.overlap / max(touch.overlap - touch.rate * dt, 1e-300))
-    x, y, z = turn(touch.slip, touch.normal, shrink * shrink)
+    before = max(touch.overlap, touch.overlap - touch.rate * dt)
+    x, y, z = turn(touch.slip, touch.normal, touch.overlap * touch.overlap, before * before)
     slip = (x + touch.slide[0] * dt, y + touch.slide[1] * dt, z + touch.slide[2] * dt)
     shear = 4.0 * mix.ratio * mix.ratio * k
     force, slip = coulomb(slip, touch.slide, shear, 2.0 * mix.ratio * c, mix.friction * normal)
@@ -109,7 +102,7 @@ def roll(turned, turning, normal_force, n, stiffness, radius, mix, dt):
     shear stiffness. Returns the couple on b [N m] and the angle to remember.
     """
     along = turning[0] * n[0] + turning[1] * n[1] + turning[2] * n[2]
-    x, y, z = turn(turned, n, 1.0)
+    x, y, z = turn(turned, n, 1.0, 1.0)
     x += (turning[0] - along * n[0]) * dt
     y += (turning[1] - along * n[1]) * dt
     z += (turning[2] - along * n[2]) * dt

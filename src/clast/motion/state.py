@@ -2,7 +2,11 @@
 
 Bodies stand in memory in the order of their bins, so that neighbours in space are neighbours in memory; their numbers
 stay. Row i of Shapes is row i of Bodies: the body itself if it is one sphere or one wall about its own origin, else a
-row without a shape (NONE) whose parts stand further down. `shapes.centre` and `bodies.position` are then one array.
+row without a shape (NONE) whose parts stand further down.
+
+What the contact and body kernels read stands in `rows` (s,12), one row per shape, so that a row is fetched at once:
+centre [m], radius [m], velocity [m/s], 1/mass [1/kg], spin [rad/s], 1/inertia [1/(kg m^2)]. `bodies.position`, `velocity`
+and `spin` and `shapes.centre` are views of it.
 """
 
 import math
@@ -13,7 +17,7 @@ from .. import backend
 from ..backend import kernel
 from ..contact.bins import sort_shapes
 from ..contact.memory import make_pairs
-from ..contact.pairs import find_pairs
+from ..contact.pairs import find_pairs, turned
 from ..tables import DRIVEN, FREE, NONE, SPHERE, TRIANGLE, Bodies, Shapes
 from . import integrate
 
@@ -21,7 +25,7 @@ REORDER = 32  # rebuilds of the list after which bodies are sorted again
 
 
 def place_shapes(bodies, label, molds, parts, box):
-    """Shapes of all bodies and Bodies whose position is a view of their centres.
+    """Bodies and Shapes as views of the rows, and the rows (s,12).
 
     label (n,): number of the first part of each body.
     """
@@ -36,15 +40,17 @@ def place_shapes(bodies, label, molds, parts, box):
     radius = parts.reach[part] * bodies.scale[body]
     kind[:n][~single], radius[:n][~single] = NONE, np.inf
     number = np.concatenate([label, label[body[n:]] + within]).astype(np.int64)
-    centre = np.empty((len(body), 3))
-    centre[:n] = bodies.position
-    bodies = bodies._replace(position=centre[:n])
-    shapes = Shapes(number, body, part, kind, centre, radius)
-    place_parts(bodies, shapes, parts, box)
-    return bodies, shapes
+    rows = np.zeros((len(body), 12))
+    rows[:, 3] = radius
+    rows[:n, 0:3], rows[:n, 4:7], rows[:n, 8:11] = bodies.position, bodies.velocity, bodies.spin
+    rows[:, 7], rows[:, 11] = 1.0 / bodies.mass[body], 1.0 / bodies.inertia[body]
+    bodies = bodies._replace(position=rows[:n, 0:3], velocity=rows[:n, 4:7], spin=rows[:n, 8:11])
+    shapes = Shapes(number, body, part, kind, rows[:, 0:3], radius)
+    place_parts(bodies, shapes, parts, box, rows)
+    return bodies, shapes, rows
 
 
-def place_parts(bodies, shapes, parts, box, reference=None):
+def place_parts(bodies, shapes, parts, box, rows, reference=None):
     """Put the parts that have rows of their own where their bodies are; returns how far the farthest has moved [m]."""
     device = backend.DEVICE[-1]
     n = len(bodies.number)
@@ -55,8 +61,8 @@ def place_parts(bodies, shapes, parts, box, reference=None):
     moved = device.empty(chunks, np.float64)
     place = kernel(integrate.place_row, grain=4, PERIODIC=box.periodic)
     edges = (*box.length.tolist(), *box.inverse.tolist())
-    start = shapes.centre if reference is None else reference
-    place(chunks, chunk, n, bodies, shapes, parts, start, moved, edges)
+    start = np.empty((0, 3)) if reference is None else reference
+    place(chunks, chunk, n, bodies, shapes, parts, rows, start, moved, edges)
     return math.sqrt(float(device.to_host(moved).max()))
 
 
@@ -74,11 +80,12 @@ class State:
         self.bodies = Bodies(*(np.array(column) for column in bodies))
         self.next_label = 0
         self.label = self.new_labels(self.bodies)
-        self.bodies, self.shapes = place_shapes(self.bodies, self.label, self.molds, self.parts, self.box)
+        self.bodies, self.shapes, self.rows = place_shapes(self.bodies, self.label, self.molds, self.parts, self.box)
         free = self.bodies.motion == FREE
         radius = self.shapes.radius[: len(free)][free & (self.shapes.kind[: len(free)] == SPHERE)]
         many = self.shapes.radius[len(free) :][self.shapes.kind[len(free) :] == SPHERE]
-        sizes = np.concatenate([radius, many])
+        poured = [inlet.reach * inlet.sizes.largest for inlet in scene.inlets]
+        sizes = np.concatenate([radius, many]) if len(radius) + len(many) else np.array(poured)
         self.size = float(np.median(sizes)) if len(sizes) else 1.0
         self.tuned = margin is None
         self.margin = 0.1 * self.size if margin is None else float(margin)
@@ -109,13 +116,12 @@ class State:
         """Make the list of pairs anew from where the bodies are now, and carry the memory of contacts over."""
         if self.tuned and self.pairs is not None:
             self.tune()
-        place_parts(self.bodies, self.shapes, self.parts, self.box)
+        place_parts(self.bodies, self.shapes, self.parts, self.box, self.rows)
         old = None
         if self.pairs is not None:
             former = np.arange(len(self.bodies.number), dtype=np.int32) if self.former is None else self.former
             # Only what is carried over is kept: two whole lists side by side would double the memory.
-            none = np.empty(0)
-            kept = self.pairs._replace(action=np.empty((0, 6)), couple=np.empty((0, 3)), mass=none, radius=none)
+            kept = self.pairs._replace(action=np.empty((0, 6)), couple=np.empty((0, 3)))
             old = [kept, self.listed_number, former]
             self.pairs = None
         if self.rebuilds % REORDER == 0:
@@ -123,9 +129,10 @@ class State:
             self.permute(order)
             if old is not None:
                 old[2] = np.ascontiguousarray(old[2][order])
-        tag = np.where(self.bodies.motion[self.shapes.body] == FREE, self.shapes.body, -1).astype(np.int32)
+        free = self.bodies.motion[self.shapes.body] == FREE
+        tag = np.where(free, self.shapes.body, np.int32(-1))
         balls, walls = find_pairs(self.tables, tag, self.box, self.margin, self.search)
-        self.pairs, self.balls = make_pairs(self.tables, balls, walls, self.materials, self.width, old)
+        self.pairs, self.balls = make_pairs(self.tables, free, balls, walls, self.materials, self.width, old)
         self.listed_number = self.shapes.number
         self.reference = self.shapes.centre.copy()
         self.remember_walls()
@@ -157,7 +164,7 @@ class State:
         """Bring the bodies into another order of memory, or drop those that order leaves out."""
         self.label = self.label[order]
         bodies = Bodies(*(np.ascontiguousarray(column[order]) for column in self.bodies))
-        self.bodies, self.shapes = place_shapes(bodies, self.label, self.molds, self.parts, self.box)
+        self.bodies, self.shapes, self.rows = place_shapes(bodies, self.label, self.molds, self.parts, self.box)
 
     def remove(self, rows):
         """Take bodies away; the next rebuild forgets their contacts."""
@@ -174,7 +181,7 @@ class State:
         self.former = np.concatenate([former, np.full(len(bodies.number), -1, np.int32)])
         self.label = np.concatenate([self.label, self.new_labels(bodies)])
         joined = Bodies(*(np.concatenate([a, b]) for a, b in zip(self.bodies, bodies, strict=True)))
-        self.bodies, self.shapes = place_shapes(joined, self.label, self.molds, self.parts, self.box)
+        self.bodies, self.shapes, self.rows = place_shapes(joined, self.label, self.molds, self.parts, self.box)
 
     # How far walls have moved since the list was made. A wall's surface may turn in itself, as a drum about its
     # axis does, without anything coming nearer.
@@ -184,9 +191,9 @@ class State:
         self.driven = driven
         self.wall_pose = [(self.bodies.position[i].copy(), self.bodies.orientation[i].copy()) for i in driven]
         self.wall_reach = []
-        low, high = self.reference.min(0), self.reference.max(0)
         for i in driven:
-            rows = np.nonzero(self.shapes.body == i)[0]
+            n = len(self.bodies.number)
+            rows = np.append(i, n + np.nonzero(self.shapes.body[n:] == i)[0])
             rows = rows[self.shapes.kind[rows] != NONE]
             finite = np.isfinite(self.shapes.radius[rows])
             centre, radius = self.shapes.centre[rows], self.shapes.radius[rows]
@@ -196,6 +203,7 @@ class State:
                 reach = float((np.linalg.norm(centre[finite] - here, axis=1) + radius[finite]).max())
             if not finite.all():
                 # What has no end turns through the whole scene.
+                low, high = self.reference.min(0), self.reference.max(0)
                 reach = max(reach, float(np.linalg.norm(np.maximum(abs(low - here), abs(high - here)))))
             kinds = self.parts.kind[self.shapes.part[rows]]
             lone = len(rows) == 1 and kinds[0] not in (TRIANGLE, SPHERE)
@@ -215,10 +223,3 @@ class State:
                 turn = float(np.linalg.norm(turned(p, axis) - turned(q, axis))) * reach
             most = max(most, shift + turn)
         return most
-
-
-def turned(q, v):
-    """Vector v turned by quaternion q, for a few vectors outside kernels."""
-    u = q[1:]
-    t = 2.0 * np.cross(u, v)
-    return v + q[0] * t + np.cross(u, t)

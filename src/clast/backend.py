@@ -73,11 +73,31 @@ def _label(value):
     if plain.__module__.startswith("clast."):
         return plain.__name__
     # A user's function may change between two processes without its name changing.
-    try:
-        text = inspect.getsource(plain)
-    except OSError:
-        text = repr(plain.__code__.co_code) + repr(plain.__code__.co_consts)
-    return plain.__name__ + hashlib.sha256(text.encode()).hexdigest()[:8]
+    return plain.__name__ + hashlib.sha256(_content(plain, set()).encode()).hexdigest()[:8]
+
+
+def _content(plain, seen):
+    """Text that changes with what a user's function computes: its code, the values it uses, the functions it calls."""
+    if plain in seen:
+        return ""
+    seen.add(plain)
+    code = plain.__code__
+    text = [plain.__name__, code.co_code.hex(), repr([c for c in code.co_consts if not inspect.iscode(c)])]
+    outer = dict(zip(code.co_freevars, (cell.cell_contents for cell in plain.__closure__ or ()), strict=True))
+    for name in (*code.co_freevars, *code.co_names):
+        value = outer.get(name, plain.__globals__.get(name))
+        inner = getattr(value, "py_func", value)
+        if isinstance(inner, types.FunctionType):
+            # What belongs to clast is in the hash of the sources.
+            inside = (inner.__module__ or "").startswith("clast.")
+            text.append(f"{name} {inner.__qualname__ if inside else _content(inner, seen)}")
+        elif isinstance(value, np.ndarray):
+            text.append(f"{name} {value.dtype} {value.shape} {value.tobytes().hex()}")
+        elif isinstance(value, int | float | complex | str | tuple | np.generic):
+            text.append(f"{name} {value!r}")
+        else:
+            text.append(name)
+    return "\n".join(text)
 
 
 class Kernel:

@@ -49,6 +49,11 @@ class Sizes:
         """The largest size factor that can be drawn."""
         return max(high for high, weight in zip(self.high, self.weight, strict=True) if weight > 0.0)
 
+    @property
+    def smallest(self):
+        """The smallest size factor that can be drawn."""
+        return min(low for low, weight in zip(self.low, self.weight, strict=True) if weight > 0.0)
+
     def draw(self, uniform):
         """Size factors (n,) for uniform numbers (n,) from 0 to 1."""
         share = np.cumsum(self.weight) / math.fsum(self.weight)

@@ -82,13 +82,15 @@ def run(sim, *, until, every, output, progress):
             with recording(sim, folder) as record:
                 for _ in sim.frames(until=until, every=every, between=lambda: glance(sim, bar, stop)):
                     if record is not None:
-                        record(sim)
+                        # The checkpoint first: it refuses what is not a number, and a frame that is missing after
+                        # a crash is written again when the run goes on.
                         write_checkpoint(sim, folder / "checkpoint.h5")
+                        record(sim)
                     glance(sim, bar, stop, now=True)
                     if stop.asked:
                         break
         except ClastError as fault:
-            if folder is not None:
+            if folder is not None and (folder / "checkpoint.h5").exists():
                 fault.args = (f"{fault}; the last good state is in {folder / 'checkpoint.h5'}",)
             raise
     if stop.asked:
@@ -146,12 +148,14 @@ def write_checkpoint(sim, path):
     """Write all that a run needs to go on with the same bits."""
     sim.start()
     bodies = sim.state.bodies
-    moving = (
-        np.isfinite(bodies.force).all(1) & np.isfinite(bodies.position).all(1) & np.isfinite(bodies.velocity).all(1)
-    )
-    if not moving.all():
-        number = int(bodies.number[np.argmin(moving)])
-        raise Diverged(f"body {number} at t = {sim.time:.6g} s: its state is not a number; no checkpoint was written")
+    columns = bodies.force, bodies.torque, bodies.position, bodies.orientation, bodies.velocity, bodies.spin
+    fine = np.logical_and.reduce([np.isfinite(column).all(1) for column in columns])
+    if not fine.all():
+        number = int(bodies.number[np.argmin(fine)])
+        raise Diverged(
+            f"body {number} at t = {sim.time:.6g} s: its state is not a number, and no checkpoint was written; "
+            "likely a contact law that has no answer, or too large a time step"
+        )
     groups, attributes = sim.scene.describe()
     groups["contacts"] = sim.remember()
     method = sim.method

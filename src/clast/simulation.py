@@ -3,16 +3,17 @@
 import math
 import time as clock
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 
-from . import backend, drives, running
+from . import backend, clearance, drives, running
 from .backend import kernel
 from .contact.narrow import export_contacts, measure, sort_contacts, touch_any, touch_smooth
 from .contact.pairs import BROAD, periodic_box
-from .errors import Diverged, Escaped, pick
+from .errors import Diverged, Escaped, Unavailable, pick
 from .files import checkpoint
 from .motion import dem, integrate
 from .motion.dem import DEM
@@ -242,9 +243,9 @@ class Simulation:
         balls = np.nonzero(shapes.kind == SPHERE)[0]
         # In a fixed order, so that the same bodies enter at the same places after a restart.
         balls = balls[np.argsort(shapes.number[balls], kind="stable")]
-        position, scale, orientation, placed = inlet.place(
-            self.poured[k], owed, shapes.centre[balls], shapes.radius[balls], attempt=self.steps
-        )
+        there = SimpleNamespace(kind=shapes.kind[balls], centre=shapes.centre[balls], radius=shapes.radius[balls])
+        known = clearance.known_balls(there, np.array(inlet.low), np.array(inlet.high), self.box.length)
+        position, scale, orientation, placed = inlet.place(self.poured[k], owed, *known, attempt=self.steps)
         if placed:
             self.state.insert(self.scene.pour(inlet, position, scale, orientation))
             self.poured[k] += placed
@@ -256,16 +257,13 @@ class Simulation:
         if isinstance(dt, str):
             pick("time step", dt, {"auto": None})
             if not math.isfinite(self.critical):
-                if not self.scene.inlets:
-                    raise ValueError("Simulation: dt='auto' needs free bodies; give dt in seconds")
-                raise ValueError(
-                    "Simulation: dt='auto' needs bodies at the start; with inlets alone give dt in seconds"
-                )
+                raise ValueError("Simulation: dt='auto' needs free bodies or inlets; give dt in seconds")
             return AUTO * self.critical
         dt = float(dt)
         if not 0.0 < dt < math.inf:
             raise ValueError(f"Simulation: dt = {dt} must be above 0 s, or 'auto'")
-        what = f"dt = {dt:.3g} s; body {self.stiffest} allows {self.critical:.3g} s at the most"
+        who = "what an inlet pours" if self.stiffest is None else f"body {self.stiffest}"
+        what = f"dt = {dt:.3g} s; {who} allows {self.critical:.3g} s at the most"
         if dt > self.critical:
             raise ValueError(
                 f"Simulation: {what}; take dt='auto' ({AUTO * self.critical:.3g} s), a lower stiffness or larger bodies"
@@ -306,12 +304,14 @@ class Simulation:
     def _complain(self):
         bodies, time = self.state.bodies, self.time + self.dt
         free = bodies.motion == FREE
-        wrong = free & ~(
-            np.isfinite(bodies.position).all(1) & np.isfinite(bodies.velocity).all(1) & np.isfinite(bodies.spin).all(1)
-        )
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise Diverged(f"{self._name(row)} at t = {time:.6g} s: its state is not a number; {self._cause()}")
+        columns = bodies.position, bodies.velocity, bodies.spin
+        wrong = free & ~np.logical_and.reduce([np.isfinite(column).all(1) for column in columns])
+        # Finite, but its square is not: nothing can follow that.
+        fast = free & (np.abs(np.hstack(columns)) > 1e150).any(1)
+        if wrong.any() or fast.any():
+            row = int(np.argmax(wrong if wrong.any() else fast))
+            what = "its state is not a number" if wrong.any() else "it is faster than numbers can follow"
+            raise Diverged(f"{self._name(row)} at t = {time:.6g} s: {what}; {self._cause()}")
         low, high = np.array(self._world[:3]), np.array(self._world[3:])
         out = free & ~((bodies.position >= low) & (bodies.position <= high)).all(1)
         row = int(np.argmax(out))
@@ -342,7 +342,7 @@ class Simulation:
         state = self.state
         pairs = state.pairs
         measured = measure(state.tables, self.box, 0.0, pairs.shape)
-        order = sort_contacts(state.shapes, pairs.shape, measured.status, state.next_label)
+        order = sort_contacts(state.shapes, state.label, pairs.shape, measured.status, state.next_label)
         return export_contacts(state.tables, state.label, pairs.shape, measured, order, pairs.action, pairs.memory)
 
     def report(self):
@@ -473,6 +473,8 @@ def find_device(name):
     pick("device", name, {"cpu": None, "cuda": None})
     if name == "cpu":
         return backend.CPU
+    if find_spec("clast.gpu") is None:
+        raise Unavailable("device = 'cuda': this version of clast runs on the CPU only; take device='cpu'")
     from . import gpu
 
     return gpu.find()

@@ -201,7 +201,7 @@ def make_grid(shapes, box, margin, share):
     device = backend.DEVICE[-1]
     n = len(shapes.radius)
     chunk = device.chunk * 16
-    chunks = (n + chunk - 1) // chunk
+    chunks = max(1, (n + chunk - 1) // chunk)
     found = device.empty((chunks, 7 + CLASSES), np.float64)
     kernel(survey_row, grain=2)(chunks, chunk, shapes.centre, shapes.radius, found)
     found = device.to_host(found)
@@ -232,9 +232,8 @@ def make_grid(shapes, box, margin, share):
         count = np.where(periodic, count, count + 1)
         around = periodic.copy()
         while np.prod(count) > 2 * n + 64:
-            axis = int(np.argmax(np.where(periodic, 0, count)))
-            if periodic[axis] or count[axis] <= 3:
-                break
+            # Free axes are folded, down to two bins; periodic ones get wider bins.
+            axis = int(np.argmax(np.where(periodic | (count > 3), count, 0)))
             count[axis], around[axis] = (count[axis] + 1) // 2, True
         bins.append(count)
         wrap.append(around)

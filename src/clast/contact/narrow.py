@@ -116,12 +116,13 @@ def find_contacts(scene, *, margin=0.0, broad="bins", pairs=None):
     else:
         listed, rank = expand_pairs(pairs, bodies, shapes)
     measured = measure(tables, box, margin, listed)
+    many = scene.molds.count[bodies.mold].astype(np.int64)
+    label = np.cumsum(many) - many
     if rank is None:
-        order = sort_contacts(shapes, listed, measured.status, len(shapes.number))
+        order = sort_contacts(shapes, label, listed, measured.status, len(shapes.number))
     else:
         order = np.nonzero(measured.status)[0].astype(np.int32)
-    many = scene.molds.count[bodies.mold].astype(np.int64)
-    return export_contacts(tables, np.cumsum(many) - many, listed, measured, order)
+    return export_contacts(tables, label, listed, measured, order)
 
 
 def expand_pairs(pairs, bodies, shapes):
@@ -163,33 +164,28 @@ def measure(tables, box, margin, listed):
     return Measured(status, gap, normal, point, feature)
 
 
-def lower_row(p, pair, number, status, limit, low):
-    """The lower shape number of a pair; those without contact go to the end."""
-    low[p] = min(number[pair[p, 0]], number[pair[p, 1]]) if status[p] else limit
+def key_row(k, column, order, pair, shapes, label, key):
+    """What contact k is sorted by: the lower (0) or higher (1) shape number, or the body of that shape (2, 3)."""
+    low, high = pair[order[k], 0], pair[order[k], 1]
+    if shapes.number[low] > shapes.number[high]:
+        low, high = high, low
+    s = high if column % 2 == 1 else low
+    key[k] = shapes.number[s] if column < 2 else label[shapes.body[s]]
 
 
-def rank_row(i, start, order, pair, number):
-    """Order the contacts of one shape by the number of the other shape."""
-    for k in range(start[i] + 1, start[i + 1]):
-        moving = order[k]
-        key = max(number[pair[moving, 0]], number[pair[moving, 1]])
-        j = k
-        while j > start[i] and max(number[pair[order[j - 1], 0]], number[pair[order[j - 1], 1]]) > key:
-            order[j] = order[j - 1]
-            j -= 1
-        order[j] = moving
+def sort_contacts(shapes, label, pair, status, limit):
+    """Rows of `pair` with status 1, sorted by body pair, then by shape pair. All numbers of shapes are below limit.
 
-
-def sort_contacts(shapes, pair, status, limit):
-    """Rows of `pair` with status 1, sorted by the lower and then the higher shape number, all below limit.
-
-    Numbers of shapes grow with the numbers of their bodies, so this also sorts by body.
+    label (n,): number of the first part of each body; it grows with the number of the body. Grouping is stable, so
+    the least important key comes first; one wall with very many contacts costs no more than others.
     """
-    low = np.empty(len(pair), np.int32)
-    kernel(lower_row)(len(pair), pair, shapes.number, status, limit, low)
-    start, order = primitives.group(low, limit + 1)
-    kernel(rank_row)(limit, start, order, pair, shapes.number)
-    return order[: start[limit]]
+    order = np.nonzero(status)[0].astype(np.int32)
+    key = np.empty(len(order), np.int32)
+    # Where every body is one shape, the shapes are in the order of the bodies.
+    for column in (1, 0) if limit == len(label) else (1, 0, 3, 2):
+        kernel(key_row)(len(order), column, order, pair, shapes, label, key)
+        order = order[primitives.group(key, limit)[1]]
+    return order
 
 
 def export_row(k, order, bodies, shapes, label, pair, measured, force, memory, contacts):

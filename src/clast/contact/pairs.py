@@ -9,7 +9,7 @@ from ..backend import kernel
 from ..tables import CYLINDER, SPHERE, Box
 from .all_pairs import all_pairs
 from .bins import bins
-from .near import wall_near
+from .near import image, wall_near
 
 BROAD = {"bins": bins, "all-pairs": all_pairs}
 
@@ -48,7 +48,7 @@ def split_row(p, shapes, pair, ball_start, wall_start, balls, walls):
         walls[wall_start[p], 1] = a if swap else b
 
 
-def endless_row(c, chunk, centre, radius, kind, tag, margin, walls, wall_tag, start, pairs, count):
+def endless_row(c, chunk, centre, radius, kind, tag, edges, margin, walls, wall_tag, start, pairs, count):
     """Pairs of one chunk of spheres with the walls that have no end: counted, or written where start says.
 
     walls (w,8): a point of the wall, its axis, the radius of a cylinder (0 for a plane), +1 hollow or -1 solid.
@@ -58,7 +58,9 @@ def endless_row(c, chunk, centre, radius, kind, tag, margin, walls, wall_tag, st
         if kind[s] == SPHERE:
             reach = radius[s] + margin
             for w in range(len(walls)):
-                x, y, z = centre[s, 0] - walls[w, 0], centre[s, 1] - walls[w, 1], centre[s, 2] - walls[w, 2]
+                x = image(centre[s, 0] - walls[w, 0], edges[0], edges[3])
+                y = image(centre[s, 1] - walls[w, 1], edges[1], edges[4])
+                z = image(centre[s, 2] - walls[w, 2], edges[2], edges[5])
                 height = x * walls[w, 3] + y * walls[w, 4] + z * walls[w, 5]
                 if walls[w, 6] == 0.0:
                     near = height <= reach
@@ -125,7 +127,8 @@ def find_pairs(tables, tag, box, margin, search):
         count = device.empty(n, np.int32)
         chunk = device.chunk
         chunks = (n + chunk - 1) // chunk
-        arguments = chunk, shapes.centre, shapes.radius, shapes.kind, tag, float(margin), table, wall_tag
+        edges = (*box.length.tolist(), *box.inverse.tolist())
+        arguments = chunk, shapes.centre, shapes.radius, shapes.kind, tag, edges, float(margin), table, wall_tag
         search_walls = kernel(endless_row, grain=4)
         search_walls(chunks, *arguments, device.empty(0, np.int64), walls, count)
         start = primitives.scan(count)

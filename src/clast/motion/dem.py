@@ -55,10 +55,13 @@ def touch_balls(d, v, spin_arm, spin_sum, slip, reach, product, lightness, mix, 
     slide = (x - opening * n[0], y - opening * n[1], z - opening * n[2])
     touch = Touch(max(overlap, 0.0), -opening, n, slide, slip, 1.0 / lightness, product / reach)
     normal, shear, slip = law(touch, mix, dt)
-    keep = 1.0 if overlap > 0.0 else 0.0
-    normal = normal * keep
-    force = (normal * n[0] + keep * shear[0], normal * n[1] + keep * shear[1], normal * n[2] + keep * shear[2])
-    return overlap, n, normal, force, (keep * slip[0], keep * slip[1], keep * slip[2])
+    # Selected, not multiplied by zero: a law may have no answer where nothing touches.
+    touching = overlap > 0.0
+    normal = normal if touching else 0.0
+    x, y, z = shear[0] if touching else 0.0, shear[1] if touching else 0.0, shear[2] if touching else 0.0
+    force = (normal * n[0] + x, normal * n[1] + y, normal * n[2] + z)
+    slip = (slip[0] if touching else 0.0, slip[1] if touching else 0.0, slip[2] if touching else 0.0)
+    return overlap, n, normal, force, slip
 
 
 @func
@@ -195,7 +198,7 @@ def wall_row(c, bodies, shapes, parts, meshes, pairs, mixes, box, dt):
         for p in range(first, last):
             status, distance, n, feature = wall_touch(s, pairs.shape[p, 1], bodies, shapes, parts, meshes, box)
             if status == 1 and distance < r:
-                touch_wall(p, distance, n, bodies, shapes, pairs, mixes, dt, law, ROLLING)
+                touch_wall(p, distance, n, bodies, shapes, pairs, mixes, box, dt, law, ROLLING)
             else:
                 for i in range(6):
                     pairs.action[p, i] = 0.0
@@ -207,15 +210,24 @@ def wall_row(c, bodies, shapes, parts, meshes, pairs, mixes, box, dt):
 
 
 @func
-def touch_wall(p, distance, n, bodies, shapes, pairs, mixes, dt, law, rolling):
+def touch_wall(p, distance, n, bodies, shapes, pairs, mixes, box, dt, law, rolling):
     """Force of contact p of a sphere with a wall `distance` from its centre in direction n."""
-    s = pairs.shape[p, 0]
-    a, b = shapes.body[s], shapes.body[pairs.shape[p, 1]]
+    s, w = pairs.shape[p, 0], pairs.shape[p, 1]
+    a, b = shapes.body[s], shapes.body[w]
     overlap = shapes.radius[s] - distance
     # The wall does not give way: the contact point is on its surface.
     q = add(load(shapes.centre, s), scale(distance, n))
     va = add(load(bodies.velocity, a), cross(load(bodies.spin, a), sub(q, load(bodies.position, a))))
-    vb = add(load(bodies.velocity, b), cross(load(bodies.spin, b), sub(q, load(bodies.position, b))))
+    arm = sub(q, load(bodies.position, b))
+    if box.periodic:
+        # The image of the wall that `wall_touch` looked at.
+        away = sub(load(shapes.centre, s), load(shapes.centre, w))
+        arm = (
+            arm[0] + image(away[0], box.length[0], box.inverse[0]) - away[0],
+            arm[1] + image(away[1], box.length[1], box.inverse[1]) - away[1],
+            arm[2] + image(away[2], box.length[2], box.inverse[2]) - away[2],
+        )
+    vb = add(load(bodies.velocity, b), cross(load(bodies.spin, b), arm))
     v = sub(vb, va)
     opening = dot(v, n)
     slide = sub(v, scale(opening, n))
@@ -296,24 +308,32 @@ class DEM:
         """Time step [s] at which the stiffest contact can no longer be followed, and the body that sets it.
 
         Hertz: the Rayleigh time of the smallest sphere. Linear: a third of the contact time of the lightest body.
+        What inlets will pour counts too; the body is None if it is one of those.
         """
         bodies = scene.bodies
         shapes = scene.shapes(bodies)
         rows = np.nonzero((shapes.kind == SPHERE) & (bodies.motion[shapes.body] == FREE))[0]
-        if len(rows) == 0:
-            return math.inf, None
         body = shapes.body[rows]
+        radius, mass, material = shapes.radius[rows], bodies.mass[body], bodies.material[body]
+        for inlet in scene.inlets:
+            first, size = scene.molds.first[inlet.mold], inlet.sizes.smallest
+            reach = scene.parts.reach[first : first + scene.molds.count[inlet.mold]] * size
+            weight = scene.materials[inlet.material].density * scene.molds.volume[inlet.mold] * size**3
+            radius, mass = np.append(radius, reach), np.append(mass, np.full(len(reach), weight))
+            material = np.append(material, np.full(len(reach), inlet.material))
+        if len(radius) == 0:
+            return math.inf, None
         if self.recipe.hertzian:
             slow = np.array(
                 [math.pi * math.sqrt(m.density / m.shear) / (0.1631 * m.poisson + 0.8766) for m in scene.materials]
             )
-            step = slow[bodies.material[body]] * shapes.radius[rows]
+            step = slow[material] * radius
         else:
             mix = combine(scene.materials, scene.pairs)
             given, young = np.nanmax(np.nan_to_num(mix.stiffness), axis=1), mix.young.max(axis=1)
-            k = np.where(given > 0.0, given, 0.0)[bodies.material[body]]
+            k = np.where(given > 0.0, given, 0.0)[material]
             # Against a wall the reduced radius is the radius itself, which is the stiffest case.
-            k = np.where(k > 0.0, k, young[bodies.material[body]] * shapes.radius[rows])
-            step = math.pi / 3.0 * np.sqrt(0.5 * bodies.mass[body] / k)
+            k = np.where(k > 0.0, k, young[material] * radius)
+            step = math.pi / 3.0 * np.sqrt(0.5 * mass / k)
         worst = int(np.argmin(step))
-        return float(step[worst]), int(bodies.number[body[worst]])
+        return float(step[worst]), int(bodies.number[body[worst]]) if worst < len(body) else None

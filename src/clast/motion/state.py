@@ -204,7 +204,8 @@ class State:
             if not finite.all():
                 # What has no end turns through the whole scene.
                 low, high = self.reference.min(0), self.reference.max(0)
-                reach = max(reach, float(np.linalg.norm(np.maximum(abs(low - here), abs(high - here)))))
+                far = float(np.linalg.norm(np.maximum(abs(low - here), abs(high - here))))
+                reach = max(reach, far + self.margin)  # bodies move by less than the margin before the next list
             kinds = self.parts.kind[self.shapes.part[rows]]
             lone = len(rows) == 1 and kinds[0] not in (TRIANGLE, SPHERE)
             axis = self.parts.axis[self.shapes.part[rows[0]]] if lone else None

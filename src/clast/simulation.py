@@ -11,7 +11,7 @@ import numpy as np
 
 from . import backend, clearance, drives, running
 from .backend import kernel
-from .contact.narrow import export_contacts, measure, sort_contacts, touch_any, touch_smooth
+from .contact.narrow import lower_first, measure, select, sort_pairs, touch_any, touch_smooth
 from .contact.pairs import BROAD, periodic_box
 from .errors import Diverged, Escaped, Unavailable, pick
 from .files import checkpoint
@@ -59,7 +59,7 @@ class Simulation:
         self.clock, self.glanced, self.counted = clock.perf_counter, 0.0, 0
         self._fresh = True  # forces of the present positions are not there yet
         self._open = False  # forces are there, but the step that they end is not ended yet
-        scene.source = SimpleNamespace(bodies=lambda: self.bodies)
+        scene.hand_over(SimpleNamespace(bodies=lambda: self.bodies))
 
     @property
     def time(self):
@@ -339,11 +339,16 @@ class Simulation:
     def contacts(self):
         """The contacts of the present state: Contacts with slip and force, sorted by pair, then shape."""
         self.start()
-        state = self.state
-        pairs = state.pairs
-        measured = measure(state.tables, self.box, 0.0, pairs.shape)
-        order = sort_contacts(state.shapes, state.label, pairs.shape, measured.status, state.next_label)
-        return export_contacts(state.tables, state.label, pairs.shape, measured, order, pairs.action, pairs.memory)
+        state, pairs = self.state, self.state.pairs
+        listed, swap = lower_first(state.shapes, pairs.shape)
+        order = sort_pairs(state.shapes, state.label, listed, state.next_label)
+        contacts, status = measure(state.tables, state.label, self.box, 0.0, listed[order])
+        rows = np.nonzero(status)[0]
+        order = order[rows]
+        # The list has walls second; here the lower number comes first, and force and slip follow.
+        sign = np.where(swap[order], -1.0, 1.0)[:, None]
+        force, slip = sign * pairs.action[order, :3], sign * pairs.memory[order, :3]
+        return select(contacts, rows)._replace(force=force, slip=slip)
 
     def report(self):
         """Numbers of the run so far: times, speed, contacts, energies, momentum."""
@@ -366,13 +371,14 @@ class Simulation:
         """Contacts as springs: overlap (c,) [m], length of the slip (c,) [m], reduced radius (c,) [m], rows of Mix (c,6)."""
         self.start()
         state, pairs = self.state, self.state.pairs
-        measured = measure(state.tables, self.box, 0.0, pairs.shape)
-        rows = np.nonzero(measured.status)[0]
+        listed, _ = lower_first(state.shapes, pairs.shape)
+        contacts, status = measure(state.tables, state.label, self.box, 0.0, listed)
+        rows = np.nonzero(status)[0]
         slip = np.linalg.norm(pairs.memory[rows, :3], axis=1)
         radius = state.shapes.radius[pairs.shape[rows]]
         # Against a wall the reduced radius is that of the sphere.
         radius = np.where(rows < state.balls, radius.prod(1) / radius.sum(1), radius[:, 0])
-        return np.maximum(-measured.gap[rows], 0.0), slip, radius, self.mixes[pairs.mix[rows]]
+        return np.maximum(-contacts.gap[rows], 0.0), slip, radius, self.mixes[pairs.mix[rows]]
 
     def remember(self):
         """Memory and force of all contacts as arrays, for a checkpoint; shapes are named by body number and part."""

@@ -127,3 +127,17 @@ class Contacts(NamedTuple):
     feature: np.ndarray  # (c,) int32, the face, edge or vertex touched, in the shape's own count; 0 for smooth shapes
     slip: np.ndarray  # (c,3) [m], tangential displacement stored in the contact; zero outside a simulation
     force: np.ndarray  # (c,3) [N], on b; zero outside a simulation
+
+
+def empty_contacts(count):
+    """Contacts with room for `count` rows. What is zero for most is zero here: memory nobody writes to costs nothing."""
+    return Contacts(
+        pair=np.empty((count, 2), np.int64),
+        shape=np.zeros((count, 2), np.int32),
+        point=np.empty((count, 3)),
+        normal=np.empty((count, 3)),
+        gap=np.empty(count),
+        feature=np.zeros(count, np.int32),
+        slip=np.zeros((count, 3)),
+        force=np.zeros((count, 3)),
+    )

@@ -128,12 +128,10 @@ def quat_normalize(q):
 def quat_exponential(rotation_vector):
     """The turn about rotation_vector by its length [rad], exact for any length."""
     square = 0.25 * dot(rotation_vector, rotation_vector)
-    if square < 1e-3:
-        # Below 0.03 rad these series are exact to rounding. They are the common case and spare sine, cosine and root.
-        ratio = 1.0 - square * (
-            1.0 / 6.0 - square * (1.0 / 120.0 - square * (1.0 / 5040.0 - square * (1.0 / 362880.0)))
-        )
-        cosine = 1.0 - square * (0.5 - square * (1.0 / 24.0 - square * (1.0 / 720.0 - square * (1.0 / 40320.0))))
+    if square < 1e-5:
+        # Below 0.003 rad these series are exact to rounding. They are the common case and spare sine, cosine and root.
+        ratio = 1.0 - square * (1.0 / 6.0 - square * (1.0 / 120.0))
+        cosine = 1.0 - square * (0.5 - square * (1.0 / 24.0))
     else:
         half = math.sqrt(square)
         ratio = math.sin(half) / half

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import backend, primitives
 from ..backend import func, kernel
+from ..tables import empty_contacts
 from .near import image
 
 CLASSES = 64  # powers of two of the radius that are told apart
@@ -121,17 +122,18 @@ def scan_range(k, low, high, at, end, ball, tag, edges, margin, periodic, partne
     """Test shape k against the sorted shapes low to high; writes partners while there is room, returns their count."""
     x, y, z, r = ball[k, 0], ball[k, 1], ball[k, 2], ball[k, 3] + margin
     for j in range(low, high):
-        dx = ball[j, 0] - x
-        dy = ball[j, 1] - y
-        dz = ball[j, 2] - z
+        i = np.uintp(j)
+        dx = ball[i, 0] - x
+        dy = ball[i, 1] - y
+        dz = ball[i, 2] - z
         if periodic:
             dx = image(dx, edges[0], edges[3])
             dy = image(dy, edges[1], edges[4])
             dz = image(dz, edges[2], edges[5])
-        reach = r + ball[j, 3]
-        if dx * dx + dy * dy + dz * dz <= reach * reach and tag[j] != tag[k]:
+        reach = r + ball[i, 3]
+        if dx * dx + dy * dy + dz * dz <= reach * reach and tag[i] != tag[k]:
             if at < end:
-                partner[at] = j
+                partner[np.uintp(at)] = j
             at += 1
     return at
 
@@ -142,7 +144,8 @@ def search_row(c, chunk, grid, ball, level_of, tag, bin_start, edges, margin, ro
     The chunk writes to its own room in `partner`; what does not fit is still counted, so the caller can come again.
     """
     at, end = room[c], room[c + 1]
-    for k in range(c * chunk, min(len(count), (c + 1) * chunk)):
+    for row in range(c * chunk, min(len(count), (c + 1) * chunk)):
+        k = np.uintp(row)
         before = at
         own = level_of[k]
         for level in range(own + 1):
@@ -151,9 +154,11 @@ def search_row(c, chunk, grid, ball, level_of, tag, bin_start, edges, margin, ro
             ix = bin_of(ball[k, 0], level, 0, grid)
             iy = bin_of(ball[k, 1], level, 1, grid)
             iz = bin_of(ball[k, 2], level, 2, grid)
+            left, right = max(ix - 1, 0), min(ix + 1, nx - 1) + 1
             # On its own level a shape meets only those that come after it; coarser levels it meets whole.
-            after = k + 1 if level == own else 0
-            for dz in range(0 if level == own and not wrap_z else -1, 2):
+            after = row + 1 if level == own else 0
+            ahead = level == own and not (wrap_y or wrap_z)
+            for dz in range(0 if ahead else -1, 2):
                 z = iz + dz
                 if wrap_z:
                     # With one or two bins around, a bin must not be visited twice.
@@ -162,7 +167,7 @@ def search_row(c, chunk, grid, ball, level_of, tag, bin_start, edges, margin, ro
                     z = z % nz
                 elif z < 0 or z >= nz:
                     continue
-                for dy in range(-1, 2):
+                for dy in range(0 if ahead and dz == 0 else -1, 2):
                     y = iy + dy
                     if wrap_y:
                         if (ny == 1 and dy != 0) or (ny == 2 and dy < 0):
@@ -170,13 +175,12 @@ def search_row(c, chunk, grid, ball, level_of, tag, bin_start, edges, margin, ro
                         y = y % ny
                     elif y < 0 or y >= ny:
                         continue
-                    row = grid.first[level] + nx * (y + ny * z)
-                    high = bin_start[row + min(ix + 1, nx - 1) + 1]
-                    if high > after:
-                        low = max(bin_start[row + max(ix - 1, 0)], after)
-                        at = scan_range(k, low, high, at, end, ball, tag, edges, margin, PERIODIC, partner)
+                    first = grid.first[level] + nx * (y + ny * z)
+                    low = max(bin_start[np.uintp(first + left)], after)
+                    high = bin_start[np.uintp(first + right)]
+                    at = scan_range(k, low, high, at, end, ball, tag, edges, margin, PERIODIC, partner)
                     if wrap_x and nx > 2 and (ix == 0 or ix == nx - 1):
-                        other = row + (nx - 1 if ix == 0 else 0)
+                        other = first + (nx - 1 if ix == 0 else 0)
                         low, high = max(bin_start[other], after), bin_start[other + 1]
                         at = scan_range(k, low, high, at, end, ball, tag, edges, margin, PERIODIC, partner)
         count[k] = at - before
@@ -271,11 +275,37 @@ def sort_shapes(shapes, tag, box, margin):
     return grid, Sorted(order, ball, sorted_level, sorted_tag, start), bounded
 
 
-def bins(shapes, tag, box, margin):
-    """Pairs of bounded shapes whose bounding spheres are nearer than margin [m]: (p,2) int32 rows of Shapes.
+def contact_row(c, chunk, room, start, partner, order, ball, number, edges, contacts):
+    """Write the contacts of one chunk of spheres from the sorted copies, which are near each other in memory."""
+    at = room[c]
+    for k in range(c * chunk, min(len(start) - 1, (c + 1) * chunk)):
+        a = number[order[k]]
+        x, y, z, r = ball[k, 0], ball[k, 1], ball[k, 2], ball[k, 3]
+        for p in range(start[k], start[k + 1]):
+            j = partner[at]
+            at += 1
+            dx, dy, dz = ball[j, 0] - x, ball[j, 1] - y, ball[j, 2] - z
+            if PERIODIC:
+                dx, dy, dz = image(dx, edges[0], edges[3]), image(dy, edges[1], edges[4]), image(dz, edges[2], edges[5])
+            distance = math.sqrt(dx * dx + dy * dy + dz * dz)
+            # Two spheres with one centre may be parted in any direction.
+            apart = distance > 0.0
+            inverse = 1.0 / (distance if apart else 1.0)
+            dx, dy, dz = dx * inverse, dy * inverse, dz * inverse if apart else 1.0
+            gap = distance - r - ball[j, 3]
+            b = number[order[j]]
+            low_first = a < b
+            sign = 1.0 if low_first else -1.0
+            contacts.pair[p, 0] = a if low_first else b
+            contacts.pair[p, 1] = b if low_first else a
+            contacts.gap[p] = gap
+            arm = r + 0.5 * gap
+            contacts.point[p, 0], contacts.point[p, 1], contacts.point[p, 2] = x + arm * dx, y + arm * dy, z + arm * dz
+            contacts.normal[p, 0], contacts.normal[p, 1], contacts.normal[p, 2] = sign * dx, sign * dy, sign * dz
 
-    The shape with the lower number comes first. tag (s,) int32: shapes with equal tags make no pair.
-    """
+
+def search_bins(shapes, tag, box, margin):
+    """Sort the shapes and find all partners: returns what `pair_row` and `contact_row` start from."""
     device = backend.DEVICE[-1]
     grid, order, bounded = sort_shapes(shapes, tag, box, margin)
     chunk = device.chunk
@@ -294,7 +324,25 @@ def bins(shapes, tag, box, margin):
         if np.all(needed <= np.diff(room)):
             break
         room = np.concatenate([[0], np.cumsum(needed)])
-    start = primitives.scan(count)
-    pairs = device.empty((int(needed.sum()), 2), np.int32)
-    kernel(pair_row, grain=2)(chunks, chunk, space, start, partner, order.shape, shapes.number, pairs)
+    return (chunks, chunk, space, primitives.scan(count), partner), order, int(needed.sum())
+
+
+def bins(shapes, tag, box, margin):
+    """Pairs of bounded shapes whose bounding spheres are nearer than margin [m]: (p,2) int32 rows of Shapes.
+
+    The shape with the lower number comes first. tag (s,) int32: shapes with equal tags make no pair.
+    """
+    found, order, total = search_bins(shapes, tag, box, margin)
+    pairs = backend.DEVICE[-1].empty((total, 2), np.int32)
+    kernel(pair_row, grain=2)(*found, order.shape, shapes.number, pairs)
     return pairs
+
+
+def sphere_contacts(shapes, number, box, margin):
+    """Contacts of lone spheres, up to margin [m] apart. number (s,): body number of each."""
+    found, order, total = search_bins(shapes, shapes.body, box, margin)
+    contacts = empty_contacts(total)
+    edges = (*box.length.tolist(), *box.inverse.tolist())
+    write = kernel(contact_row, grain=2, PERIODIC=bool(box.periodic))
+    write(*found, order.shape, order.ball, number, edges, contacts)
+    return contacts

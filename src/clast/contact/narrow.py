@@ -1,28 +1,18 @@
 """Narrow phase: the exact contact of two shapes, and contacts as a library call."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from .. import primitives
 from ..backend import func, kernel
 from ..errors import pick
-from ..tables import PLANE, SPHERE, TRIANGLE, Contacts
+from ..tables import PLANE, SPHERE, TRIANGLE, Contacts, empty_contacts
 from ..vec import load, load4, rotate, sub
+from .bins import bins, sphere_contacts
 from .near import image, local_centre
 from .pairs import BROAD, find_pairs, periodic_box
 from .walls import sphere_cylinder, sphere_plane, sphere_triangle
-
-
-class Measured(NamedTuple):
-    """Geometry of listed pairs, before those that do not touch are left out."""
-
-    status: np.ndarray  # (p,) int8, 1 for a contact within the margin
-    gap: np.ndarray  # (p,) [m]
-    normal: np.ndarray  # (p,3) unit, from the first to the second shape
-    point: np.ndarray  # (p,3) [m]
-    feature: np.ndarray  # (p,) int32
 
 
 @func
@@ -56,43 +46,106 @@ def touch_any(s, w, bodies, shapes, parts, meshes, box):
 touch_wall = touch_any  # bound to the kernel, so that only what a scene has is compiled
 
 
-def touch_row(p, bodies, shapes, parts, meshes, box, margin, pair, status, gap, normal, point, feature):
-    """Gap, normal (first to second shape) and middle point of one pair; status 0 where there is no contact."""
+def touch_row(p, bodies, shapes, parts, meshes, box, margin, pair, label, status, contacts):
+    """The contact of one pair of shapes, the lower number first; status 0 where there is none within the margin."""
     a, b = pair[p, 0], pair[p, 1]
-    ca = load(shapes.centre, a)
-    ra = shapes.radius[a]
-    if shapes.kind[b] == SPHERE:
-        d = sub(load(shapes.centre, b), ca)
+    swap = shapes.kind[a] != SPHERE
+    s, t = (b, a) if swap else (a, b)
+    c = load(shapes.centre, s)
+    r = shapes.radius[s]
+    if shapes.kind[t] == SPHERE:
+        d = sub(load(shapes.centre, t), c)
         if box.periodic:
             d = (
                 image(d[0], box.length[0], box.inverse[0]),
                 image(d[1], box.length[1], box.inverse[1]),
                 image(d[2], box.length[2], box.inverse[2]),
             )
-        distance = math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
+        square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+        distance = math.sqrt(square)
         # Two spheres with one centre may be parted in any direction.
-        if distance > 0.0:
-            n = (d[0] / distance, d[1] / distance, d[2] / distance)
-        else:
-            n = (0.0, 0.0, 1.0)
-        found, g, what = 1, distance - ra - shapes.radius[b], 0
+        apart = distance > 0.0
+        inverse = 1.0 / (distance if apart else 1.0)
+        n = (d[0] * inverse, d[1] * inverse, d[2] * inverse if apart else 1.0)
+        reach = r + shapes.radius[t]
+        gap = distance - reach
+        found = square <= (reach + margin) * (reach + margin)  # the same test as in the broad phase
+        feature = 0
     else:
-        found, distance, n, what = touch_wall(a, b, bodies, shapes, parts, meshes, box)
-        g = distance - ra
-    status[p] = 1 if found == 1 and g <= margin else 0
-    gap[p] = g
-    feature[p] = what
+        touches, distance, n, feature = touch_wall(s, t, bodies, shapes, parts, meshes, box)
+        gap = distance - r
+        found = touches == 1 and gap <= margin
+    sign = -1.0 if swap else 1.0
+    arm = r + 0.5 * gap
+    status[p] = 1 if found else 0
+    contacts.gap[p] = gap
     for k in range(3):
-        normal[p, k] = n[k]
-        point[p, k] = ca[k] + (ra + 0.5 * g) * n[k]
+        contacts.normal[p, k] = sign * n[k]
+        contacts.point[p, k] = c[k] + arm * n[k]
+    body_a, body_b = shapes.body[a], shapes.body[b]
+    contacts.pair[p, 0] = bodies.number[body_a]
+    contacts.pair[p, 1] = bodies.number[body_b]
+    # These are zero for most, and memory that nobody writes to costs nothing.
+    within_a, within_b = shapes.number[a] - label[body_a], shapes.number[b] - label[body_b]
+    if within_a != 0 or within_b != 0:
+        contacts.shape[p, 0] = within_a
+        contacts.shape[p, 1] = within_b
+    if feature != 0:
+        contacts.feature[p] = feature
 
 
-def find_contacts(scene, *, margin=0.0, broad="bins", pairs=None):
+def measure(tables, label, box, margin, pair):
+    """Contacts of listed pairs (p,2), rows of Shapes with the lower number first, and which of them touch (p,) int8.
+
+    label (n,): number of the first part of each body.
+    """
+    n = len(pair)
+    contacts = empty_contacts(n)
+    status = np.empty(n, np.int8)
+    wall = touch_any if len(tables[3].triangle) else touch_smooth
+    kernel(touch_row, touch_wall=wall)(n, *tables, box, margin, pair, label, status, contacts)
+    return contacts, status
+
+
+def select(contacts, rows):
+    """Some of the contacts."""
+    return Contacts(*(column[rows] for column in contacts))
+
+
+def key_row(k, column, order, pair, shapes, label, key):
+    """What pair k is sorted by: its first (0) or second (1) shape number, or the body of that shape (2, 3)."""
+    s = pair[order[k], column % 2]
+    key[k] = shapes.number[s] if column < 2 else label[shapes.body[s]]
+
+
+def sort_pairs(shapes, label, pair, limit):
+    """Order (p,) that sorts pairs, the lower number first in each, by body pair and then by shape pair.
+
+    label (n,): number of the first part of each body; it grows with the number of the body. All numbers of shapes are
+    below limit. Grouping is stable, so the least important key comes first; one wall with very many contacts costs no
+    more than others.
+    """
+    order, key = np.arange(len(pair), dtype=np.int32), np.empty(len(pair), np.int32)
+    # Where every body is one shape, the shapes are in the order of the bodies.
+    for column in (1, 0) if limit == len(label) else (1, 0, 3, 2):
+        kernel(key_row)(len(order), column, order, pair, shapes, label, key)
+        order = order[primitives.group(key, limit)[1]]
+    return order
+
+
+def lower_first(shapes, pair):
+    """Pairs with the lower number first, and which were turned round (p,) bool."""
+    swap = shapes.number[pair[:, 0]] > shapes.number[pair[:, 1]]
+    return np.where(swap[:, None], pair[:, ::-1], pair), swap
+
+
+def find_contacts(scene, *, margin=0.0, broad="bins", pairs=None, sort=True):
     """All contacts of a scene: arrays in, arrays out.
 
     margin [m]: pairs up to this far apart are returned too; contacts that overlap have gap < 0.
     broad: "bins" or "all-pairs"; both find the same contacts. pairs (n,2): body numbers to look at instead; then
-    margin=np.inf gives the distance of every one of them, in the order of the list.
+    margin=np.inf gives the distance of every one of them, in the order of the list. sort=False leaves the contacts in
+    the order in which the broad phase met them, which is fixed too, and is about twice as fast.
     Returns Contacts, sorted by pair, then shape. Bodies that are walls make no contacts with each other.
     """
     margin = float(margin)
@@ -103,33 +156,34 @@ def find_contacts(scene, *, margin=0.0, broad="bins", pairs=None):
     shapes = scene.shapes(bodies)
     tables = bodies, shapes, scene.parts, scene.meshes
     box = periodic_box(scene)
-    if pairs is None:
-        if math.isinf(margin):
-            raise ValueError(
-                "find_contacts: margin = inf needs pairs=; without it every body would pair with every other"
-            )
-        tag = shapes.body.copy()
-        tag[shapes.kind != SPHERE] = -1
-        balls, walls = find_pairs(tables, tag, box, margin, search)
-        listed = np.concatenate([balls, walls])
-        rank = None
-    else:
-        listed, rank = expand_pairs(pairs, bodies, shapes)
-    measured = measure(tables, box, margin, listed)
     many = scene.molds.count[bodies.mold].astype(np.int64)
     label = np.cumsum(many) - many
-    if rank is None:
-        order = sort_contacts(shapes, label, listed, measured.status, len(shapes.number))
+    walls = ()
+    if pairs is None:
+        if math.isinf(margin):
+            raise ValueError("find_contacts: margin = inf needs pairs=; every body would pair with every other")
+        if not sort and search is bins and len(shapes.body) == len(bodies.number) and not shapes.kind.any():
+            return sphere_contacts(shapes, bodies.number, box, margin)
+        tag = np.where(shapes.kind == SPHERE, shapes.body, np.int32(-1))
+        listed, walls = find_pairs(tables, tag, box, margin, search)
+        if len(walls):
+            listed = np.concatenate([listed, lower_first(shapes, walls)[0]])
+        if sort:
+            listed = listed[sort_pairs(shapes, label, listed, len(shapes.number))]
     else:
-        order = np.nonzero(measured.status)[0].astype(np.int32)
-    return export_contacts(tables, label, listed, measured, order)
+        listed = expand_pairs(pairs, bodies, shapes)
+    contacts, status = measure(tables, label, box, margin, listed)
+    # Without walls every pair that the broad phase lists is a contact.
+    return contacts if pairs is None and not len(walls) else select(contacts, np.nonzero(status)[0])
 
 
 def expand_pairs(pairs, bodies, shapes):
-    """Shape rows (k,2) for given pairs of body numbers (n,2), and which given pair each belongs to (k,)."""
+    """Shape rows (k,2), the lower number first, for given pairs of body numbers (n,2), in their order."""
     pairs = np.asarray(pairs)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.issubdtype(pairs.dtype, np.integer):
         raise ValueError(f"find_contacts: pairs must be whole numbers of shape (n, 2), got {pairs.dtype} {pairs.shape}")
+    if len(bodies.number) == 0 and len(pairs):
+        raise ValueError("find_contacts: pairs names bodies, but the scene is empty")
     order = np.argsort(bodies.number, kind="stable")
     row = order[np.minimum(np.searchsorted(bodies.number, pairs, sorter=order), len(order) - 1)]
     wrong = (bodies.number[row] != pairs).any(1) | (pairs[:, 0] == pairs[:, 1])
@@ -147,83 +201,7 @@ def expand_pairs(pairs, bodies, shapes):
     width = many[row[rank, 1]]
     a = by_body[start[row[rank, 0]] + within // width]
     b = by_body[start[row[rank, 1]] + within % width]
-    ball_a, ball_b = shapes.kind[a] == SPHERE, shapes.kind[b] == SPHERE
-    keep = ball_a | ball_b
-    swap = ~ball_a | (ball_b & (shapes.number[a] > shapes.number[b]))
-    listed = np.where(swap[:, None], np.stack([b, a], 1), np.stack([a, b], 1))[keep].astype(np.int32)
-    return np.ascontiguousarray(listed), rank[keep]
-
-
-def measure(tables, box, margin, listed):
-    """Measured geometry of listed shape rows (p,2); status 1 up to margin [m]."""
-    n = len(listed)
-    status, feature = np.empty(n, np.int8), np.empty(n, np.int32)
-    gap, normal, point = np.empty(n), np.empty((n, 3)), np.empty((n, 3))
-    touch_wall = touch_any if len(tables[3].triangle) else touch_smooth
-    kernel(touch_row, touch_wall=touch_wall)(n, *tables, box, margin, listed, status, gap, normal, point, feature)
-    return Measured(status, gap, normal, point, feature)
-
-
-def key_row(k, column, order, pair, shapes, label, key):
-    """What contact k is sorted by: the lower (0) or higher (1) shape number, or the body of that shape (2, 3)."""
-    low, high = pair[order[k], 0], pair[order[k], 1]
-    if shapes.number[low] > shapes.number[high]:
-        low, high = high, low
-    s = high if column % 2 == 1 else low
-    key[k] = shapes.number[s] if column < 2 else label[shapes.body[s]]
-
-
-def sort_contacts(shapes, label, pair, status, limit):
-    """Rows of `pair` with status 1, sorted by body pair, then by shape pair. All numbers of shapes are below limit.
-
-    label (n,): number of the first part of each body; it grows with the number of the body. Grouping is stable, so
-    the least important key comes first; one wall with very many contacts costs no more than others.
-    """
-    order = np.nonzero(status)[0].astype(np.int32)
-    key = np.empty(len(order), np.int32)
-    # Where every body is one shape, the shapes are in the order of the bodies.
-    for column in (1, 0) if limit == len(label) else (1, 0, 3, 2):
-        kernel(key_row)(len(order), column, order, pair, shapes, label, key)
-        order = order[primitives.group(key, limit)[1]]
-    return order
-
-
-def export_row(k, order, bodies, shapes, label, pair, measured, force, memory, contacts):
-    """Copy one contact into its place in the result; body a has the lower number."""
-    p = order[k]
-    a, b = pair[p, 0], pair[p, 1]
-    sign = 1.0
-    if bodies.number[shapes.body[a]] > bodies.number[shapes.body[b]]:
-        a, b = b, a
-        sign = -1.0
-    contacts.pair[k, 0] = bodies.number[shapes.body[a]]
-    contacts.pair[k, 1] = bodies.number[shapes.body[b]]
-    contacts.shape[k, 0] = shapes.number[a] - label[shapes.body[a]]
-    contacts.shape[k, 1] = shapes.number[b] - label[shapes.body[b]]
-    contacts.gap[k] = measured.gap[p]
-    contacts.feature[k] = measured.feature[p]
-    for i in range(3):
-        contacts.normal[k, i] = sign * measured.normal[p, i]
-        contacts.point[k, i] = measured.point[p, i]
-    for i in range(3):
-        contacts.force[k, i] = sign * force[p, i] if len(force) > 0 else 0.0
-        contacts.slip[k, i] = sign * memory[p, i] if len(memory) > 0 else 0.0
-
-
-def export_contacts(tables, label, pair, measured, order, force=None, memory=None):
-    """Contacts of the rows `order` of pair. label (n,): number of the first part of each body."""
-    n = len(order)
-    none = np.empty((0, 3))
-    contacts = Contacts(
-        pair=np.empty((n, 2), np.int64),
-        shape=np.empty((n, 2), np.int32),
-        point=np.empty((n, 3)),
-        normal=np.empty((n, 3)),
-        gap=np.empty(n),
-        feature=np.empty(n, np.int32),
-        slip=np.empty((n, 3)),
-        force=np.empty((n, 3)),
-    )
-    force, memory = none if force is None else force, none if memory is None else memory
-    kernel(export_row)(n, order, tables[0], tables[1], label, pair, measured, force, memory, contacts)
-    return contacts
+    keep = (shapes.kind[a] == SPHERE) | (shapes.kind[b] == SPHERE)
+    swap = shapes.number[a] > shapes.number[b]
+    listed = np.where(swap[:, None], np.stack([b, a], 1), np.stack([a, b], 1))[keep]
+    return np.ascontiguousarray(listed, dtype=np.int32)

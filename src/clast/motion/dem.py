@@ -34,26 +34,28 @@ wall_touch = touch_any
 
 
 @func
-def touch_balls(d, v, spin_arm, spin_sum, slip, reach, product, lightness, mix, dt, law):
+def touch_balls(d, v, roll_speed, slip, reach, product, lightness, mix, dt, law):
     """Answer of one pair of spheres.
 
-    d (3,): from centre a to centre b; v (3,): velocity of centre b against a; spin_arm, spin_sum (3,): spins of a and b,
-    weighted by their radii and plain; reach, product: sum and product of the radii; lightness: sum of 1/mass.
-    Returns overlap, normal, normal force, force on b and slip.
+    d (3,): from centre a to centre b; v (3,): velocity of centre b against a; roll_speed (3,): spin of a times its radius
+    plus the same of b; reach, product: sum and product of the radii; lightness: sum of 1/mass. The contact point
+    divides the line between the centres as the radii do, so the arms are the radii times one factor.
+    Returns overlap, normal, normal force, force on b, slip, and normal x force times that factor: the torque on either
+    sphere is this times minus its radius.
     """
     distance = math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
     inverse = 1.0 / max(distance, 1e-300)
     n = (d[0] * inverse, d[1] * inverse, d[2] * inverse)
     overlap = reach - distance
-    half = 0.5 * overlap
-    # The contact point is in the middle of the overlap, so both arms are shorter than the radii by half of it.
-    w = (spin_arm[0] - half * spin_sum[0], spin_arm[1] - half * spin_sum[1], spin_arm[2] - half * spin_sum[2])
+    per_reach = 1.0 / reach
+    arm = distance * per_reach
+    w = (arm * roll_speed[0], arm * roll_speed[1], arm * roll_speed[2])
     x = v[0] - (w[1] * n[2] - w[2] * n[1])
     y = v[1] - (w[2] * n[0] - w[0] * n[2])
     z = v[2] - (w[0] * n[1] - w[1] * n[0])
     opening = x * n[0] + y * n[1] + z * n[2]
     slide = (x - opening * n[0], y - opening * n[1], z - opening * n[2])
-    touch = Touch(max(overlap, 0.0), -opening, n, slide, slip, 1.0 / lightness, product / reach)
+    touch = Touch(max(overlap, 0.0), -opening, n, slide, slip, 1.0 / lightness, product * per_reach)
     normal, shear, slip = law(touch, mix, dt)
     # Selected, not multiplied by zero: a law may have no answer where nothing touches.
     touching = overlap > 0.0
@@ -61,7 +63,9 @@ def touch_balls(d, v, spin_arm, spin_sum, slip, reach, product, lightness, mix, 
     x, y, z = shear[0] if touching else 0.0, shear[1] if touching else 0.0, shear[2] if touching else 0.0
     force = (normal * n[0] + x, normal * n[1] + y, normal * n[2] + z)
     slip = (slip[0] if touching else 0.0, slip[1] if touching else 0.0, slip[2] if touching else 0.0)
-    return overlap, n, normal, force, slip
+    # Only the shear force has a torque; the normal force points at both centres.
+    torque = (arm * (n[1] * z - n[2] * y), arm * (n[2] * x - n[0] * z), arm * (n[0] * y - n[1] * x))
+    return overlap, n, normal, force, slip, torque
 
 
 @func
@@ -78,7 +82,7 @@ def ball_block(block, count, bodies, shapes, rows, pairs, mixes, edges, dt):
     slower: the branch costs more than the idle lanes.
     """
     pair, memory, action, pair_mix = pairs.shape, pairs.memory, pairs.action, pairs.mix
-    lane = np.empty((26, WIDTH))
+    lane = np.empty((23, WIDTH))
     mix = mix_of(mixes, 0)
     for first in range(block * BLOCK, min(count, (block + 1) * BLOCK), WIDTH):
         used = min(WIDTH, count - first)
@@ -93,53 +97,51 @@ def ball_block(block, count, bodies, shapes, rows, pairs, mixes, edges, dt):
                 lane[i, k] = d
                 lane[3 + i, k] = rows[b, 4 + i] - rows[a, 4 + i]
                 lane[6 + i, k] = ra * rows[a, 8 + i] + rb * rows[b, 8 + i]
-                lane[9 + i, k] = rows[a, 8 + i] + rows[b, 8 + i]
-                lane[12 + i, k] = memory[p, i]
-            lane[15, k] = ra + rb
-            lane[16, k] = ra * rb
-            lane[17, k] = rows[a, 7] + rows[b, 7]
+                lane[9 + i, k] = memory[p, i]
+            lane[12, k] = ra + rb
+            lane[13, k] = ra * rb
+            lane[14, k] = rows[a, 7] + rows[b, 7]
             if not UNIFORM:
                 m = np.uintp(pair_mix[p])
                 for i in range(7):
-                    lane[18 + i, k] = mixes[m, i]
+                    lane[15 + i, k] = mixes[m, i]
         for k in range(used, WIDTH):
-            for i in range(26):
+            for i in range(23):
                 lane[i, k] = 1.0
         for k in range(WIDTH):
             if not UNIFORM:
-                mix = Mix(lane[18, k], lane[19, k], lane[20, k], lane[21, k], lane[22, k], lane[23, k], lane[24, k])
-            overlap, n, normal, f, slip = touch_balls(
+                mix = Mix(lane[15, k], lane[16, k], lane[17, k], lane[18, k], lane[19, k], lane[20, k], lane[21, k])
+            overlap, n, normal, f, slip, torque = touch_balls(
                 (lane[0, k], lane[1, k], lane[2, k]),
                 (lane[3, k], lane[4, k], lane[5, k]),
                 (lane[6, k], lane[7, k], lane[8, k]),
                 (lane[9, k], lane[10, k], lane[11, k]),
-                (lane[12, k], lane[13, k], lane[14, k]),
-                lane[15, k],
-                lane[16, k],
-                lane[17, k],
+                lane[12, k],
+                lane[13, k],
+                lane[14, k],
                 mix,
                 dt,
                 law,
             )
             lane[0, k], lane[1, k], lane[2, k] = f
-            lane[3, k], lane[4, k], lane[5, k] = n
-            lane[12, k], lane[13, k], lane[14, k] = slip
-            lane[15, k] = overlap
-            lane[25, k] = normal
+            lane[3, k], lane[4, k], lane[5, k] = torque
+            lane[9, k], lane[10, k], lane[11, k] = slip
+            if ROLLING:
+                lane[6, k], lane[7, k], lane[8, k] = n
+                lane[12, k] = overlap
+                lane[22, k] = normal
         for j in range(used):
             k, p = np.uintp(j), np.uintp(first + j)
-            a = np.uintp(pair[p, 0])
-            arm = rows[a, 3] - 0.5 * lane[15, k]
-            for i in range(3):
+            for i in range(6):
                 action[p, i] = lane[i, k]
-                action[p, 3 + i] = rows[a, i] + arm * lane[3 + i, k]
-                memory[p, i] = lane[12 + i, k]
+            for i in range(3):
+                memory[p, i] = lane[9 + i, k]
             if ROLLING:
-                n = (lane[3, k], lane[4, k], lane[5, k])
-                b = np.uintp(pair[p, 1])
+                n = (lane[6, k], lane[7, k], lane[8, k])
+                a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
                 radius = rows[a, 3] * rows[b, 3] / (rows[a, 3] + rows[b, 3])
                 turning = (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10])
-                roll_pair(p, turning, lane[25, k], lane[15, k], radius, n, pairs, mixes, dt)
+                roll_pair(p, turning, lane[22, k], lane[12, k], radius, n, pairs, mixes, dt)
 
 
 @func
@@ -159,22 +161,20 @@ def ball_row(p, bodies, shapes, rows, pairs, mixes, edges, dt):
     """Force of one pair of spheres; the same numbers as `ball_block`, one pair at a time, for a CUDA grid."""
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
     ra, rb = rows[a, 3], rows[b, 3]
-    ca = load(rows, a)
-    d = sub(load(rows, b), ca)
+    d = sub(load(rows, b), load(rows, a))
     if PERIODIC:
         d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
     v = (rows[b, 4] - rows[a, 4], rows[b, 5] - rows[a, 5], rows[b, 6] - rows[a, 6])
     wa, wb = (rows[a, 8], rows[a, 9], rows[a, 10]), (rows[b, 8], rows[b, 9], rows[b, 10])
     slip = (pairs.memory[p, 0], pairs.memory[p, 1], pairs.memory[p, 2])
     mix = mix_of(mixes, pairs.mix[p])
-    spin_arm = add(scale(ra, wa), scale(rb, wb))
-    overlap, n, normal, f, slip = touch_balls(
-        d, v, spin_arm, add(wa, wb), slip, ra + rb, ra * rb, rows[a, 7] + rows[b, 7], mix, dt, law
+    roll_speed = add(scale(ra, wa), scale(rb, wb))
+    overlap, n, normal, f, slip, torque = touch_balls(
+        d, v, roll_speed, slip, ra + rb, ra * rb, rows[a, 7] + rows[b, 7], mix, dt, law
     )
-    arm = ra - 0.5 * overlap
     for i in range(3):
         pairs.action[p, i] = f[i]
-        pairs.action[p, 3 + i] = ca[i] + arm * n[i]
+        pairs.action[p, 3 + i] = torque[i]
         pairs.memory[p, i] = slip[i]
     if ROLLING:
         roll_pair(p, sub(wb, wa), normal, overlap, ra * rb / (ra + rb), n, pairs, mixes, dt)
@@ -235,9 +235,11 @@ def touch_wall(p, distance, n, bodies, shapes, pairs, mixes, box, dt, law, rolli
     r = shapes.radius[s]
     touch = Touch(overlap, -opening, n, slide, slip, bodies.mass[a], r)
     normal, shear, slip = law(touch, mix_of(mixes, pairs.mix[p]), dt)
+    # Torque on the sphere over minus its radius, as for two spheres.
+    torque = scale(distance / r, cross(n, shear))
     for i in range(3):
         pairs.action[p, i] = normal * n[i] + shear[i]
-        pairs.action[p, 3 + i] = q[i]
+        pairs.action[p, 3 + i] = torque[i]
         pairs.memory[p, i] = slip[i]
     if rolling:
         turning = sub(load(bodies.spin, b), load(bodies.spin, a))

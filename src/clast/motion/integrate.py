@@ -97,7 +97,7 @@ def advance_row(
     because memory is read once then; arrays are taken out of their tables once a chunk, which halves the time again.
     """
     orientation, forces, torques = bodies.orientation, bodies.force, bodies.torque
-    start, entry, action, couple = pairs.start, pairs.entry, pairs.action, pairs.couple
+    start, entry, pair, action, couple = pairs.start, pairs.entry, pairs.shape, pairs.action, pairs.couple
     before, after, last = kicks[0] * dt, kicks[1] * dt, kicks[2] * dt
     farthest = 0.0
     state = FINE
@@ -117,22 +117,25 @@ def advance_row(
         if SUM:
             fx, fy, fz = 0.0, 0.0, 0.0
             tx, ty, tz = 0.0, 0.0, 0.0
+            radius = rows[i, 3]
             for at in range(start[i], start[i + np.uintp(1)]):
                 e = entry[np.uintp(at)]
                 p = np.uintp(e >> 1)
                 sign = 1.0 if e & 1 else -1.0
                 gx, gy, gz = sign * action[p, 0], sign * action[p, 1], sign * action[p, 2]
-                ax, ay, az = action[p, 3] - x[0], action[p, 4] - x[1], action[p, 5] - x[2]
-                if PERIODIC:
-                    ax = image(ax, edges[0], edges[3])
-                    ay = image(ay, edges[1], edges[4])
-                    az = image(az, edges[2], edges[5])
                 fx += gx
                 fy += gy
                 fz += gz
-                tx += ay * gz - az * gy
-                ty += az * gx - ax * gz
-                tz += ax * gy - ay * gx
+                if CLUMPS:
+                    s = np.uintp(pair[p, np.uintp(e & 1)])
+                    ax, ay, az = rows[s, 0] - x[0], rows[s, 1] - x[1], rows[s, 2] - x[2]
+                    tx += ay * gz - az * gy - rows[s, 3] * action[p, 3]
+                    ty += az * gx - ax * gz - rows[s, 3] * action[p, 4]
+                    tz += ax * gy - ay * gx - rows[s, 3] * action[p, 5]
+                else:
+                    tx -= radius * action[p, 3]
+                    ty -= radius * action[p, 4]
+                    tz -= radius * action[p, 5]
                 if ROLLING:
                     tx += sign * couple[p, 0]
                     ty += sign * couple[p, 1]

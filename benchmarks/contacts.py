@@ -91,7 +91,7 @@ def ours(position, radius):
 
     scene = clast.Scene()
     scene.add(clast.Sphere(1.0), position=position, scale=radius)
-    return lambda: clast.find_contacts(scene)
+    return lambda: clast.find_contacts(scene, sort=False)
 
 
 def alternate(roads, repeats):

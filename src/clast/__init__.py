@@ -29,7 +29,7 @@ _HOMES = {
     "save": "files",
 }
 
-__all__ = list(_HOMES)  # noqa: PLE0604
+__all__ = list(_HOMES)
 
 
 def __getattr__(name):

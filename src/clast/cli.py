@@ -318,7 +318,8 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="folder of
     rows = list(flat(numbers))
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
-        print(f"{name:<{width}}  {f'{value:.6g}' if isinstance(value, float) else value}")
+        values = value if isinstance(value, list) else [value]
+        print(f"{name:<{width}}  " + ", ".join(f"{v:.6g}" if isinstance(v, float) else str(v) for v in values))
 
 
 def flat(numbers, prefix=""):

@@ -23,7 +23,7 @@ class Report:
     rebuilds: int
     removed: int
     poured: int
-    deepest: float  # largest overlap over the radius of the smaller sphere
+    deepest: float  # [m], largest overlap
     energy: dict  # [J]
     momentum: list  # [kg m/s]
     angular_momentum: list  # [kg m^2/s]
@@ -35,7 +35,6 @@ class Report:
         spent = sum(sim.seconds.values())
         linear, angular = measure.momentum(sim)
         free = bodies.number[bodies.motion == FREE]
-        overlap, _, radius, _ = sim.springs()
         return cls(
             time=sim.time,
             dt=sim.dt,
@@ -48,7 +47,7 @@ class Report:
             rebuilds=sim.state.rebuilds,
             removed=sim.removed,
             poured=sum(sim.poured),
-            deepest=float((overlap / radius).max()) if len(overlap) else 0.0,
+            deepest=float(-contacts.gap.min()) if len(contacts.gap) else 0.0,
             energy=measure.energy(sim),
             momentum=linear.tolist(),
             angular_momentum=angular.tolist(),
@@ -74,7 +73,7 @@ class Report:
             ),
             (
                 "contacts",
-                f"{self.contacts:,}, {self.coordination:.2f} a body, deepest {100.0 * self.deepest:.3g} % of the radius",
+                f"{self.contacts:,}, {self.coordination:.2f} a body, deepest overlap {self.deepest:.3g} m",
             ),
             ("pair list", f"made {self.rebuilds:,} times"),
             ("energy", ", ".join(f"{name} {value:.4g}" for name, value in self.energy.items()) + " J"),

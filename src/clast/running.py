@@ -137,7 +137,7 @@ def recording(sim, folder):
 
         def record(sim):
             bodies = sim.bodies._asdict()
-            scalars = {name: value for name, value in measure.energy(sim).items()}
+            scalars = dict(measure.energy(sim))
             scalars["contacts"] = float(sim.touching())
             file.append(sim.time, sim.steps, {name: bodies[name] for name in COLUMNS}, scalars)
 

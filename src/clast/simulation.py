@@ -56,7 +56,8 @@ class Simulation:
             self.state = State(scene, self.box, BROAD[method.broad], 6 if rolling else 3, method.margin)
             self._check_periods()
             self._bind(rolling)
-        self.clock, self.glanced, self.counted = clock.perf_counter, 0.0, 0
+        self.clock, self.glanced = clock.perf_counter, 0.0
+        self.counted = 0  # steps since the simulation was made or resumed; `seconds` is the time they took
         self._fresh = True  # forces of the present positions are not there yet
         self._open = False  # forces are there, but the step that they end is not ended yet
         scene.hand_over(SimpleNamespace(bodies=lambda: self.bodies))
@@ -81,6 +82,7 @@ class Simulation:
             self._find_pairs()
             self._collide()
             self.steps += 1
+            self.counted += 1
         self._finish()
 
     def start(self):
@@ -377,7 +379,7 @@ class Simulation:
         slip = np.linalg.norm(pairs.memory[rows, :3], axis=1)
         radius = state.shapes.radius[pairs.shape[rows]]
         # Against a wall the reduced radius is that of the sphere.
-        radius = np.where(rows < state.balls, radius.prod(1) / radius.sum(1), radius[:, 0])
+        radius = np.where(rows < state.balls, 1.0 / (1.0 / radius).sum(1), radius[:, 0])
         return np.maximum(-contacts.gap[rows], 0.0), slip, radius, self.mixes[pairs.mix[rows]]
 
     def remember(self):

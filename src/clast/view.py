@@ -315,7 +315,7 @@ def _hiding(stage, wall, eye):
     hidden = np.zeros(len(sample), dtype=bool)
     for a, b, c in corner[front]:
         hidden |= _crosses(eye, sample - eye, a, b, c)
-    return front if np.mean(hidden) > 0.15 else none
+    return front if np.mean(hidden) > 0.03 else none
 
 
 def _crosses(origin, ray, a, b, c):
@@ -350,13 +350,17 @@ def _values(stage, colour):
 
 def _limits(colour, frames, groups):
     stages = [_Stage.of(frame, groups, walls=False) for frame in frames]
-    return _range(np.concatenate([_values(stage, colour)[0] for stage in stages]), colour)
+    radius = np.concatenate([stage.radius for stage in stages])
+    return _range(np.concatenate([_values(stage, colour)[0] for stage in stages]), colour, radius)
 
 
-def _range(values, colour):
+def _range(values, colour, radius):
     if not len(values):
         return 0.0, 1.0
-    low, high = (0.0, np.percentile(values, 99.5)) if colour == "speed" else (np.min(values), np.max(values))
+    low, high = np.min(values), np.max(values)
+    if isinstance(colour, str) and colour == "speed":
+        # What moves by less than its own diameter in a second looks at rest, and is painted so.
+        low, high = 0.0, max(np.percentile(values, 99.5), 2.0 * np.median(radius))
     return (float(low), float(high)) if high > low else (float(low), float(low) + (abs(float(low)) or 1.0))
 
 
@@ -370,7 +374,7 @@ def _paint(stage, colour, limits):
         palette = np.array([_rgb(name) for name in PALETTE])
         return palette[np.asarray(stage.columns["material"])[stage.body] % len(PALETTE)], None
     values, title = _values(stage, colour)
-    low, high = limits or _range(values, colour)
+    low, high = limits or _range(values, colour, stage.radius)
     return _ramp((values - low) / (high - low)), (low, high, title)
 
 

@@ -20,6 +20,7 @@ CLASSES = 64  # powers of two of the radius that are told apart
 SHARE = 8.0  # bodies per bin up to which smaller sizes are put into the bins of larger ones
 GUESS = 6  # pairs per shape that a first search has room for
 CROWD = 32.0  # neighbours in one bin, on average over bodies, above which sizes are separated after all
+PERIODIC = False  # bound to the kernels: some axis of the world repeats
 
 
 class Grid(NamedTuple):

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..backend import func
 
-
 THORNTON = (-6.918798, -16.41105, 146.8049, -796.4559, 2928.711, -7206.864, 11494.29, -11342.18, 6276.757, -1489.915)
 
 
@@ -69,10 +68,10 @@ def hertz(touch, mix, dt):
     k = 4.0 / 3.0 * mix.young * a
     c = mix.damping * math.sqrt(touch.mass * k)
     normal = max(0.0, k * touch.overlap + c * touch.rate)
-    # On unloading the contact area shrinks and lets go of its share of the slip (Thornton et al. 2013);
-    # without this, shear energy would appear from nothing.
-    before = max(touch.overlap, touch.overlap - touch.rate * dt)
-    x, y, z = turn(touch.slip, touch.normal, touch.overlap, before)
+    # The shear force stays when the contact area grows and falls with it when it shrinks (Thornton et al. 2013), so
+    # the slip is shortened under growing load: a stiffer spring of the same length would be energy from nothing.
+    before = max(0.0, min(touch.overlap, touch.overlap - touch.rate * dt))
+    x, y, z = turn(touch.slip, touch.normal, before, touch.overlap)
     slip = (x + touch.slide[0] * dt, y + touch.slide[1] * dt, z + touch.slide[2] * dt)
     # The shear dashpot has the same damping as the normal one: c_t / sqrt(k_t) = c / sqrt(dF/d overlap).
     force, slip = coulomb(slip, touch.slide, 8.0 * mix.shear * a, 2.0 * mix.ratio * c, mix.friction * normal)

@@ -1,0 +1,148 @@
+"""Head-on impacts: restitution out = in, Hertz's closed forms, pairs of materials, a user's own law."""
+
+import math
+
+import numpy as np
+import pytest
+
+import clast
+
+RESTITUTIONS = np.array([0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0])
+RADIUS = 0.01
+
+
+def rebounds(law, wall, part, speed=1.0):
+    """Measured restitution for every value of RESTITUTIONS, in one scene; dt is dt="auto" times `part`."""
+    scene = clast.Scene(gravity=(0, 0, 0))
+    floor = clast.Material(young=1e8, restitution=0.77, friction=0.0, name="floor")
+    if wall:
+        scene.add(clast.Plane(), material=floor)
+    for k, restitution in enumerate(RESTITUTIONS):
+        ball = clast.Material(young=1e8, restitution=restitution, friction=0.0, name=f"{restitution}")
+        place = 5 * RADIUS * k
+        if wall:
+            scene.combine(ball, floor, restitution=restitution)
+        else:
+            scene.add(clast.Sphere(RADIUS), position=(place, 0, -RADIUS), material=ball)
+        scene.add(clast.Sphere(RADIUS), position=(place, 0, RADIUS), velocity=(0, 0, -speed), material=ball)
+    step = part * clast.Simulation(scene, clast.DEM(law=law)).dt
+    sim = clast.Simulation(scene, clast.DEM(law=law), dt=step)
+    sim.step(math.ceil(60 / part))
+    while len(sim.contacts().gap):
+        sim.step(math.ceil(20 / part))
+    velocity = sim.bodies.velocity[:, 2]
+    return (velocity[1:] if wall else velocity[1::2] - velocity[::2]) / speed
+
+
+@pytest.mark.parametrize("wall", [False, True], ids=["sphere", "wall"])
+@pytest.mark.parametrize("law", ["hertz", "linear"])
+def test_restitution_out_is_restitution_in(law, wall):
+    assert np.abs(rebounds(law, wall, 0.02) - RESTITUTIONS).max() < 1e-3
+
+
+@pytest.mark.parametrize(("law", "limit"), [("hertz", 6e-3), ("linear", 1.5e-2)])
+def test_restitution_with_the_automatic_step(law, limit):
+    """Damping sees velocities half a step old, so the error falls with the first power of the step."""
+    automatic, quarter = (np.abs(rebounds(law, True, part) - RESTITUTIONS).max() for part in (1.0, 0.25))
+    assert automatic < limit
+    assert quarter < 0.4 * automatic
+
+
+# Chung and Ooi (2011), tests 1 and 2: materials, radius, speed, and the published exact force [N], overlap [m], time [s].
+HERTZ = {
+    "glass": (2800, 4.8e10, 0.20, 0.01, 10.0, False, (10697, 274.1e-6, 40.34e-6)),
+    "limestone": (2500, 2.0e10, 0.25, 0.01, 10.0, False, (7108, 368.3e-6, 54.20e-6)),
+    "aluminium": (2699, 7.0e10, 0.30, 0.10, 0.2, True, (11370, 49.72e-6, 731.6e-6)),
+    "magnesium": (1800, 4.0e10, 0.35, 0.10, 0.2, True, (7233, 52.12e-6, 767.1e-6)),
+}
+
+
+@pytest.mark.parametrize("name", HERTZ)
+def test_hertz_impact(name):
+    density, young, poisson, radius, speed, wall, published = HERTZ[name]
+    material = clast.Material(density=density, young=young, poisson=poisson, friction=0.35, restitution=1.0)
+    scene = clast.Scene(gravity=(0, 0, 0))
+    scene.add(clast.Sphere(radius), position=(0, 0, radius), velocity=(0, 0, -speed), material=material)
+    mass = float(scene.bodies.mass[0])
+    if wall:
+        rigid = clast.Material(density=density, young=1e22, poisson=poisson, friction=0.35, restitution=1.0)
+        scene.add(clast.Plane(), material=rigid)
+        stiff, closing = young / (1 - poisson**2), speed
+    else:
+        # Both spheres move with this speed.
+        scene.add(clast.Sphere(radius), position=(0, 0, -radius), velocity=(0, 0, speed), material=material)
+        stiff, closing, mass = young / (2 * (1 - poisson**2)), 2 * speed, 0.5 * mass
+    reduced = radius if wall else 0.5 * radius
+    # Johnson (1985), section 11.4.
+    overlap = (15 * mass * closing**2 / (16 * math.sqrt(reduced) * stiff)) ** 0.4
+    force = 4 / 3 * stiff * math.sqrt(reduced) * overlap**1.5
+    time = 4 / 5 * math.sqrt(math.pi) * math.gamma(0.4) / math.gamma(0.9) * overlap / closing
+    assert (force, overlap, time) == pytest.approx(published, rel=2e-4)  # they are printed with four digits
+
+    steps = 2000
+    sim = clast.Simulation(scene, clast.DEM(), dt=time / steps)
+    pushes, depths = [], []
+    while sim.steps < 1.02 * steps:
+        sim.step()
+        bodies = sim.bodies
+        gap = bodies.position[0, 2] - radius if wall else bodies.position[0, 2] - bodies.position[1, 2] - 2 * radius
+        depths.append(-gap)
+        pushes.append(bodies.force[0, 2])
+    depths = np.array(depths)
+    assert max(pushes) == pytest.approx(force, rel=1e-4)
+    assert depths.max() == pytest.approx(overlap, rel=1e-4)
+    last = int(np.nonzero(depths > 0)[0][-1])
+    # The moment at which the overlap vanishes, between two steps.
+    end = sim.dt * (last + 1 + depths[last] / (depths[last] - depths[last + 1]))
+    assert end == pytest.approx(time, rel=1e-4)
+
+
+def test_a_pair_of_materials_overrides_what_would_be_combined():
+    """Restitution and friction of one pair differ from the mean of its two materials, those of the other pairs stay."""
+    a = clast.Material(young=1e8, restitution=0.9, friction=0.6, name="a")
+    b = clast.Material(young=1e8, restitution=0.4, friction=0.6, name="b")
+    floor = clast.Material(young=1e8, restitution=0.9, friction=0.6, name="floor")
+    scene = clast.Scene(gravity=(0, 0, 0))
+    scene.combine(a, floor, restitution=0.25, friction=0.05)
+    scene.add(clast.Plane(), material=floor)
+    for k, material in enumerate((a, b)):
+        scene.add(clast.Sphere(RADIUS), position=(0, 0.1 * k, RADIUS), velocity=(2, 0, -1), material=material)
+    sim = clast.Simulation(scene, clast.DEM(), dt=1e-6)
+    sim.step(3000)
+    assert sim.touching() == 0
+    velocity = sim.bodies.velocity[1:]
+    assert velocity[:, 2] == pytest.approx([0.25, 0.6], abs=1e-3)
+    # Sliding all through the impact, friction takes away mu times the normal momentum: 0.05 * 1.25.
+    assert velocity[0, 0] == pytest.approx(2.0 - 0.05 * 1.25, abs=1e-4)
+    assert velocity[1, 0] == pytest.approx(2.0 * 5.0 / 7.0, abs=0.2)
+
+
+@clast.func
+def quadratic(touch, mix, dt):
+    """Normal force [N] that grows with the square of the overlap; no friction."""
+    return mix.young * touch.overlap * touch.overlap, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+
+
+def test_a_users_own_law():
+    """With the force E* d^2 the largest overlap is (3 m v^2 / (2 E*))^(1/3), between spheres and at a wall."""
+    material = clast.Material(young=1e10, restitution=1.0)
+    scene = clast.Scene(gravity=(0, 0, 0))
+    speed = 1.0
+    scene.add(clast.Sphere(RADIUS), position=(0, 0, RADIUS), velocity=(0, 0, -speed), material=material)
+    scene.add(clast.Plane(), material=material)
+    scene.add(clast.Sphere(RADIUS), position=(0.1, 0, RADIUS + 1), velocity=(0, 0, -speed), material=material)
+    scene.add(clast.Sphere(RADIUS), position=(0.1, 0, -RADIUS + 1), velocity=(0, 0, speed), material=material)
+    mass = float(scene.bodies.mass[0])
+    young = material.young / (2 * (1 - material.poisson**2))
+    sim = clast.Simulation(scene, clast.DEM(law=quadratic), dt=1e-7)
+    wall, pair = [], []
+    for _ in range(4000):
+        sim.step(2)
+        z = sim.bodies.position[:, 2]
+        wall.append(RADIUS - z[0])
+        pair.append(2 * RADIUS - (z[2] - z[3]))
+        if max(wall[-1], pair[-1]) < 0:
+            break
+    assert max(wall) == pytest.approx((1.5 * mass * speed**2 / young) ** (1 / 3), rel=1e-4)
+    assert max(pair) == pytest.approx((1.5 * (0.5 * mass) * (2 * speed) ** 2 / young) ** (1 / 3), rel=1e-4)
+    assert np.abs(sim.bodies.velocity[:, 2]) == pytest.approx([speed, 0.0, speed, speed], abs=1e-6)

@@ -1,0 +1,95 @@
+"""Every ready scene runs and keeps its invariants."""
+
+import numpy as np
+import pytest
+
+from clast import measure
+from clast.cli import NAMES
+from clast.scenes import SCENES
+from clast.tables import FREE
+
+COUNT = {"drum": 150, "hopper": 120, "pile": 120, "box": 120}
+TIME = 0.3  # [s]
+
+
+def test_command_line_knows_all():
+    assert set(NAMES) == set(SCENES) == set(COUNT)
+
+
+def outside(name, scene, bodies):
+    """How far centres are beyond the walls, as a share of their radius; below -1 where the surface is inside."""
+    free = bodies.motion == FREE
+    x, radius = bodies.position[free], bodies.scale[free]
+    parts, first = scene.parts, scene.molds.first[bodies.mold[free]]
+    radius = radius * parts.reach[first]
+    if name == "drum":
+        size = parts.size[scene.molds.first[bodies.mold[0]]]
+        beyond = np.maximum(np.hypot(x[:, 0], x[:, 2]) - size[0], np.abs(x[:, 1]) - size[1])
+    elif name == "box":
+        half = abs(bodies.position[1, 0])
+        beyond = np.maximum(np.abs(x[:, :2]).max(1) - half, -x[:, 2])
+    elif name == "pile":
+        beyond = -x[:, 2]
+    else:
+        top = max(abs(scene.inlets[0].low[0]) + 0.01, 0.03)
+        beyond = np.where(x[:, 2] > 0.2, np.abs(x[:, :2]).max(1) - top, -np.inf)
+    return beyond / radius
+
+
+@pytest.fixture(scope="module", params=sorted(SCENES))
+def ran(request):
+    ready = SCENES[request.param](count=COUNT[request.param])
+    sim = ready.simulation()
+    energies, seen = [], 0
+    for _ in sim.frames(until=TIME, every=0.01):
+        bodies = sim.bodies
+        for column in bodies:
+            assert not np.isnan(column).any()
+        free = bodies.motion == FREE
+        poured = sum(sim.poured) if sim.scene.inlets else COUNT[request.param]
+        assert poured == free.sum() + sim.removed
+        if free.any():
+            assert outside(request.param, sim.scene, bodies).max() < -0.5
+        seen += len(sim.contacts().gap)
+        energies.append(measure.energy(sim))
+    return request.param, sim, energies, seen
+
+
+def test_something_happens(ran):
+    name, sim, energies, seen = ran
+    assert seen > 3
+    assert energies[-1]["kinetic"] > 0.0
+
+
+def test_what_is_due_is_there_or_waits(ran):
+    _, sim, _, _ = ran
+    for inlet, poured in zip(sim.scene.inlets, sim.poured):
+        waiting = inlet.total(sim.time) - poured
+        assert 0 <= waiting <= inlet.rate * 2e-3 + 1
+
+
+@pytest.mark.parametrize("ran", ["box"], indirect=True)
+def test_energy_does_not_grow_where_nothing_drives(ran):
+    _, _, energies, _ = ran
+    total = np.array([e["total"] for e in energies])
+    assert (np.diff(total) < 1e-6 * np.abs(total).max()).all()
+    assert total[-1] < 0.9 * total[0]
+
+
+@pytest.mark.parametrize("ran", ["hopper"], indirect=True)
+def test_all_bodies_that_were_poured_are_counted(ran):
+    _, sim, _, _ = ran
+    sim.step(round(0.7 / sim.dt))
+    free = sim.bodies.motion == FREE
+    assert sim.removed > 0
+    assert sim.poured == [sim.removed + int(free.sum())]
+
+
+@pytest.mark.parametrize("name", sorted(SCENES))
+def test_same_seed_same_scene(name):
+    a, b, c = (SCENES[name](count=30, seed=seed).scene for seed in (5, 5, 6))
+    assert np.array_equal(a.bodies.position, b.bodies.position)
+    if len(a.bodies.position) > 20:
+        assert not np.array_equal(a.bodies.position, c.bodies.position)
+    else:
+        assert a.inlets != c.inlets

@@ -1,0 +1,108 @@
+"""The documents are true: their programs run, their scene files load, their links and options exist."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from clast import scenefile
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(
+    r"(?:<!-- in tests: (?P<old>.+?) becomes (?P<new>.+?) -->\n)?```(?P<kind>[^\n]*)\n(?P<code>.*?)```\n", re.S
+)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def blocks(page, kind):
+    """(line, text) of the code blocks of one kind; a comment above a block may say what is smaller in tests."""
+    text = page.read_text(encoding="utf-8")
+    for match in BLOCK.finditer(text):
+        if match["kind"].strip() == kind:
+            code = match["code"]
+            if match["old"]:
+                assert match["old"] in code, f"{page.name}: {match['old']!r} is not in the block below it"
+                code = code.replace(match["old"], match["new"])
+            yield text.count("\n", 0, match.start("code")) + 1, code
+
+
+def name_of(page):
+    return page.name
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page, "python"))], ids=name_of)
+def test_programs_in_the_documents_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scope = {"__name__": page.stem}
+    for line, code in blocks(page, "python"):
+        # Lines of a traceback are lines of the page.
+        exec(compile("\n" * (line - 1) + code, str(page), "exec"), scope)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page, "python no-run"))], ids=name_of)
+def test_programs_that_are_not_run_are_at_least_programs(page):
+    for _, code in blocks(page, "python no-run"):
+        ast.parse(code)
+
+
+def test_scene_files_in_the_documents_load(tmp_path):
+    found = [code for page in PAGES for _, code in blocks(page, "toml")]
+    assert found
+    for number, code in enumerate(found):
+        file = tmp_path / f"{number}.toml"
+        file.write_text(code, encoding="utf-8")
+        assert len(scenefile.load(file).scene.bodies.number)
+
+
+def test_every_key_of_scene_files_is_explained():
+    text = (ROOT / "docs" / "files.md").read_text(encoding="utf-8")
+    sections = [scenefile.SceneKeys, scenefile.MaterialKeys, scenefile.PairKeys, scenefile.OscillationKeys]
+    sections += [*scenefile.WALLS.values(), *scenefile.PARTICLES.values(), scenefile.BodyKeys, scenefile.FillKeys]
+    sections += [scenefile.WithinKeys, scenefile.InletKeys, scenefile.OutletKeys, scenefile.RunKeys]
+    missing = {
+        f"{section.__name__}.{name}"
+        for section in sections
+        for name, field in section.model_fields.items()
+        if f"| `{name}` | {field.description} |" not in text
+    }
+    assert missing == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    for target in LINK.findall(text):
+        file, _, part = target.partition("#")
+        if "://" in target or file.startswith("benchmarks/results/"):  # those are made by `make bench`
+            continue
+        goal = page.parent / file if file else page
+        assert goal.exists(), f"{page.name}: {target}"
+        if part:
+            heads = re.findall(r"^#+ (.+)$", goal.read_text(encoding="utf-8"), re.M)
+            assert part in {re.sub(r"[^\w -]", "", head).lower().replace(" ", "-") for head in heads}, target
+
+
+def test_pictures_are_small():
+    for picture in (ROOT / "docs" / "images").glob("*.png"):
+        assert picture.stat().st_size < 700_000, picture.name
+
+
+def test_commands_in_the_documents_exist():
+    import typer
+
+    from clast import cli
+
+    commands = typer.main.get_command(cli.app).commands
+    seen = 0
+    for page in PAGES:
+        for _, text in blocks(page, "sh"):
+            for line in text.splitlines():
+                words = line.split("#")[0].split()
+                if words[:1] != ["clast"]:
+                    continue
+                seen += 1
+                known = {option for parameter in commands[words[1]].params for option in parameter.opts}
+                assert [word for word in words[2:] if word.startswith("--") and word not in known] == [], line
+    assert seen >= 8

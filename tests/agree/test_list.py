@@ -128,7 +128,7 @@ def rocking_plane(data):
     """A plane that turns about a far point: what has no end sweeps through everything."""
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     closed(scene)
-    rock = lambda time: ((0.0, 0.0, 0.0), (0.0, 8.0 * np.cos(60.0 * time), 0.0))  # noqa: E731
+    rock = lambda time: ((0.0, 0.0, 0.0), (0.0, -8.0 * np.cos(60.0 * time), 0.0))  # noqa: E731
     scene.add(Plane(), position=(-0.5, 0.0, 0.02), material=SOFT, drive=rock)
     rest(scene, 120)
     return scene

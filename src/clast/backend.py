@@ -119,6 +119,8 @@ class Kernel:
     @functools.cached_property
     def loop(self):
         """The compiled parallel loop on CPU threads."""
+        if SIMULATED:
+            return self.plain_loop
         row = numba.njit(error_model="numpy", forceinline=True, fastmath=self.fastmath, _nrt=self.allocates)(
             bind(self.row, **self.bound)
         )
@@ -131,6 +133,12 @@ class Kernel:
         exec(compile(source, self.row.__code__.co_filename, "exec"), scope)
         loop = numba.njit(parallel=True, cache=True, error_model="numpy", fastmath=self.fastmath)(scope[self.name])
         return loop
+
+    def plain_loop(self, count, *arguments):
+        """The loop in plain Python, where `func` compiles nothing."""
+        row = bind(self.row, **self.bound)
+        for i in range(count):
+            row(i, *arguments)
 
 
 _kernels: dict = {}
@@ -176,7 +184,31 @@ class CPU:
         return np.concatenate([first, second])
 
     @staticmethod
+    def copy(array):
+        return array.copy()
+
+    @staticmethod
+    def view(array, rows, first, last):
+        """The first rows of some columns of an (n,k) array, sharing its memory."""
+        return array[:rows, first:last]
+
+    @staticmethod
+    def peak(array):
+        """The largest entry, or 0 where there is none."""
+        return float(array.max()) if len(array) else 0.0
+
+    @staticmethod
+    def put(target, rows, values):
+        target[rows] = values
+
+    @staticmethod
     def table(table):
+        """The table as NumPy arrays."""
+        return table
+
+    @staticmethod
+    def upload(table, **views):
+        """The table where kernels run; views: columns that are there already."""
         return table
 
     @staticmethod

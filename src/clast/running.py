@@ -147,6 +147,7 @@ def recording(sim, folder):
 def write_checkpoint(sim, path):
     """Write all that a run needs to go on with the same bits."""
     sim.start()
+    sim.state.fetch()
     bodies = sim.state.bodies
     columns = bodies.force, bodies.torque, bodies.position, bodies.orientation, bodies.velocity, bodies.spin
     fine = np.logical_and.reduce([np.isfinite(column).all(1) for column in columns])

@@ -3,7 +3,6 @@
 import math
 import time as clock
 import warnings
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +12,7 @@ from . import backend, clearance, drives, running
 from .backend import kernel
 from .contact.narrow import lower_first, measure, select, sort_pairs, touch_any, touch_smooth
 from .contact.pairs import BROAD, periodic_box
-from .errors import Diverged, Escaped, Unavailable, pick
+from .errors import Diverged, Escaped, pick
 from .files import checkpoint
 from .motion import dem, integrate
 from .motion.dem import DEM
@@ -70,6 +69,7 @@ class Simulation:
     @property
     def bodies(self):
         """Bodies sorted by number, a copy of the present state."""
+        self.state.fetch()
         order = np.argsort(self.state.bodies.number, kind="stable")
         return Bodies(*(column[order] for column in self.state.bodies))
 
@@ -100,7 +100,7 @@ class Simulation:
         with backend.use(self.device):
             self._advance(self._kernels.through if self._open else self._kernels.move, self.dt)
         self._drive((self.steps + 1) * self.dt)
-        if self._status.any():
+        if self.device.peak(self._status) > 0:
             self._complain()
         self.seconds["bodies"] += clock.perf_counter() - began
 
@@ -115,16 +115,16 @@ class Simulation:
 
     def _advance(self, kernel, dt):
         state, chunk = self.state, self.device.chunk
-        chunks = (len(state.bodies.mass) + chunk - 1) // chunk
+        chunks, there = (len(state.bodies.mass) + chunk - 1) // chunk, state.there
         if len(self._moved) != chunks:
             self._moved, self._status = self.device.zeros(chunks, np.float64), self.device.zeros(chunks, np.int8)
         kernel(
             chunks,
             chunk,
-            state.bodies,
-            state.rows,
-            state.molds,
-            state.inverses,
+            there.bodies,
+            there.rows,
+            there.molds,
+            there.inverses,
             state.pairs,
             self.scene.gravity,
             dt,
@@ -140,11 +140,10 @@ class Simulation:
         """Make the list of pairs anew if a body may have moved out of it."""
         state, began = self.state, clock.perf_counter()
         with backend.use(self.device):
-            far = math.sqrt(float(self._moved.max())) if len(self._moved) else 0.0
+            far = math.sqrt(self.device.peak(self._moved))
             if state.has_parts:
-                far = max(
-                    far, place_parts(state.bodies, state.shapes, state.parts, self.box, state.rows, state.reference)
-                )
+                bodies, shapes, parts, _ = state.kernel_tables
+                far = max(far, place_parts(bodies, shapes, parts, self.box, state.there.rows, state.reference))
             state.since += 1
             # Two bodies may have come towards each other, or a body and a wall.
             if far + max(far, state.walls_moved()) >= state.margin:
@@ -163,15 +162,17 @@ class Simulation:
     def _forces(self, dt):
         state = self.state
         balls = state.balls
-        arguments = state.bodies, state.shapes, state.rows, state.pairs, self.mixes, self._edges, dt
+        there = state.there
+        arguments = there.bodies, there.shapes, there.rows, state.pairs, self._mixes, self._edges, dt
         if self.device is backend.CPU:
             blocks = (balls + dem.BLOCK - 1) // dem.BLOCK
             self._kernels.balls(blocks, balls, *arguments)
         else:
             self._kernels.balls(balls, *arguments)
         if len(state.pairs.mix) > balls:
-            chunks = (len(state.pairs.wall_start) + dem.WIDTH - 2) // dem.WIDTH
-            self._kernels.walls(chunks, *state.tables, state.pairs, self.mixes, self.box, dt)
+            width = dem.WIDTH if self.device is backend.CPU else 1
+            chunks = (len(state.pairs.wall_start) + width - 2) // width
+            self._kernels.walls(chunks, *state.kernel_tables, state.pairs, self._mixes, there.box, dt)
 
     def _bind(self, rolling):
         """Compose the kernels of this scene: the law, and only what the scene has."""
@@ -184,6 +185,8 @@ class Simulation:
         triangles = len(self.state.meshes.triangle) > 0
         wall_touch = touch_any if triangles else touch_smooth
         balls = dem.ball_block if self.device is backend.CPU else dem.ball_row
+        # A thread of a CUDA grid takes one sphere.
+        width = {} if self.device is backend.CPU else {"WIDTH": 1}
         self._kernels = SimpleNamespace(
             move=kernel(integrate.advance_row, grain=4, SUM=False, MOVE=True, **has),
             through=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=True, **has),
@@ -198,13 +201,16 @@ class Simulation:
                 PERIODIC=has["PERIODIC"],
                 ROLLING=rolling,
             ),
-            walls=kernel(dem.wall_row, grain=2, law=law, wall_touch=wall_touch, TRIANGLES=triangles, ROLLING=rolling),
+            walls=kernel(
+                dem.wall_row, grain=2, law=law, wall_touch=wall_touch, TRIANGLES=triangles, ROLLING=rolling, **width
+            ),
         )
+        self._mixes = self.device.to_device(self.mixes)
         self.kicks = integrate.INTEGRATORS[self.method.integrator]
         self._edges = (*self.box.length.tolist(), *self.box.inverse.tolist())
         low, high = scene.world or ((-math.inf,) * 3, (math.inf,) * 3)
         self._world = (*map(float, low), *map(float, high))
-        self._moved, self._status = np.empty(0), np.empty(0, np.int8)
+        self._moved, self._status = self.device.zeros(0, np.float64), self.device.zeros(0, np.int8)
         self._every = max(1, round(PERIOD / self.dt))
 
     def _drive(self, time):
@@ -217,6 +223,7 @@ class Simulation:
             else:
                 pose = drives.advance(drive, bodies.position[row], bodies.orientation[row], time - self.dt, self.dt)
             bodies.position[row], bodies.orientation[row], bodies.velocity[row], bodies.spin[row] = pose
+        self.state.send_driven()
 
     def _pour_and_drain(self):
         """Inlets and outlets, looked after at fixed steps so that stopping and continuing changes nothing."""
@@ -224,6 +231,7 @@ class Simulation:
         if not (scene.inlets or scene.outlets) or self.steps % self._every:
             return
         self._finish()
+        state.fetch()
         with backend.use(self.device):
             gone = np.zeros(len(state.bodies.number), bool)
             for outlet in scene.outlets:
@@ -280,8 +288,9 @@ class Simulation:
 
     def _check_periods(self):
         state = self.state
-        finite = state.shapes.radius[np.isfinite(state.shapes.radius) & (state.shapes.kind == SPHERE)]
-        need = 4.0 * float(finite.max()) + 2.0 * state.margin if len(finite) else 0.0
+        largest = float(state.shapes.radius[state.shapes.kind == SPHERE].max(initial=0.0))
+        largest = max([largest, *(inlet.reach * inlet.sizes.largest for inlet in self.scene.inlets)])
+        need = 4.0 * largest + 2.0 * state.margin
         for axis, length in zip("xyz", self.box.length, strict=True):
             if 0.0 < length < need:
                 raise ValueError(
@@ -293,6 +302,7 @@ class Simulation:
         """A body that crosses its own size in one step would pass through others unseen."""
         if self.state.since > 1:
             return
+        self.state.fetch()
         bodies = self.state.bodies
         speed = np.linalg.norm(bodies.velocity, axis=1) * (bodies.motion == FREE)
         row = int(np.argmax(speed))
@@ -304,6 +314,7 @@ class Simulation:
             )
 
     def _complain(self):
+        self.state.fetch()
         bodies, time = self.state.bodies, self.time + self.dt
         free = bodies.motion == FREE
         columns = bodies.position, bodies.velocity, bodies.spin
@@ -341,7 +352,7 @@ class Simulation:
     def contacts(self):
         """The contacts of the present state: Contacts with slip and force, sorted by pair, then shape."""
         self.start()
-        state, pairs = self.state, self.state.pairs
+        state, pairs = self.state, self.state.fetch_pairs()
         listed, swap = lower_first(state.shapes, pairs.shape)
         order = sort_pairs(state.shapes, state.label, listed, state.next_label)
         contacts, status = measure(state.tables, state.label, self.box, 0.0, listed[order])
@@ -359,10 +370,11 @@ class Simulation:
     def touching(self):
         """Number of contacts that carry a force."""
         self.start()
-        return int(np.count_nonzero(self.state.pairs.action[:, :3].any(1)))
+        return int(np.count_nonzero(self.device.to_host(self.state.pairs.action)[:, :3].any(1)))
 
     def kinetic_energy(self):
         """Energy of the motion of all free bodies [J], spin included as if they were balls; cheap."""
+        self.state.fetch()
         bodies = self.state.bodies
         free = bodies.motion == FREE
         fast = np.einsum("ni,ni->n", bodies.velocity, bodies.velocity)[free]
@@ -372,7 +384,7 @@ class Simulation:
     def springs(self):
         """Contacts as springs: overlap (c,) [m], length of the slip (c,) [m], reduced radius (c,) [m], rows of Mix (c,6)."""
         self.start()
-        state, pairs = self.state, self.state.pairs
+        state, pairs = self.state, self.state.fetch_pairs()
         listed, _ = lower_first(state.shapes, pairs.shape)
         contacts, status = measure(state.tables, state.label, self.box, 0.0, listed)
         rows = np.nonzero(status)[0]
@@ -384,7 +396,7 @@ class Simulation:
 
     def remember(self):
         """Memory and force of all contacts as arrays, for a checkpoint; shapes are named by body number and part."""
-        state, pairs = self.state, self.state.pairs
+        state, pairs = self.state, self.state.fetch_pairs()
         rows = np.nonzero(pairs.action[:, :3].any(1) | pairs.memory.any(1))[0]
         shape = pairs.shape[rows]
         body = state.shapes.body[shape]
@@ -400,7 +412,7 @@ class Simulation:
         state = self.state
         with backend.use(self.device):
             state.rebuild()
-        pairs = state.pairs
+        pairs = state.fetch_pairs()
         row = np.argsort(state.bodies.number, kind="stable")
         body = row[np.searchsorted(state.bodies.number, kept["body"], sorter=row)]
         key = state.label[body] + kept["part"]
@@ -416,6 +428,7 @@ class Simulation:
         for name in ("memory", "action", "couple"):
             if len(kept[name]):
                 getattr(pairs, name)[found] = kept[name]
+        state.pairs = self.device.upload(pairs)
         self._fresh = False
 
     def frames(self, *, until, every, between=None):
@@ -426,6 +439,10 @@ class Simulation:
         for value, place in ((until, "until"), (every, "every")):
             if not 0.0 < float(value) < math.inf:
                 raise ValueError(f"Simulation: {place} = {value} must be above 0 s")
+        if every < self.dt:
+            raise ValueError(
+                f"Simulation: every = {every:g} s is shorter than a step of {self.dt:.3g} s; take at least that"
+            )
         last = round(until / self.dt)
         frame = math.ceil(self.steps * self.dt / every - 1e-6)
         while True:
@@ -481,8 +498,6 @@ def find_device(name):
     pick("device", name, {"cpu": None, "cuda": None})
     if name == "cpu":
         return backend.CPU
-    if find_spec("clast.gpu") is None:
-        raise Unavailable("device = 'cuda': this version of clast runs on the CPU only; take device='cpu'")
     from . import gpu
 
     return gpu.find()

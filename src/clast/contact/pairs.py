@@ -82,8 +82,7 @@ def endless_walls(bodies, shapes, parts, rows):
     table = np.zeros((len(rows), 8))
     for k in range(len(rows)):
         q, size = bodies.orientation[body[k]], bodies.scale[body[k]]
-        point = turned(q, parts.offset[part[k]]) * size
-        table[k, :3] = bodies.position[body[k]] + point
+        table[k, :3] = bodies.position[body[k]] + size * np.array(turned(q, parts.offset[part[k]]))
         table[k, 3:6] = turned(q, parts.axis[part[k]])
         if parts.kind[part[k]] == CYLINDER:
             table[k, 6], table[k, 7] = parts.size[part[k], 0] * size, parts.size[part[k], 2]
@@ -92,22 +91,25 @@ def endless_walls(bodies, shapes, parts, rows):
 
 def turned(q, v):
     """Vector v turned by quaternion q, for a few vectors outside kernels."""
-    u = q[1:]
-    t = 2.0 * np.cross(u, v)
-    return v + q[0] * t + np.cross(u, t)
+    w, a, b, c = q
+    x, y, z = v
+    t, u, s = 2.0 * (b * z - c * y), 2.0 * (c * x - a * z), 2.0 * (a * y - b * x)
+    return (x + w * t + b * s - c * u, y + w * u + c * t - a * s, z + w * s + a * u - b * t)
 
 
-def find_pairs(tables, tag, box, margin, search):
+def find_pairs(tables, tag, box, margin, search, host=None):
     """Pairs whose surfaces may be nearer than margin [m], as rows of Shapes.
 
+    host: the tables as NumPy arrays, if `tables` are on another device; of these only walls must be up to date.
     Returns spheres with spheres (p,2), the lower number first, and spheres with walls (q,2), the sphere first.
     """
     device = backend.DEVICE[-1]
-    bodies, shapes, parts, meshes = tables
+    shapes = tables[1]
     n = len(shapes.radius)
     balls = search(shapes, tag, box, margin)
     walls = device.empty((0, 2), np.int32)
-    kind, radius = device.to_host(shapes.kind), device.to_host(shapes.radius)
+    at_hand = tables if host is None else host
+    kind, radius = at_hand[1].kind, at_hand[1].radius
     is_wall = kind > SPHERE
     if not is_wall.any():
         return balls, walls
@@ -115,14 +117,14 @@ def find_pairs(tables, tag, box, margin, search):
     if len(endless) < is_wall.sum():
         p = len(balls)
         ball, wall = device.empty(p, np.int8), device.empty(p, np.int8)
-        kernel(classify_row)(p, *tables, box, margin, balls, ball, wall)
+        kernel(classify_row)(p, *tables, device.upload(box), margin, balls, ball, wall)
         ball_start, wall_start = primitives.scan(ball), primitives.scan(wall)
         mixed = balls
         balls = device.empty((int(device.to_host(ball_start[-1:])[0]), 2), np.int32)
         walls = device.empty((int(device.to_host(wall_start[-1:])[0]), 2), np.int32)
         kernel(split_row)(p, shapes, mixed, ball_start, wall_start, balls, walls)
     if len(endless):
-        table = device.to_device(endless_walls(*(device.table(t) for t in (bodies, shapes, parts)), endless))
+        table = device.to_device(endless_walls(*at_hand[:3], endless))
         wall_tag = device.to_device(device.to_host(tag)[endless])
         count = device.empty(n, np.int32)
         chunk = device.chunk

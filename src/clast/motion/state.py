@@ -10,6 +10,7 @@ and `spin` and `shapes.centre` are views of it.
 """
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -24,8 +25,8 @@ from . import integrate
 REORDER = 32  # rebuilds of the list after which bodies are sorted again
 
 
-def place_shapes(bodies, label, molds, parts, box):
-    """Bodies and Shapes as views of the rows, and the rows (s,12).
+def place_shapes(bodies, label, molds, parts):
+    """Bodies and Shapes as views of the rows, and the rows (s,12); parts with rows of their own are not placed yet.
 
     label (n,): number of the first part of each body.
     """
@@ -46,7 +47,6 @@ def place_shapes(bodies, label, molds, parts, box):
     rows[:, 7], rows[:, 11] = 1.0 / bodies.mass[body], 1.0 / bodies.inertia[body]
     bodies = bodies._replace(position=rows[:n, 0:3], velocity=rows[:n, 4:7], spin=rows[:n, 8:11])
     shapes = Shapes(number, body, part, kind, rows[:, 0:3], radius)
-    place_parts(bodies, shapes, parts, box, rows)
     return bodies, shapes, rows
 
 
@@ -61,15 +61,16 @@ def place_parts(bodies, shapes, parts, box, rows, reference=None):
     moved = device.empty(chunks, np.float64)
     place = kernel(integrate.place_row, grain=4, PERIODIC=box.periodic)
     edges = (*box.length.tolist(), *box.inverse.tolist())
-    start = np.empty((0, 3)) if reference is None else reference
+    start = device.empty((0, 3), np.float64) if reference is None else reference
     place(chunks, chunk, n, bodies, shapes, parts, rows, start, moved, edges)
-    return math.sqrt(float(device.to_host(moved).max()))
+    return math.sqrt(device.peak(moved))
 
 
 class State:
     """Tables, list of pairs, and when the list must be made again."""
 
     def __init__(self, scene, box, search, width, margin):
+        self.device = device = backend.DEVICE[-1]
         self.molds, self.parts, self.meshes = scene.molds, scene.parts, scene.meshes
         self.inverses = np.zeros_like(self.molds.inertia)
         solid = self.molds.volume > 0.0
@@ -77,10 +78,17 @@ class State:
         self.box, self.search, self.width = box, search, width
         self.materials = len(scene.materials)
         bodies = scene.bodies
-        self.bodies = Bodies(*(np.array(column) for column in bodies))
+        # The same tables where the kernels run; on the CPU they are the same arrays.
+        self.there = SimpleNamespace(
+            molds=device.upload(self.molds),
+            parts=device.upload(self.parts),
+            meshes=device.upload(self.meshes),
+            box=device.upload(self.box),
+            inverses=device.to_device(self.inverses),
+        )
         self.next_label = 0
-        self.label = self.new_labels(self.bodies)
-        self.bodies, self.shapes, self.rows = place_shapes(self.bodies, self.label, self.molds, self.parts, self.box)
+        self.label = self.new_labels(bodies)
+        self.place(Bodies(*(np.array(column) for column in bodies)))
         free = self.bodies.motion == FREE
         radius = self.shapes.radius[: len(free)][free & (self.shapes.kind[: len(free)] == SPHERE)]
         many = self.shapes.radius[len(free) :][self.shapes.kind[len(free) :] == SPHERE]
@@ -104,7 +112,47 @@ class State:
 
     @property
     def tables(self):
+        """Bodies, Shapes, Parts and Meshes as NumPy arrays; what moves is as of the last `fetch`."""
         return self.bodies, self.shapes, self.parts, self.meshes
+
+    @property
+    def kernel_tables(self):
+        """Bodies, Shapes, Parts and Meshes where the kernels run."""
+        there = self.there
+        return there.bodies, there.shapes, there.parts, there.meshes
+
+    def place(self, bodies):
+        """Take these Bodies, NumPy arrays in the order of `label`, for the present ones."""
+        self.bodies, self.shapes, self.rows = place_shapes(bodies, self.label, self.molds, self.parts)
+        there, n = self.there, len(bodies.number)
+        device, view = self.device, self.device.view
+        there.rows = rows = device.to_device(self.rows)
+        moving = {"position": view(rows, n, 0, 3), "velocity": view(rows, n, 4, 7), "spin": view(rows, n, 8, 11)}
+        there.bodies = device.upload(self.bodies, **moving)
+        there.shapes = device.upload(self.shapes, centre=view(rows, len(rows), 0, 3))
+        if len(self.shapes.body) > n:
+            place_parts(there.bodies, there.shapes, there.parts, self.box, rows)
+            self.fetch()
+
+    def fetch(self):
+        """Bring what the kernels have moved into the NumPy tables; on the CPU these are the same arrays."""
+        there = self.there
+        if there.rows is not self.rows:
+            self.rows[:] = self.device.to_host(there.rows)
+            for name in ("orientation", "force", "torque"):
+                getattr(self.bodies, name)[:] = self.device.to_host(getattr(there.bodies, name))
+
+    def fetch_pairs(self):
+        """The list of pairs as NumPy arrays; the bodies are brought along."""
+        self.fetch()
+        return self.device.table(self.pairs)
+
+    def send_driven(self):
+        """Tell the kernels where driven bodies have been put."""
+        there = self.there
+        if there.rows is not self.rows and len(self.driven):
+            self.device.put(there.rows, self.driven, self.rows[self.driven])
+            self.device.put(there.bodies.orientation, self.driven, self.bodies.orientation[self.driven])
 
     @property
     def has_parts(self):
@@ -116,7 +164,8 @@ class State:
         """Make the list of pairs anew from where the bodies are now, and carry the memory of contacts over."""
         if self.tuned and self.pairs is not None:
             self.tune()
-        place_parts(self.bodies, self.shapes, self.parts, self.box, self.rows)
+        device, there = self.device, self.there
+        place_parts(there.bodies, there.shapes, there.parts, self.box, there.rows)
         old = None
         if self.pairs is not None:
             former = np.arange(len(self.bodies.number), dtype=np.int32) if self.former is None else self.former
@@ -126,15 +175,21 @@ class State:
             self.pairs = None
         if self.rebuilds % REORDER == 0:
             order = self.sort_bodies()
+            self.fetch()
             self.permute(order)
             if old is not None:
                 old[2] = np.ascontiguousarray(old[2][order])
         free = self.bodies.motion[self.shapes.body] == FREE
-        tag = np.where(free, self.shapes.body, np.int32(-1))
-        balls, walls = find_pairs(self.tables, tag, self.box, self.margin, self.search)
-        self.pairs, self.balls = make_pairs(self.tables, free, balls, walls, self.materials, self.width, old)
-        self.listed_number = self.shapes.number
-        self.reference = self.shapes.centre.copy()
+        tag = device.to_device(np.where(free, self.shapes.body, np.int32(-1)))
+        balls, walls = find_pairs(self.kernel_tables, tag, self.box, self.margin, self.search, self.tables)
+        if old is not None:
+            old[2] = device.to_device(old[2])
+        free = device.to_device(free)
+        self.pairs, self.balls = make_pairs(self.kernel_tables, free, balls, walls, self.materials, self.width, old)
+        self.listed_number = there.shapes.number
+        self.reference = device.copy(there.shapes.centre)
+        if (self.bodies.motion == DRIVEN).any():
+            self.fetch()
         self.remember_walls()
         self.former = None
         self.rebuilds += 1
@@ -150,21 +205,21 @@ class State:
     def sort_bodies(self):
         """Rows of bodies in the order of bins, walls last."""
         n = len(self.bodies.number)
-        tag = np.zeros(len(self.shapes.body), np.int32)
+        tag = self.device.zeros(len(self.shapes.body), np.int32)
         shapes = self.shapes
-        _, order, bounded = sort_shapes(shapes, tag, self.box, self.margin)
-        rank = np.full(n, len(order.shape), np.int64)
-        inverse = np.empty(len(order.shape), np.int64)
-        inverse[order.shape] = np.arange(len(order.shape))
+        _, order, bounded = sort_shapes(self.there.shapes, tag, self.box, self.margin)
+        shape = self.device.to_host(order.shape)
+        rank = np.full(n, len(shape), np.int64)
+        inverse = np.empty(len(shape), np.int64)
+        inverse[shape] = np.arange(len(shape))
         np.minimum.at(rank, shapes.body, inverse) if len(shapes.body) > n else rank.__setitem__(slice(None), inverse)
-        rank[self.bodies.motion != FREE] += 2 * len(order.shape)
+        rank[self.bodies.motion != FREE] += 2 * len(shape)
         return np.argsort(rank, kind="stable").astype(np.int32)
 
     def permute(self, order):
         """Bring the bodies into another order of memory, or drop those that order leaves out."""
         self.label = self.label[order]
-        bodies = Bodies(*(np.ascontiguousarray(column[order]) for column in self.bodies))
-        self.bodies, self.shapes, self.rows = place_shapes(bodies, self.label, self.molds, self.parts, self.box)
+        self.place(Bodies(*(np.ascontiguousarray(column[order]) for column in self.bodies)))
 
     def remove(self, rows):
         """Take bodies away; the next rebuild forgets their contacts."""
@@ -180,47 +235,42 @@ class State:
         former = np.arange(n, dtype=np.int32) if self.former is None else self.former
         self.former = np.concatenate([former, np.full(len(bodies.number), -1, np.int32)])
         self.label = np.concatenate([self.label, self.new_labels(bodies)])
-        joined = Bodies(*(np.concatenate([a, b]) for a, b in zip(self.bodies, bodies, strict=True)))
-        self.bodies, self.shapes, self.rows = place_shapes(joined, self.label, self.molds, self.parts, self.box)
+        self.place(Bodies(*(np.concatenate([a, b]) for a, b in zip(self.bodies, bodies, strict=True))))
 
     # How far walls have moved since the list was made. A wall's surface may turn in itself, as a drum about its
-    # axis does, without anything coming nearer.
+    # axis does, without anything coming nearer. Plain numbers, because this runs in every step for a few walls.
 
     def remember_walls(self):
-        driven = np.nonzero(self.bodies.motion == DRIVEN)[0]
-        self.driven = driven
-        self.wall_pose = [(self.bodies.position[i].copy(), self.bodies.orientation[i].copy()) for i in driven]
-        self.wall_reach = []
-        for i in driven:
-            n = len(self.bodies.number)
+        """Where driven walls stand now, and how far their surface reaches from their origin."""
+        n = len(self.bodies.number)
+        self.driven = np.nonzero(self.bodies.motion == DRIVEN)[0].tolist()
+        self.walls = []
+        for i in self.driven:
             rows = np.append(i, n + np.nonzero(self.shapes.body[n:] == i)[0])
             rows = rows[self.shapes.kind[rows] != NONE]
-            finite = np.isfinite(self.shapes.radius[rows])
             centre, radius = self.shapes.centre[rows], self.shapes.radius[rows]
             here = self.bodies.position[i]
-            reach = 0.0
-            if finite.any():
-                reach = float((np.linalg.norm(centre[finite] - here, axis=1) + radius[finite]).max())
+            finite = np.isfinite(radius)
+            reach = float((np.linalg.norm(centre - here, axis=1) + radius)[finite].max(initial=0.0))
             if not finite.all():
-                # What has no end turns through the whole scene.
-                low, high = self.reference.min(0), self.reference.max(0)
+                # What has no end turns through the whole scene; bodies move by less than the margin meanwhile.
+                low, high = self.shapes.centre.min(0), self.shapes.centre.max(0)
                 far = float(np.linalg.norm(np.maximum(abs(low - here), abs(high - here))))
-                reach = max(reach, far + self.margin)  # bodies move by less than the margin before the next list
-            kinds = self.parts.kind[self.shapes.part[rows]]
-            lone = len(rows) == 1 and kinds[0] not in (TRIANGLE, SPHERE)
-            axis = self.parts.axis[self.shapes.part[rows[0]]] if lone else None
-            self.wall_reach.append((reach, axis))
+                reach = max(reach, far + self.margin)
+            part = self.shapes.part[rows[0]]
+            lone = len(rows) == 1 and self.parts.kind[part] not in (TRIANGLE, SPHERE)
+            axis = tuple(self.parts.axis[part].tolist()) if lone else None
+            self.walls.append((i, here.tolist(), self.bodies.orientation[i].tolist(), reach, axis))
 
     def walls_moved(self):
         """How far any point of a driven wall's surface may have moved since the list was made [m]."""
         most = 0.0
-        for i, (x, q), (reach, axis) in zip(self.driven, self.wall_pose, self.wall_reach, strict=True):
-            shift = math.dist(self.bodies.position[i], x)
-            p = self.bodies.orientation[i]
+        for i, x, q, reach, axis in self.walls:
+            p = self.bodies.orientation[i].tolist()
             if axis is None:
-                half = min(1.0, abs(float(p @ q)))
+                half = min(1.0, abs(p[0] * q[0] + p[1] * q[1] + p[2] * q[2] + p[3] * q[3]))
                 turn = 2.0 * math.sqrt(max(0.0, 1.0 - half * half)) * reach
             else:
-                turn = float(np.linalg.norm(turned(p, axis) - turned(q, axis))) * reach
-            most = max(most, shift + turn)
+                turn = math.dist(turned(p, axis), turned(q, axis)) * reach
+            most = max(most, math.dist(self.bodies.position[i].tolist(), x) + turn)
         return most

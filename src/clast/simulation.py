@@ -394,41 +394,8 @@ class Simulation:
         radius = np.where(rows < state.balls, 1.0 / (1.0 / radius).sum(1), radius[:, 0])
         return np.maximum(-contacts.gap[rows], 0.0), slip, radius, self.mixes[pairs.mix[rows]]
 
-    def remember(self):
-        """Memory and force of all contacts as arrays, for a checkpoint; shapes are named by body number and part."""
-        state, pairs = self.state, self.state.fetch_pairs()
-        rows = np.nonzero(pairs.action[:, :3].any(1) | pairs.memory.any(1))[0]
-        shape = pairs.shape[rows]
-        body = state.shapes.body[shape]
-        keep = {"body": state.bodies.number[body], "part": state.shapes.number[shape] - state.label[body]}
-        for name in ("memory", "action", "couple"):
-            column = getattr(pairs, name)
-            keep[name] = column[rows] if len(column) else np.empty((0, 3))
-        order = np.lexsort((keep["part"][:, 1], keep["body"][:, 1], keep["part"][:, 0], keep["body"][:, 0]))
-        return {name: column[order] if len(column) else column for name, column in keep.items()}
-
-    def recall(self, kept):
-        """Give the contacts of a fresh list the memory and force that `remember` kept."""
-        state = self.state
-        with backend.use(self.device):
-            state.rebuild()
-        pairs = state.fetch_pairs()
-        row = np.argsort(state.bodies.number, kind="stable")
-        body = row[np.searchsorted(state.bodies.number, kept["body"], sorter=row)]
-        key = state.label[body] + kept["part"]
-        listed = state.shapes.number[pairs.shape]
-        wide = state.next_label
-        names, wanted = listed[:, 0] * wide + listed[:, 1], key[:, 0] * wide + key[:, 1]
-        order = np.argsort(names)
-        found = order[np.minimum(np.searchsorted(names, wanted, sorter=order), max(len(names) - 1, 0))]
-        if not np.array_equal(names[found], wanted):
-            raise ValueError(
-                "the contacts in the checkpoint do not fit its bodies; the file was made by another version"
-            )
-        for name in ("memory", "action", "couple"):
-            if len(kept[name]):
-                getattr(pairs, name)[found] = kept[name]
-        state.pairs = self.device.upload(pairs)
+    def take_up(self):
+        """Forces and memory of contacts have been put back as they were saved: nothing is to be started."""
         self._fresh = False
 
     def frames(self, *, until, every, between=None):
@@ -489,7 +456,7 @@ def resume(path, *, law=None, drives=None, device="cpu"):
     )
     sim = Simulation(scene, method, dt=numbers["dt"], device=device)
     sim.steps, sim.removed, sim.poured = numbers["steps"], numbers["removed"], list(numbers["poured"])
-    sim.recall(groups["contacts"])
+    running.recall(sim, groups["contacts"])
     return sim
 
 

@@ -28,13 +28,12 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $(STAMP)
 	@echo "ready: $(BIN)/clast"
 
-demo: setup  ## a rotating drum of 4,000 spheres: numbers, a picture, a movie
+demo: setup  ## a rotating drum of 4,000 spheres: numbers and a picture
 	@$(BIN)/clast run drum --output $(DRUM) --overwrite
 	@$(BIN)/clast render $(DRUM) --picture $(DRUM)/picture.png --colour speed
-	@$(BIN)/clast render $(DRUM) --movie $(DRUM)/movie.gif --colour speed
 	@echo
 	@echo "picture     $(DRUM)/picture.png"
-	@echo "movie       $(DRUM)/movie.gif"
+	@echo "movie       $(BIN)/clast render $(DRUM) --movie $(DRUM)/movie.gif     (a few minutes)"
 	@echo "numbers     $(DRUM)/report.json     ($(BIN)/clast report $(DRUM))"
 	@echo "trajectory  $(DRUM)/trajectory.h5"
 	@echo "go on       $(BIN)/clast run --resume $(DRUM) --until 4"

@@ -144,11 +144,27 @@ def store(results):
     return [data, sheet, picture], ""
 
 
+def into_readme(results):
+    """Put the table and the picture between the markers of the README."""
+    readme = RESULTS.parent.parent / "README.md"
+    about = results["machine"]
+    table = ["| " + " | ".join(HEADER) + " |", "|---|---|---:|---|---:|---:|---|"]
+    table += ["| " + " | ".join(cell.strip() for cell in row) + " |" for row in lines(results)]
+    text = (
+        "![particle-steps per second and contact search](benchmarks/results/figures.png)\n\n"
+        f"{about['model']}, {about['cores']} cores, {about['date']}; a ratio above 1 favours clast.\n\n"
+        + "\n".join(table)
+    )
+    pattern = r"(<!-- measured -->\n).*?(<!-- /measured -->)"
+    readme.write_text(re.sub(pattern, lambda m: f"{m[1]}{text}\n{m[2]}", readme.read_text(), flags=re.DOTALL))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="without the million spheres, fewer repeats")
     parser.add_argument("--draw", action="store_true", help="only the table and the picture, from the stored results")
     parser.add_argument("--only", choices=("dem", "contacts", "start"), help="one part; the others stay as stored")
+    parser.add_argument("--readme", action="store_true", help="put the table and the picture into the README too")
     options = parser.parse_args()
     console = Console()
     if not console.is_terminal:
@@ -178,6 +194,8 @@ def main():
         console.print(f"written: benchmarks/results/{path.name}", highlight=False)
     if reason:
         console.print(reason)
+    if options.readme:
+        into_readme(results)
 
 
 if __name__ == "__main__":

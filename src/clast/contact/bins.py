@@ -280,6 +280,8 @@ def contact_row(c, chunk, room, start, partner, order, ball, number, edges, cont
     """Write the contacts of one chunk of spheres from the sorted copies, which are near each other in memory."""
     at = room[c]
     for k in range(c * chunk, min(len(start) - 1, (c + 1) * chunk)):
+        if start[k] == start[k + 1]:
+            continue
         a = number[order[k]]
         x, y, z, r = ball[k, 0], ball[k, 1], ball[k, 2], ball[k, 3]
         for p in range(start[k], start[k + 1]):

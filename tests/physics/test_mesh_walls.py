@@ -44,7 +44,11 @@ def ride(wall, velocity, spin, friction, steps, rolling=0.0):
     weight = G * material.density * 4 / 3 * math.pi * RADIUS**3
     depth = (0.75 * weight / (young * math.sqrt(RADIUS))) ** (2 / 3)
     scene.add(
-        clast.Sphere(RADIUS), position=(0, 0.003, RADIUS - depth), velocity=velocity, spin=spin, material=material
+        clast.Sphere(RADIUS),
+        position=TILT @ (0, 0.003, RADIUS - depth) + ORIGIN,
+        velocity=TILT @ velocity,
+        spin=TILT @ spin,
+        material=material,
     )
     sim = clast.Simulation(scene, clast.DEM())
     rows = []

@@ -22,7 +22,8 @@ import numpy as np
 
 # A thread that spins while it waits for work keeps others from running on a busy machine: a launch of two threads took
 # 6 ms with the OpenMP library's own choice, 74 us with this one, and 13 us with no spinning at all; but on a quiet
-# machine a step of 10,000 spheres is 8 % faster with it than without. The library reads it when the first kernel starts.
+# machine 10,000 spheres made 11.9 million particle-steps/s with it and 10.0 without. The library reads it when the first
+# kernel starts.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"

@@ -145,7 +145,8 @@ def find_contacts(scene, *, margin=0.0, broad="bins", pairs=None, sort=True):
     margin [m]: pairs up to this far apart are returned too; contacts that overlap have gap < 0.
     broad: "bins" or "all-pairs"; both find the same contacts. pairs (n,2): body numbers to look at instead; then
     margin=np.inf gives the distance of every one of them, in the order of the list. sort=False leaves the contacts in
-    the order in which the broad phase met them, which is fixed too, and is about twice as fast.
+    the order in which the broad phase met them, which is fixed too, and saves the time of sorting: of a million spheres, 1.4 times
+    as fast with 0.4 million contacts and 2.6 times with 3.4 million.
     Returns Contacts, sorted by pair, then shape. Bodies that are walls make no contacts with each other.
     """
     margin = float(margin)

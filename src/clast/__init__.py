@@ -10,6 +10,7 @@ _HOMES = {
     "Cylinder": "shapes",
     "Damaged": "errors",
     "Diverged": "errors",
+    "Ellipsoid": "shapes",
     "Escaped": "errors",
     "Material": "material",
     "MeshWall": "shapes",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from .tables import CYLINDER, PLANE, SPHERE, TRIANGLE
+from .tables import CYLINDER, FIRST_WALL, NONE, PLANE, TRIANGLE
 
 
 class Balls(NamedTuple):
@@ -95,11 +95,11 @@ def _empty_levels():
 
 
 def known_balls(shapes, low, high, span):
-    """Centres and radii of all spheres among the shapes, with the periodic images that may reach the box low..high.
+    """Balls around all particles among the shapes, with the periodic images that may reach the box low..high.
 
     span (3,) [m]: length of the world along its periodic axes, 0 elsewhere.
     """
-    chosen = shapes.kind == SPHERE
+    chosen = (shapes.kind > NONE) & (shapes.kind < FIRST_WALL)
     centre, radius = shapes.centre[chosen], shapes.radius[chosen]
     for axis in range(3):
         if span[axis] > 0.0:

@@ -9,13 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Kinds of parts. Free kinds first; the rest are walls, which only ever belong to fixed or driven bodies.
+# Kinds of parts. Particles first; from FIRST_WALL on, walls, which only ever belong to fixed or driven bodies.
 NONE = -1  # a body whose parts stand in rows of their own
 SPHERE = 0
-PLANE = 1
-CYLINDER = 2
-TRIANGLE = 3
-KINDS = {SPHERE: "sphere", PLANE: "plane", CYLINDER: "cylinder", TRIANGLE: "triangle"}
+ELLIPSOID = 1
+FIRST_WALL = 8
+PLANE = 8
+CYLINDER = 9
+TRIANGLE = 10
+KINDS = {SPHERE: "sphere", ELLIPSOID: "ellipsoid", PLANE: "plane", CYLINDER: "cylinder", TRIANGLE: "triangle"}
 
 # How a body moves.
 FREE = 0
@@ -58,7 +60,8 @@ class Parts(NamedTuple):
     kind: np.ndarray  # (p,) int8, SPHERE, PLANE, ...
     offset: np.ndarray  # (p,3) [m], from the centre of mass to the part's own origin
     axis: np.ndarray  # (p,3) unit: the normal of a plane, the axis of a cylinder; zero otherwise
-    size: np.ndarray  # (p,3) [m]: sphere (radius, 0, 0); cylinder (radius, half length, +1 hollow or -1 solid)
+    size: np.ndarray  # (p,3) [m]: sphere (radius, 0, 0); ellipsoid: semi-axes along the body's axes;
+    # cylinder (radius, half length, +1 hollow or -1 solid)
     reach: np.ndarray  # (p,) [m], radius about `offset` that contains the part; infinite for what has no end
     feature: np.ndarray  # (p,) int32, row of Meshes.triangle for TRIANGLE; -1 otherwise
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import backend, primitives
 from ..backend import kernel
-from ..tables import CYLINDER, SPHERE, Box
+from ..tables import CYLINDER, FIRST_WALL, SPHERE, Box
 from .all_pairs import all_pairs
 from .bins import bins
 from .near import image, wall_near
@@ -110,7 +110,7 @@ def find_pairs(tables, tag, box, margin, search, host=None):
     walls = device.empty((0, 2), np.int32)
     at_hand = tables if host is None else host
     kind, radius = at_hand[1].kind, at_hand[1].radius
-    is_wall = kind > SPHERE
+    is_wall = kind >= FIRST_WALL
     if not is_wall.any():
         return balls, walls
     endless = np.nonzero(is_wall & np.isinf(radius))[0].astype(np.int32)

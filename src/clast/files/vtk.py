@@ -57,7 +57,7 @@ def surfaces(bodies, molds, parts, meshes, *, around=None):
     """
     bodies, molds, parts, meshes = (_columns(table) for table in (bodies, molds, parts, meshes))
     first, count = np.asarray(molds["first"], dtype=int), np.asarray(molds["count"], dtype=int)
-    hard = np.concatenate([[0], np.cumsum(parts["kind"] != tables.SPHERE)])
+    hard = np.concatenate([[0], np.cumsum(parts["kind"] >= tables.FIRST_WALL)])
     wall = hard[first + count] > hard[first]
     result = []
     for row in np.flatnonzero(wall[bodies["mold"]]):

@@ -6,9 +6,10 @@ position of a wall. Walls have no volume and no inertia and may only be fixed or
 
 from .clump import Clump
 from .cylinder import Cylinder
+from .ellipsoid import Ellipsoid
 from .mesh import MeshWall, load_mesh
 from .plane import Plane
 from .quad import Quad
 from .sphere import Sphere
 
-__all__ = ["Clump", "Cylinder", "MeshWall", "Plane", "Quad", "Sphere", "load_mesh"]
+__all__ = ["Clump", "Cylinder", "Ellipsoid", "MeshWall", "Plane", "Quad", "Sphere", "load_mesh"]

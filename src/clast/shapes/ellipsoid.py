@@ -1,0 +1,87 @@
+"""An ellipsoid with three half-axes of its own."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..tables import ELLIPSOID, Parts
+
+
+@dataclass(frozen=True)
+class Ellipsoid:
+    """An ellipsoid with half-axes a, b, c [m] along x, y, z of its body: (x/a)^2 + (y/b)^2 + (z/c)^2 = 1."""
+
+    a: float
+    b: float
+    c: float
+
+    wall = False
+    mesh = None
+
+    def __post_init__(self):
+        for name in "abc":
+            value = getattr(self, name)
+            try:
+                length = float(value)
+            except (TypeError, ValueError):
+                length = np.nan
+            if not (length > 0.0 and np.isfinite(length)):
+                raise ValueError(f"an ellipsoid needs three finite half-axes > 0 in metres, got {name} = {value!r}")
+            object.__setattr__(self, name, length)
+
+    @property
+    def axes(self):
+        """Half-axes (3,) [m]."""
+        return np.array([self.a, self.b, self.c])
+
+    @property
+    def round(self):
+        """Whether it is a ball, whose orientation has no influence on its motion."""
+        return self.a == self.b == self.c
+
+    @property
+    def volume(self):
+        """[m^3]"""
+        return 4.0 / 3.0 * np.pi * self.a * self.b * self.c
+
+    @property
+    def inertia(self):
+        """Inertia tensor per mass [m^2], (3,3)."""
+        square = self.axes**2
+        return 0.2 * np.diag(square.sum() - square)
+
+    def parts(self):
+        """One ELLIPSOID part at the origin."""
+        return Parts(
+            kind=np.array([ELLIPSOID], np.int8),
+            offset=np.zeros((1, 3)),
+            axis=np.zeros((1, 3)),
+            size=self.axes[None, :],
+            reach=np.array([self.axes.max()]),
+            feature=np.full(1, -1, np.int32),
+        )
+
+    def bounds(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)):
+        """The least axis-parallel box that contains it, (2,3) low and high [m], at a position and orientation."""
+        half = half_widths(np.array([orientation], dtype=float), self.axes[None, :])[0]
+        return np.stack([np.asarray(position) - half, np.asarray(position) + half])
+
+    def surface(self, extent=None):
+        """Vertices (v,3) [m] and triangles (t,3)."""
+        from trimesh.creation import icosphere
+
+        ball = icosphere(subdivisions=3)
+        return np.asarray(ball.vertices) * self.axes, np.asarray(ball.faces, dtype=np.int32)
+
+
+def half_widths(orientation, axes):
+    """Half widths (n,3) [m] of the boxes around ellipsoids with orientations (n,4) and half-axes (n,3).
+
+    The root of the diagonal of M = A R^2 A^T (Pazouki et al. 2012, eq. 12).
+    """
+    w, x, y, z = orientation.T
+    turn = np.empty((len(orientation), 3, 3))
+    turn[:, 0] = np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1)
+    turn[:, 1] = np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], -1)
+    turn[:, 2] = np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], -1)
+    return np.sqrt(np.einsum("nij,nj->ni", turn**2, axes**2))

@@ -10,16 +10,18 @@ import numpy as np
 
 from . import backend, clearance, drives, running
 from .backend import kernel
-from .contact.narrow import lower_first, measure, select, sort_pairs, touch_any, touch_smooth
+from .contact.narrow import lower_first, measure, select, sort_pairs
 from .contact.pairs import BROAD, periodic_box
+from .contact.solids import make_forms
+from .contact.touch import touch_for
 from .errors import Diverged, Escaped, pick
 from .files import checkpoint
-from .motion import dem, integrate
+from .motion import dem, integrate, solids
 from .motion.dem import DEM
 from .motion.state import State, place_parts
 from .report import Report
 from .scene import Scene
-from .tables import FREE, SPHERE, Bodies
+from .tables import FIRST_WALL, FREE, NONE, Bodies
 
 AUTO = 0.15  # dt="auto" as a fraction of the critical step
 WARN = 0.35  # above this fraction of the critical step a warning is given; above 1 the step is refused
@@ -52,7 +54,7 @@ class Simulation:
         self.mixes = method.mixes(scene)
         rolling = bool((self.mixes[:, 5] > 0.0).any())
         with backend.use(self.device):
-            self.state = State(scene, self.box, BROAD[method.broad], 6 if rolling else 3, method.margin)
+            self.state = State(scene, self.box, BROAD[method.broad], rolling, method.margin)
             self._check_periods()
             self._bind(rolling)
         self.clock, self.glanced = clock.perf_counter, 0.0
@@ -126,12 +128,15 @@ class Simulation:
             there.molds,
             there.inverses,
             state.pairs,
+            state.balls,
             self.scene.gravity,
             dt,
             self.kicks,
             self._world,
             self._edges,
             state.reference,
+            there.turned_from,
+            there.swing,
             self._moved,
             self._status,
         )
@@ -149,6 +154,8 @@ class Simulation:
             if far + max(far, state.walls_moved()) >= state.margin:
                 self._check_speed(far)
                 state.rebuild()
+            else:
+                state.follow()
         self.seconds["pairs"] += clock.perf_counter() - began
 
     def _collide(self):
@@ -169,10 +176,15 @@ class Simulation:
             self._kernels.balls(blocks, balls, *arguments)
         else:
             self._kernels.balls(balls, *arguments)
-        if len(state.pairs.mix) > balls:
+        if state.solids:
+            blocks = (state.solids + solids.BLOCK - 1) // solids.BLOCK if self.device is backend.CPU else state.solids
+            self._kernels.solids(
+                blocks, balls, state.solids, there.rows, there.forms, state.pairs, self._mixes, self._edges, dt
+            )
+        if len(state.pairs.mix) > balls + state.solids:
             width = dem.WIDTH if self.device is backend.CPU else 1
             chunks = (len(state.pairs.wall_start) + width - 2) // width
-            self._kernels.walls(chunks, *state.kernel_tables, state.pairs, self._mixes, there.box, dt)
+            self._kernels.walls(chunks, *state.kernel_tables, there.forms, state.pairs, self._mixes, there.box, dt)
 
     def _bind(self, rolling):
         """Compose the kernels of this scene: the law, and only what the scene has."""
@@ -180,29 +192,30 @@ class Simulation:
         molds = self.state.molds
         used = np.unique(self.state.bodies.mold) if not scene.inlets else np.arange(len(molds.round))
         clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
-        has = {"CLUMPS": clumps, "PERIODIC": self.box.periodic, "ROLLING": rolling}
+        ellipsoids = self.state.ellipsoids
+        has = {"CLUMPS": clumps, "ELLIPSOIDS": ellipsoids, "PERIODIC": self.box.periodic, "ROLLING": rolling}
         law = self.method.recipe.function
         triangles = len(self.state.meshes.triangle) > 0
-        wall_touch = touch_any if triangles else touch_smooth
-        balls = dem.ball_block if self.device is backend.CPU else dem.ball_row
+        on_cpu = self.device is backend.CPU
         # A thread of a CUDA grid takes one sphere.
-        width = {} if self.device is backend.CPU else {"WIDTH": 1}
+        width = {} if on_cpu else {"WIDTH": 1}
+        pairs = {"fastmath": ("contract", "nsz"), "grain": 4, "allocates": on_cpu, "law": law}
+        pairs |= {"UNIFORM": len(self.mixes) == 1, "PERIODIC": has["PERIODIC"], "ROLLING": rolling}
         self._kernels = SimpleNamespace(
             move=kernel(integrate.advance_row, grain=4, SUM=False, MOVE=True, **has),
             through=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=True, **has),
             finish=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=False, **has),
-            balls=kernel(
-                balls,
-                fastmath=("contract", "nsz"),
-                grain=4,
-                allocates=self.device is backend.CPU,
-                law=law,
-                UNIFORM=len(self.mixes) == 1,
-                PERIODIC=has["PERIODIC"],
-                ROLLING=rolling,
-            ),
+            balls=kernel(dem.ball_block if on_cpu else dem.ball_row, **pairs),
+            solids=kernel(solids.solid_block if on_cpu else solids.solid_row, **pairs),
             walls=kernel(
-                dem.wall_row, grain=2, law=law, wall_touch=wall_touch, TRIANGLES=triangles, ROLLING=rolling, **width
+                dem.wall_row,
+                grain=2,
+                law=law,
+                wall_touch=touch_for(ellipsoids, triangles),
+                TRIANGLES=triangles,
+                ELLIPSOIDS=ellipsoids,
+                ROLLING=rolling,
+                **width,
             ),
         )
         self._mixes = self.device.to_device(self.mixes)
@@ -250,7 +263,7 @@ class Simulation:
     def _pour(self, k, inlet, owed):
         """Let in as many of the bodies that are due as find room; the rest stays due."""
         shapes = self.state.shapes
-        balls = np.nonzero(shapes.kind == SPHERE)[0]
+        balls = np.nonzero((shapes.kind > NONE) & (shapes.kind < FIRST_WALL))[0]
         # In a fixed order, so that the same bodies enter at the same places after a restart.
         balls = balls[np.argsort(shapes.number[balls], kind="stable")]
         there = SimpleNamespace(kind=shapes.kind[balls], centre=shapes.centre[balls], radius=shapes.radius[balls])
@@ -288,13 +301,14 @@ class Simulation:
 
     def _check_periods(self):
         state = self.state
-        largest = float(state.shapes.radius[state.shapes.kind == SPHERE].max(initial=0.0))
+        particle = (state.shapes.kind > NONE) & (state.shapes.kind < FIRST_WALL)
+        largest = float(state.shapes.radius[particle].max(initial=0.0))
         largest = max([largest, *(inlet.reach * inlet.sizes.largest for inlet in self.scene.inlets)])
         need = 4.0 * largest + 2.0 * state.margin
         for axis, length in zip("xyz", self.box.length, strict=True):
             if 0.0 < length < need:
                 raise ValueError(
-                    f"Simulation: the world is {length:.4g} m long in periodic direction {axis}, but the largest sphere "
+                    f"Simulation: the world is {length:.4g} m long in periodic direction {axis}, but the largest particle "
                     f"needs {need:.4g} m so that it does not meet two images of one partner; enlarge the world"
                 )
 
@@ -389,9 +403,23 @@ class Simulation:
         contacts, status = measure(state.tables, state.label, self.box, 0.0, listed)
         rows = np.nonzero(status)[0]
         slip = np.linalg.norm(pairs.memory[rows, :3], axis=1)
-        radius = state.shapes.radius[pairs.shape[rows]]
-        # Against a wall the reduced radius is that of the sphere.
-        radius = np.where(rows < state.balls, 1.0 / (1.0 / radius).sum(1), radius[:, 0])
+        if state.ellipsoids:
+            all_radii = np.empty(len(pairs.shape))
+            kernel(solids.radius_row)(
+                len(pairs.shape),
+                state.balls,
+                state.balls + state.solids,
+                state.shapes,
+                make_forms(state.tables),
+                pairs,
+                contacts.normal,
+                all_radii,
+            )
+            radius = all_radii[rows]
+        else:
+            radius = state.shapes.radius[pairs.shape[rows]]
+            # Against a wall the reduced radius is that of the sphere.
+            radius = np.where(rows < state.balls, 1.0 / (1.0 / radius).sum(1), radius[:, 0])
         return np.maximum(-contacts.gap[rows], 0.0), slip, radius, self.mixes[pairs.mix[rows]]
 
     def take_up(self):

@@ -104,17 +104,16 @@ class Box(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """The shapes near enough to touch, with the memory and the force of each contact. First spheres with spheres, the
-    lower number first; then spheres with walls, the sphere first, grouped by sphere."""
+    """The shapes near enough to touch, with the memory and the force of each contact. First spheres with spheres, then
+    other pairs of particles, the lower number first; then particles with walls, the particle first, grouped by it."""
 
     shape: np.ndarray  # (p,2) int32, rows of Shapes
     mix: np.ndarray  # (p,) int32, row of the table of combined materials
-    memory: np.ndarray  # (p,3) slip [m], or (p,6) with the rolling angle [rad]
-    action: (
-        np.ndarray
-    )  # (p,6) force on the second shape [N] and the point where it acts [m]; zero where nothing touches
+    memory: np.ndarray  # (p,3) slip [m], or (p,6) with the rolling angle [rad]; see `clast.motion.solids` for 4 more
+    action: np.ndarray  # (p,6) force on the second shape [N]; of spheres the torque over minus the radius, else the
+    # point where the force acts [m]; zero where nothing touches
     couple: np.ndarray  # (p,3) [N m], rolling resistance on the second shape; (0,3) without rolling friction
-    wall_start: np.ndarray  # (w+1,) int32, first pair of each sphere that is near a wall
+    wall_start: np.ndarray  # (w+1,) int32, first pair of each particle that is near a wall
     start: np.ndarray  # (n+1,) int32, into entry
     entry: np.ndarray  # (k,) int32, contacts of a body: 2 * pair + side, in the order of the partners' numbers
 

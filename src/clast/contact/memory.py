@@ -13,10 +13,10 @@ def mix_row(p, bodies, shapes, materials, pair, mix):
     mix[p] = bodies.material[a] * materials + bodies.material[b]
 
 
-def owner_row(e, balls, bodies, shapes, pair, owner):
-    """The body that entry e adds its force to: both bodies of a pair of spheres, then the spheres at walls."""
-    p = e >> 1 if e < 2 * balls else e - balls
-    side = e & 1 if e < 2 * balls else 0
+def owner_row(e, free_pairs, bodies, shapes, pair, owner):
+    """The body that entry e adds its force to: both bodies of a pair of particles, then the particles at walls."""
+    p = e >> 1 if e < 2 * free_pairs else e - free_pairs
+    side = e & 1 if e < 2 * free_pairs else 0
     body = shapes.body[pair[p, side]]
     owner[e] = body if bodies.motion[body] == FREE else len(bodies.motion)
 
@@ -30,7 +30,7 @@ def comes_after(e, f, pair, number):
     return own > mine or (own == mine and other > theirs)
 
 
-def order_row(i, balls, shapes, pair, start, entry):
+def order_row(i, free_pairs, shapes, pair, start, entry):
     """Order the entries of one body by its own shape and then by the partner's number, and make them 2 * pair + side.
 
     Sums then do not depend on where bodies stand in memory, nor on which broad phase found the pairs or when. Shell's
@@ -40,7 +40,7 @@ def order_row(i, balls, shapes, pair, start, entry):
     first, last = start[i], start[i + 1]
     for k in range(first, last):
         e = entry[k]
-        entry[k] = e if e < 2 * balls else 2 * (e - balls)
+        entry[k] = e if e < 2 * free_pairs else 2 * (e - free_pairs)
     step = 1
     while step < (last - first) // 9:
         step = 3 * step + 1
@@ -102,22 +102,22 @@ def carry_row(
                 at += 1
 
 
-def make_pairs(tables, free, balls, walls, materials, width, old=None):
+def make_pairs(tables, free, free_pairs, walls, materials, width, rolling, old=None):
     """The list of pairs, ready for forces.
 
-    free (s,) bool: shapes of free bodies; balls (p,2), walls (q,2): rows of Shapes; materials: number of materials; width: columns of memory.
+    free (s,) bool: shapes of free bodies; free_pairs (p,2), walls (q,2): rows of Shapes; materials: number of
+    materials; width: columns of memory; rolling: whether there is rolling friction.
     old: None, or (Pairs, its shapes' numbers, former row of each body or -1) to carry memory over from.
-    Returns Pairs and the number of sphere pairs, which come first.
     """
     device = backend.DEVICE[-1]
     bodies, shapes = tables[0], tables[1]
-    n, s, count = len(bodies.mass), len(shapes.radius), len(balls)
-    pair, wall_start = balls, device.zeros(1, np.int32)
+    n, s, count = len(bodies.mass), len(shapes.radius), len(free_pairs)
+    pair, wall_start = free_pairs, device.zeros(1, np.int32)
     if len(walls):
         start, order = primitives.group(device.column(walls, 0), s)
         sorted_walls = device.empty(walls.shape, np.int32)
         kernel(wall_row)(s, order, walls, shapes, start, sorted_walls)
-        pair = device.concatenate(balls, sorted_walls)
+        pair = device.concatenate(free_pairs, sorted_walls)
         begins = device.to_host(start)
         begins = begins[:-1][np.diff(begins) > 0]
         wall_start = device.to_device((np.append(begins, len(walls)) + count).astype(np.int32))
@@ -149,5 +149,5 @@ def make_pairs(tables, free, balls, walls, materials, width, old=None):
             memory,
         )
     action = device.zeros((total, 6), np.float64)
-    couple = device.zeros((total if width > 3 else 0, 3), np.float64)
-    return Pairs(pair, mix, memory, action, couple, wall_start, start, entry), count
+    couple = device.zeros((total if rolling else 0, 3), np.float64)
+    return Pairs(pair, mix, memory, action, couple, wall_start, start, entry)

@@ -6,12 +6,13 @@ import numpy as np
 
 from .. import backend, primitives
 from ..backend import kernel
-from ..tables import CYLINDER, FIRST_WALL, SPHERE, Box
+from ..tables import CYLINDER, FIRST_WALL, NONE, SPHERE, Box
 from .all_pairs import all_pairs
 from .bins import bins
+from .boxes import boxes
 from .near import image, wall_near
 
-BROAD = {"bins": bins, "all-pairs": all_pairs}
+BROAD = {"bins": bins, "boxes": boxes, "all-pairs": all_pairs}
 
 
 def periodic_box(scene):
@@ -24,38 +25,44 @@ def periodic_box(scene):
     return Box(low, length, inverse, bool(any(scene.periodic)))
 
 
-def classify_row(p, bodies, shapes, parts, meshes, box, margin, pair, ball, wall):
-    """Tell pairs of spheres from spheres near a wall; everything else is dropped."""
+def classify_row(p, bodies, shapes, parts, meshes, box, margin, pair, ball, solid, wall):
+    """Tell pairs of spheres, other pairs of particles, and particles near a wall; everything else is dropped."""
     a, b = pair[p, 0], pair[p, 1]
-    ball_a, ball_b = shapes.kind[a] == SPHERE, shapes.kind[b] == SPHERE
-    ball[p] = 1 if ball_a and ball_b else 0
+    kind_a, kind_b = shapes.kind[a], shapes.kind[b]
+    free_a, free_b = kind_a < FIRST_WALL, kind_b < FIRST_WALL
+    balls = kind_a == SPHERE and kind_b == SPHERE
+    ball[p] = 1 if balls else 0
+    solid[p] = 1 if free_a and free_b and not balls else 0
     near = 0
-    if ball_a != ball_b:
-        s, w = (a, b) if ball_a else (b, a)
+    if free_a != free_b:
+        s, w = (a, b) if free_a else (b, a)
         near = 1 if wall_near(s, w, bodies, shapes, parts, meshes, box, shapes.radius[s] + margin) else 0
     wall[p] = near
 
 
-def split_row(p, shapes, pair, ball_start, wall_start, balls, walls):
-    """Copy a pair to the list it belongs to; with a wall, the sphere comes first."""
+def split_row(p, shapes, pair, ball_start, solid_start, wall_start, balls, solids, walls):
+    """Copy a pair to the list it belongs to; with a wall, the particle comes first."""
     a, b = pair[p, 0], pair[p, 1]
     if ball_start[p + 1] > ball_start[p]:
         balls[ball_start[p], 0] = a
         balls[ball_start[p], 1] = b
+    if solid_start[p + 1] > solid_start[p]:
+        solids[solid_start[p], 0] = a
+        solids[solid_start[p], 1] = b
     if wall_start[p + 1] > wall_start[p]:
-        swap = shapes.kind[a] != SPHERE
+        swap = shapes.kind[a] >= FIRST_WALL
         walls[wall_start[p], 0] = b if swap else a
         walls[wall_start[p], 1] = a if swap else b
 
 
 def endless_row(c, chunk, centre, radius, kind, tag, edges, margin, walls, wall_tag, start, pairs, count):
-    """Pairs of one chunk of spheres with the walls that have no end: counted, or written where start says.
+    """Pairs of one chunk of particles with the walls that have no end: counted, or written where start says.
 
     walls (w,8): a point of the wall, its axis, the radius of a cylinder (0 for a plane), +1 hollow or -1 solid.
     """
     for s in range(c * chunk, min(len(radius), (c + 1) * chunk)):
         found = 0
-        if kind[s] == SPHERE:
+        if NONE < kind[s] < FIRST_WALL:
             reach = radius[s] + margin
             for w in range(len(walls)):
                 x = image(centre[s, 0] - walls[w, 0], edges[0], edges[3])
@@ -101,28 +108,29 @@ def find_pairs(tables, tag, box, margin, search, host=None):
     """Pairs whose surfaces may be nearer than margin [m], as rows of Shapes.
 
     host: the tables as NumPy arrays, if `tables` are on another device; of these only walls must be up to date.
-    Returns spheres with spheres (p,2), the lower number first, and spheres with walls (q,2), the sphere first.
+    Returns spheres with spheres (p,2) and other pairs of particles (q,2), the lower number first, and particles with
+    walls (r,2), the particle first.
     """
     device = backend.DEVICE[-1]
     shapes = tables[1]
     n = len(shapes.radius)
     balls = search(shapes, tag, box, margin)
-    walls = device.empty((0, 2), np.int32)
+    solids, walls = device.empty((0, 2), np.int32), device.empty((0, 2), np.int32)
     at_hand = tables if host is None else host
     kind, radius = at_hand[1].kind, at_hand[1].radius
     is_wall = kind >= FIRST_WALL
-    if not is_wall.any():
-        return balls, walls
     endless = np.nonzero(is_wall & np.isinf(radius))[0].astype(np.int32)
-    if len(endless) < is_wall.sum():
+    only_balls = not ((kind > SPHERE) & np.isfinite(radius)).any()
+    if not (kind == SPHERE).any() and len(endless) == is_wall.sum():
+        balls, solids = solids, balls
+    elif not only_balls:
         p = len(balls)
-        ball, wall = device.empty(p, np.int8), device.empty(p, np.int8)
-        kernel(classify_row)(p, *tables, device.upload(box), margin, balls, ball, wall)
-        ball_start, wall_start = primitives.scan(ball), primitives.scan(wall)
+        flags = [device.empty(p, np.int8) for _ in range(3)]
+        kernel(classify_row)(p, *tables, device.upload(box), margin, balls, *flags)
+        starts = [primitives.scan(flag) for flag in flags]
         mixed = balls
-        balls = device.empty((int(device.to_host(ball_start[-1:])[0]), 2), np.int32)
-        walls = device.empty((int(device.to_host(wall_start[-1:])[0]), 2), np.int32)
-        kernel(split_row)(p, shapes, mixed, ball_start, wall_start, balls, walls)
+        balls, solids, walls = (device.empty((int(device.to_host(s[-1:])[0]), 2), np.int32) for s in starts)
+        kernel(split_row)(p, shapes, mixed, *starts, balls, solids, walls)
     if len(endless):
         table = device.to_device(endless_walls(*at_hand[:3], endless))
         wall_tag = device.to_device(device.to_host(tag)[endless])
@@ -138,4 +146,4 @@ def find_pairs(tables, tag, box, margin, search, host=None):
         search_walls(chunks, *arguments, start, more, count)
         more = device.renumber(more, endless)
         walls = device.concatenate(walls, more)
-    return balls, walls
+    return balls, solids, walls

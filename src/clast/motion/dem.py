@@ -10,15 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..backend import func, part
-from ..contact.narrow import touch_any
+from ..backend import func
 from ..contact.near import image
 from ..contact.pairs import BROAD
+from ..contact.solids import load_form, surface_point
+from ..contact.touch import ball_any
 from ..errors import pick
 from ..material import combine
-from ..tables import FREE, SPHERE, TRIANGLE
+from ..tables import ELLIPSOID, FIRST_WALL, FREE, NONE, TRIANGLE
 from ..vec import add, cross, dot, load, scale, sub
 from . import integrate, laws
+from .curvature import wall_radius
 from .laws import Mix, Touch
 
 WIDTH = 64
@@ -30,7 +32,8 @@ ROLLING = False  # some pair of materials has rolling friction
 PERIODIC = False
 UNIFORM = False  # one material
 TRIANGLES = False  # walls of triangles
-wall_touch = touch_any
+ELLIPSOIDS = False
+wall_touch = ball_any
 
 
 @func
@@ -180,25 +183,33 @@ def ball_row(p, bodies, shapes, rows, pairs, mixes, edges, dt):
         roll_pair(p, sub(wb, wa), normal, overlap, ra * rb / (ra + rb), n, pairs, mixes, dt)
 
 
-def wall_row(c, bodies, shapes, parts, meshes, pairs, mixes, box, dt):
-    """Forces of 64 spheres with all walls near them."""
+def wall_row(c, bodies, shapes, parts, meshes, forms, pairs, mixes, box, dt):
+    """Forces of 64 particles with all walls near them."""
     for g in range(c * WIDTH, min(len(pairs.wall_start) - 1, (c + 1) * WIDTH)):
         first, last = pairs.wall_start[g], pairs.wall_start[g + 1]
         s = pairs.shape[first, 0]
-        r = shapes.radius[s]
         if TRIANGLES:
-            # A sphere that rolls from one triangle of a mesh to the next takes its slip along: a contact that ended
+            # A particle that rolls from one triangle of a mesh to the next takes its slip along: a contact that ended
             # in this step hands its memory to one of the same body that began in it.
             for p in range(first, last):
                 w = pairs.shape[p, 1]
                 if remembers(pairs, p) and parts.kind[shapes.part[w]] == TRIANGLE:
-                    status, distance, n, feature = wall_touch(s, w, bodies, shapes, parts, meshes, box)
-                    if status == 0 or distance >= r:
-                        hand_over(p, first, last, bodies, shapes, parts, meshes, pairs, box)
+                    status, gap, n, feature = wall_touch(s, w, bodies, shapes, parts, meshes, box)
+                    if status == 0 or gap >= 0.0:
+                        heir = p
+                        for other in range(first, last):
+                            w = pairs.shape[other, 1]
+                            if heir == p and other != p and may_inherit(p, other, shapes, pairs):
+                                status, gap, n, feature = wall_touch(s, w, bodies, shapes, parts, meshes, box)
+                                heir = other if status == 1 and gap < 0.0 else p
+                        if heir != p:
+                            for i in range(pairs.memory.shape[1]):
+                                pairs.memory[heir, i] = pairs.memory[p, i]
+                                pairs.memory[p, i] = 0.0
         for p in range(first, last):
-            status, distance, n, feature = wall_touch(s, pairs.shape[p, 1], bodies, shapes, parts, meshes, box)
-            if status == 1 and distance < r:
-                touch_wall(p, distance, n, bodies, shapes, pairs, mixes, box, dt, law, ROLLING)
+            status, gap, n, feature = wall_touch(s, pairs.shape[p, 1], bodies, shapes, parts, meshes, box)
+            if status == 1 and gap < 0.0:
+                touch_wall(p, gap, n, bodies, shapes, forms, pairs, mixes, box, dt, law, ROLLING, ELLIPSOIDS)
             else:
                 for i in range(6):
                     pairs.action[p, i] = 0.0
@@ -210,13 +221,19 @@ def wall_row(c, bodies, shapes, parts, meshes, pairs, mixes, box, dt):
 
 
 @func
-def touch_wall(p, distance, n, bodies, shapes, pairs, mixes, box, dt, law, rolling):
-    """Force of contact p of a sphere with a wall `distance` from its centre in direction n."""
+def touch_wall(p, gap, n, bodies, shapes, forms, pairs, mixes, box, dt, law, rolling, ellipsoids):
+    """Force of contact p of a particle with a wall in direction n."""
     s, w = pairs.shape[p, 0], pairs.shape[p, 1]
     a, b = shapes.body[s], shapes.body[w]
-    overlap = shapes.radius[s] - distance
+    overlap = -gap
+    r = shapes.radius[s]
+    distance = r + gap
     # The wall does not give way: the contact point is on its surface.
     q = add(load(shapes.centre, s), scale(distance, n))
+    if ellipsoids and shapes.kind[s] == ELLIPSOID:
+        m = load_form(forms, s)
+        q = add(load(shapes.centre, s), add(surface_point(m, n), scale(gap, n)))
+        r = wall_radius(m, n)
     va = add(load(bodies.velocity, a), cross(load(bodies.spin, a), sub(q, load(bodies.position, a))))
     arm = sub(q, load(bodies.position, b))
     if box.periodic:
@@ -232,14 +249,13 @@ def touch_wall(p, distance, n, bodies, shapes, pairs, mixes, box, dt, law, rolli
     opening = dot(v, n)
     slide = sub(v, scale(opening, n))
     slip = (pairs.memory[p, 0], pairs.memory[p, 1], pairs.memory[p, 2])
-    r = shapes.radius[s]
     touch = Touch(overlap, -opening, n, slide, slip, bodies.mass[a], r)
     normal, shear, slip = law(touch, mix_of(mixes, pairs.mix[p]), dt)
-    # Torque on the sphere over minus its radius, as for two spheres.
-    torque = scale(distance / r, cross(n, shear))
+    # Torque on the sphere over minus its radius, as for two spheres; or where the force acts.
+    where = q if ellipsoids else scale(distance / r, cross(n, shear))
     for i in range(3):
         pairs.action[p, i] = normal * n[i] + shear[i]
-        pairs.action[p, 3 + i] = torque[i]
+        pairs.action[p, 3 + i] = where[i]
         pairs.memory[p, i] = slip[i]
     if rolling:
         turning = sub(load(bodies.spin, b), load(bodies.spin, a))
@@ -252,19 +268,11 @@ def remembers(pairs, p):
     return pairs.memory[p, 0] != 0.0 or pairs.memory[p, 1] != 0.0 or pairs.memory[p, 2] != 0.0
 
 
-@part
-def hand_over(p, first, last, bodies, shapes, parts, meshes, pairs, box):
-    """Give the memory of contact p, which ended, to a contact of the same two bodies that begins now."""
-    s, w = pairs.shape[p, 0], pairs.shape[p, 1]
-    for other in range(first, last):
-        v = pairs.shape[other, 1]
-        if other != p and shapes.body[v] == shapes.body[w] and not remembers(pairs, other):
-            status, distance, n, feature = touch_any(s, v, bodies, shapes, parts, meshes, box)
-            if status == 1 and distance < shapes.radius[s]:
-                for i in range(pairs.memory.shape[1]):
-                    pairs.memory[other, i] = pairs.memory[p, i]
-                    pairs.memory[p, i] = 0.0
-                return
+@func
+def may_inherit(p, other, shapes, pairs):
+    """Whether contact `other` may take over the memory of contact p: the same two bodies, and nothing of its own yet."""
+    same = shapes.body[pairs.shape[other, 1]] == shapes.body[pairs.shape[p, 1]]
+    return same and not remembers(pairs, other)
 
 
 @dataclass(frozen=True)
@@ -309,17 +317,22 @@ class DEM:
     def critical_step(self, scene):
         """Time step [s] at which the stiffest contact can no longer be followed, and the body that sets it.
 
-        Hertz: the Rayleigh time of the smallest sphere. Linear: a third of the contact time of the lightest body.
+        Hertz: the Rayleigh time of the smallest sphere or half-axis. Linear: a third of the contact time of the lightest body.
         What inlets will pour counts too; the body is None if it is one of those.
         """
         bodies = scene.bodies
         shapes = scene.shapes(bodies)
-        rows = np.nonzero((shapes.kind == SPHERE) & (bodies.motion[shapes.body] == FREE))[0]
+        particle = (shapes.kind > NONE) & (shapes.kind < FIRST_WALL)
+        rows = np.nonzero(particle & (bodies.motion[shapes.body] == FREE))[0]
         body = shapes.body[rows]
-        radius, mass, material = shapes.radius[rows], bodies.mass[body], bodies.material[body]
+        # The smallest half-axis stands for an ellipsoid.
+        size = scene.parts.size
+        least = np.where(scene.parts.kind == ELLIPSOID, size.min(1, initial=np.inf), scene.parts.reach)
+        radius = least[shapes.part[rows]] * bodies.scale[body]
+        mass, material = bodies.mass[body], bodies.material[body]
         for inlet in scene.inlets:
             first, size = scene.molds.first[inlet.mold], inlet.sizes.smallest
-            reach = scene.parts.reach[first : first + scene.molds.count[inlet.mold]] * size
+            reach = least[first : first + scene.molds.count[inlet.mold]] * size
             weight = scene.materials[inlet.material].density * scene.molds.volume[inlet.mold] * size**3
             radius, mass = np.append(radius, reach), np.append(mass, np.full(len(reach), weight))
             material = np.append(material, np.full(len(reach), inlet.material))

@@ -8,6 +8,8 @@ kicks are fractions of the time step and make the integrator:
     explicit        0, 1, 0      explicit Euler, first order, gains energy
 """
 
+import math
+
 import numpy as np
 
 from ..backend import func
@@ -32,6 +34,7 @@ INTEGRATORS = {"verlet": (0.5, 0.0, 0.5), "symplectic": (1.0, 0.0, 0.0), "explic
 
 # Bound to the kernels: what the scene has.
 CLUMPS = False  # some body is not round
+ELLIPSOIDS = False  # some body is an ellipsoid
 PERIODIC = False
 ROLLING = False
 SUM = True
@@ -87,7 +90,24 @@ def wrap(x, low, length):
 
 
 def advance_row(
-    c, chunk, bodies, rows, molds, inverses, pairs, gravity, dt, kicks, world, edges, reference, moved, status
+    c,
+    chunk,
+    bodies,
+    rows,
+    molds,
+    inverses,
+    pairs,
+    balls,
+    gravity,
+    dt,
+    kicks,
+    world,
+    edges,
+    reference,
+    turned_from,
+    swing,
+    moved,
+    status,
 ):
     """Advance one chunk of bodies: end a step, begin the next, or both at once.
 
@@ -95,6 +115,10 @@ def advance_row(
     begins one: kicks with the old forces, drift and turning; then `moved` and `status` tell how far the farthest body
     of the chunk is from its reference [m^2] and whether all is well. Between two steps both are done in one pass,
     because memory is read once then; arrays are taken out of their tables once a chunk, which halves the time again.
+
+    Actions of the first `balls` pairs hold torques as `dem.touch_balls` gives them; with ELLIPSOIDS those of all others
+    hold the point where the force acts. A turn of an ellipsoid moves its surface by no more than the difference of its
+    longest and shortest half-axis, swing (m,) of each mold at size factor 1 [m], times the angle since turned_from (n,4).
     """
     orientation, forces, torques = bodies.orientation, bodies.force, bodies.torque
     start, entry, pair, action, couple = pairs.start, pairs.entry, pairs.shape, pairs.action, pairs.couple
@@ -126,7 +150,16 @@ def advance_row(
                 fx += gx
                 fy += gy
                 fz += gz
-                if CLUMPS:
+                if ELLIPSOIDS and p >= balls:
+                    ax, ay, az = action[p, 3] - x[0], action[p, 4] - x[1], action[p, 5] - x[2]
+                    if PERIODIC:
+                        ax = image(ax, edges[0], edges[3])
+                        ay = image(ay, edges[1], edges[4])
+                        az = image(az, edges[2], edges[5])
+                    tx += ay * gz - az * gy
+                    ty += az * gx - ax * gz
+                    tz += ax * gy - ay * gx
+                elif CLUMPS:
                     s = np.uintp(pair[p, np.uintp(e & 1)])
                     ax, ay, az = rows[s, 0] - x[0], rows[s, 1] - x[1], rows[s, 2] - x[2]
                     tx += ay * gz - az * gy - rows[s, 3] * action[p, 3]
@@ -171,6 +204,13 @@ def advance_row(
                 )
                 d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
             far = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+            if ELLIPSOIDS:
+                # Twice the chord between two quaternions is the angle, up to 5 % for chords below 1/2.
+                o = load4(turned_from, i)
+                e = (q[0] - o[0], q[1] - o[1], q[2] - o[2], q[3] - o[3])
+                chord = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3])
+                far = math.sqrt(far) + bodies.scale[i] * swing[bodies.mold[i]] * min(1.0, 2.1 * chord)
+                far *= far
             fast = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
             if not (far < np.inf and fast < np.inf):
                 state = NOT_A_NUMBER

@@ -19,7 +19,8 @@ from ..backend import kernel
 from ..contact.bins import sort_shapes
 from ..contact.memory import make_pairs
 from ..contact.pairs import find_pairs, turned
-from ..tables import DRIVEN, FREE, NONE, SPHERE, TRIANGLE, Bodies, Shapes
+from ..contact.solids import make_forms, near_solids, update_forms
+from ..tables import DRIVEN, ELLIPSOID, FIRST_WALL, FREE, NONE, TRIANGLE, Bodies, Shapes
 from . import integrate
 
 REORDER = 32  # rebuilds of the list after which bodies are sorted again
@@ -69,15 +70,22 @@ def place_parts(bodies, shapes, parts, box, rows, reference=None):
 class State:
     """Tables, list of pairs, and when the list must be made again."""
 
-    def __init__(self, scene, box, search, width, margin):
+    def __init__(self, scene, box, search, rolling, margin):
         self.device = device = backend.DEVICE[-1]
         self.molds, self.parts, self.meshes = scene.molds, scene.parts, scene.meshes
         self.inverses = np.zeros_like(self.molds.inertia)
         solid = self.molds.volume > 0.0
         self.inverses[solid] = np.linalg.inv(self.molds.inertia[solid])
-        self.box, self.search, self.width = box, search, width
+        self.box, self.search, self.rolling = box, search, rolling
         self.materials = len(scene.materials)
         bodies = scene.bodies
+        used = np.unique(bodies.mold) if not scene.inlets else np.arange(len(self.molds.first))
+        kinds = self.parts.kind[self.molds.first[used]]
+        self.ellipsoids = bool((kinds == ELLIPSOID).any())
+        size = self.parts.size[self.molds.first]
+        # Slip, rolling angle; of pairs with an ellipsoid the last normal and whether it touched.
+        self.width = (6 if rolling else 3) + (4 if self.ellipsoids else 0)
+        self.swing = np.where(self.parts.kind[self.molds.first] == ELLIPSOID, size.max(1) - size.min(1), 0.0)
         # The same tables where the kernels run; on the CPU they are the same arrays.
         self.there = SimpleNamespace(
             molds=device.upload(self.molds),
@@ -85,19 +93,23 @@ class State:
             meshes=device.upload(self.meshes),
             box=device.upload(self.box),
             inverses=device.to_device(self.inverses),
+            swing=device.to_device(self.swing),
+            turned_from=device.zeros((0, 4), np.float64),
+            forms=device.zeros((0, 8), np.float64),
         )
         self.next_label = 0
         self.label = self.new_labels(bodies)
         self.place(Bodies(*(np.array(column) for column in bodies)))
         free = self.bodies.motion == FREE
-        radius = self.shapes.radius[: len(free)][free & (self.shapes.kind[: len(free)] == SPHERE)]
-        many = self.shapes.radius[len(free) :][self.shapes.kind[len(free) :] == SPHERE]
+        kind = self.shapes.kind
+        particle = (kind > NONE) & (kind < FIRST_WALL)
+        particle[: len(free)] &= free
         poured = [inlet.reach * inlet.sizes.largest for inlet in scene.inlets]
-        sizes = np.concatenate([radius, many]) if len(radius) + len(many) else np.array(poured)
+        sizes = self.shapes.radius[particle] if particle.any() else np.array(poured)
         self.size = float(np.median(sizes)) if len(sizes) else 1.0
         self.tuned = margin is None
         self.margin = 0.1 * self.size if margin is None else float(margin)
-        self.pairs, self.balls = None, 0
+        self.pairs, self.balls, self.solids = None, 0, 0  # the list; how many of it are pairs of spheres, other pairs
         self.rebuilds, self.since = 0, 0
         self.former = None  # row of each body in the tables that the present list was made for
 
@@ -158,7 +170,12 @@ class State:
     def has_parts(self):
         """Whether shapes in rows of their own must follow their bodies in every step."""
         n = len(self.bodies.number)
-        return len(self.shapes.body) > n and (self.box.periodic or bool(np.any(self.shapes.kind[n:] == SPHERE)))
+        return len(self.shapes.body) > n and (self.box.periodic or bool(np.any(self.shapes.kind[n:] < FIRST_WALL)))
+
+    def follow(self):
+        """Bring what depends on where bodies are and how they are turned up to date, before contacts are looked at."""
+        if self.ellipsoids:
+            update_forms(self.kernel_tables, self.there.forms)
 
     def rebuild(self):
         """Make the list of pairs anew from where the bodies are now, and carry the memory of contacts over."""
@@ -181,11 +198,17 @@ class State:
                 old[2] = np.ascontiguousarray(old[2][order])
         free = self.bodies.motion[self.shapes.body] == FREE
         tag = device.to_device(np.where(free, self.shapes.body, np.int32(-1)))
-        balls, walls = find_pairs(self.kernel_tables, tag, self.box, self.margin, self.search, self.tables)
+        balls, solids, walls = find_pairs(self.kernel_tables, tag, self.box, self.margin, self.search, self.tables)
+        if self.ellipsoids:
+            there.forms = make_forms(self.kernel_tables)
+            there.turned_from = device.copy(there.bodies.orientation)
+            solids = near_solids(there.shapes.centre, there.forms, solids, self.box, self.margin)
         if old is not None:
             old[2] = device.to_device(old[2])
+        self.balls, self.solids = len(balls), len(solids)
+        both = device.concatenate(balls, solids) if len(solids) else balls
         free = device.to_device(free)
-        self.pairs, self.balls = make_pairs(self.kernel_tables, free, balls, walls, self.materials, self.width, old)
+        self.pairs = make_pairs(self.kernel_tables, free, both, walls, self.materials, self.width, self.rolling, old)
         self.listed_number = there.shapes.number
         self.reference = device.copy(there.shapes.centre)
         if (self.bodies.motion == DRIVEN).any():
@@ -258,7 +281,8 @@ class State:
                 far = float(np.linalg.norm(np.maximum(abs(low - here), abs(high - here))))
                 reach = max(reach, far + self.margin)
             part = self.shapes.part[rows[0]]
-            lone = len(rows) == 1 and self.parts.kind[part] not in (TRIANGLE, SPHERE)
+            kind = self.parts.kind[part]
+            lone = len(rows) == 1 and kind >= FIRST_WALL and kind != TRIANGLE
             axis = tuple(self.parts.axis[part].tolist()) if lone else None
             self.walls.append((i, here.tolist(), self.bodies.orientation[i].tolist(), reach, axis))
 

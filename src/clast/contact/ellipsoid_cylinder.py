@@ -1,0 +1,242 @@
+"""An ellipsoid against a cylinder: endless or finite, hollow or solid. Conventions as in ellipsoid_walls.py."""
+
+import math
+
+from ..backend import func, part
+from ..vec import add, cross, dot, norm, normalize, scale, sub
+from .ellipsoid_point import (
+    farthest_in_shadow,
+    foot_on_plane,
+    least_radius,
+    nearest_in_shadow,
+    nearest_in_space,
+    own_axes,
+    shadow,
+    stretched,
+    support,
+)
+
+RIM_SAMPLES = 16  # places on a rim from which the nearest one is sought
+
+
+@func
+def across(axis):
+    """Two unit vectors at right angles to the unit vector `axis` and to each other."""
+    x_is_short = abs(axis[0]) < 0.6
+    other = (1.0 if x_is_short else 0.0, 0.0 if x_is_short else 1.0, 0.0)
+    p = normalize(cross(axis, other))
+    return p, cross(axis, p)
+
+
+@part
+def ellipsoid_cylinder(c, q, size, axis, radius, half_length, sense):
+    """Against a cylinder about the origin along `axis` (unit); half_length may be infinite.
+
+    sense +1: hollow, open at both ends. An endless shell is one-sided: the gap is that of an ellipsoid inside, however far
+    it is pressed through. A finite one is a thin sheet that ends at its rims and is felt from the side of the centre.
+    sense -1: solid with flat ends; the gap is the least depth over all ways out.
+    Only the deepest point counts, also where an ellipsoid flatter than a hollow cylinder touches it at two places.
+    """
+    axes = own_axes(q)
+    p, r = across(axis)
+    if sense > 0.0 and half_length == math.inf:
+        far, n = farthest_in_shadow(c, axes, size, p, r)
+        return 1, radius - far, n, 0
+    if sense > 0.0:
+        gap, n = against_sheet(c, axes, size, (axis, p, r), radius, half_length)
+    else:
+        gap, n = against_solid(c, axes, size, (axis, p, r), radius, half_length)
+    return 1, gap, n, 0
+
+
+# Rims. A frame is (axis, p, r): three unit vectors at right angles; the place on a rim is the angle from p towards r.
+
+
+@part
+def at_rim(angle, c, axes, size, frame, radius, height):
+    """Gap, normal and slope of the gap along the rim, at one place of the rim at this height."""
+    axis, p, r = frame
+    cosine, sine = math.cos(angle), math.sin(angle)
+    place = add(scale(height, axis), add(scale(radius * cosine, p), scale(radius * sine, r)))
+    gap, n = nearest_in_space(sub(place, c), axes, size)
+    return gap, n, cosine * dot(n, r) - sine * dot(n, p)
+
+
+@part
+def settle(low, low_slope, high, high_slope, c, axes, size, frame, radius, height):
+    """Gap and normal at the place between low (slope < 0) and high (slope > 0) where the slope along the rim vanishes.
+
+    Regula falsi with halved weights (Illinois), every third step a bisection.
+    """
+    middle = 0.5 * (low + high)
+    gap, n, slope = at_rim(middle, c, axes, size, frame, radius, height)
+    for step in range(100):
+        if slope == 0.0 or not abs(high - low) > 1e-15 * (1.0 + abs(middle)):
+            break
+        if slope < 0.0:
+            low = middle
+            low_slope = slope
+            high_slope = high_slope if step % 3 == 0 else 0.5 * high_slope
+        else:
+            high = middle
+            high_slope = slope
+            low_slope = low_slope if step % 3 == 0 else 0.5 * low_slope
+        middle = (low * high_slope - high * low_slope) / (high_slope - low_slope)
+        if step % 3 == 2 or not (low < middle and middle < high):
+            middle = 0.5 * (low + high)
+        gap, n, slope = at_rim(middle, c, axes, size, frame, radius, height)
+    return gap, n
+
+
+@part
+def nearest_on_rim(c, axes, size, frame, radius, height):
+    """Least gap and its normal over a whole rim, from either side: several places may be locally nearest."""
+    turn = 2.0 * math.pi / RIM_SAMPLES
+    start = math.atan2(dot(c, frame[2]), dot(c, frame[1]))
+    best, normal, slope = at_rim(start, c, axes, size, frame, radius, height)
+    before_slope = slope
+    for k in range(RIM_SAMPLES):
+        high = start + (k + 1) * turn
+        gap, n, slope = at_rim(high, c, axes, size, frame, radius, height)
+        if gap < best:
+            best = gap
+            normal = n
+        if before_slope < 0.0 and slope > 0.0:
+            gap, n = settle(high - turn, before_slope, high, slope, c, axes, size, frame, radius, height)
+            if gap < best:
+                best = gap
+                normal = n
+        before_slope = slope
+    return best, normal
+
+
+@part
+def nearest_on_disc_edge(c, axes, size, frame, radius, height, start):
+    """Least gap and its normal over the edge of a disc that has no nearer point inside.
+
+    The gap is a convex function in space: at every place of the edge its slope says on which side the least is.
+    """
+    gap, n, slope = at_rim(start, c, axes, size, frame, radius, height)
+    if slope == 0.0:
+        other, m, slope = at_rim(start + 0.5 * math.pi, c, axes, size, frame, radius, height)
+        if other >= gap:
+            return gap, n
+        start += 0.5 * math.pi
+        gap = other
+        n = m
+    down = -1.0 if slope > 0.0 else 1.0
+    here = start
+    here_slope = slope
+    step = 0.05
+    for _ in range(8):
+        there = here + down * step
+        gap, n, there_slope = at_rim(there, c, axes, size, frame, radius, height)
+        if there_slope * down >= 0.0:
+            break
+        here = there
+        here_slope = there_slope
+        step *= 2.0
+    if there_slope == 0.0:
+        return gap, n
+    if down > 0.0:
+        return settle(here, here_slope, there, there_slope, c, axes, size, frame, radius, height)
+    return settle(there, there_slope, here, here_slope, c, axes, size, frame, radius, height)
+
+
+@func
+def solid_gap(n, c, axes, size, frame, radius, half_length):
+    """n.(x - c) - h(n) for the point x of a solid cylinder that comes first along n."""
+    axis, p, r = frame
+    u = stretched(axes, size, n)
+    x, y = dot(n, p), dot(n, r)
+    return -dot(n, c) - math.sqrt(dot(u, u)) - radius * math.sqrt(x * x + y * y) - half_length * abs(dot(n, axis))
+
+
+@part
+def against_solid(c, axes, size, frame, radius, half_length):
+    """Gap and normal against a solid cylinder."""
+    axis, p, r = frame
+    gap, n = nearest_in_shadow(scale(-1.0, c), axes, size, p, r)
+    gap -= radius
+    if half_length == math.inf:
+        return gap, n
+    deep = -least_radius(size)
+    _, arm = support(axes, size, n)
+    height = dot(add(c, arm), axis)
+    if abs(height) <= half_length and gap > deep:
+        return gap, n
+    # Past the end that the mantle's contact point has left; deep inside, the end that is nearer to the centre.
+    mantle_holds = abs(height) <= half_length
+    along = dot(c, axis)
+    up = 1.0 if (along if mantle_holds else height) >= 0.0 else -1.0
+    towards_end = scale(-up, axis)
+    h, arm = support(axes, size, towards_end)
+    end_gap = up * along - half_length - h
+    foot = add(c, arm)
+    x, y = dot(foot, p), dot(foot, r)
+    end_holds = x * x + y * y <= radius * radius and up * along >= half_length
+    if end_holds and end_gap > deep:
+        return end_gap, towards_end
+    mantle_is_best = gap >= end_gap
+    if not mantle_is_best:
+        gap = end_gap
+        n = towards_end
+    if not (mantle_holds if mantle_is_best else end_holds):
+        start = math.atan2(y, x)
+        rim_gap, rim_normal = nearest_on_disc_edge(c, axes, size, frame, radius, up * half_length, start)
+        if rim_gap < deep:
+            rim_gap = solid_gap(rim_normal, c, axes, size, frame, radius, half_length)
+        if rim_gap > gap:
+            gap = rim_gap
+            n = rim_normal
+    return gap, n
+
+
+@part
+def other_end(n, c, axes, size, frame):
+    """The normal of the second place where an ellipsoid reaches far from the axis, opposite to the farthest one.
+
+    Each step goes to the point that lies farthest in the direction of the last; the distance from the axis only grows.
+    """
+    axis, p, r = frame
+    a, b, first, second = shadow(axes, size, p, r)
+    long = first if a >= b else second
+    m = scale(-1.0 if dot(n, long) >= 0.0 else 1.0, long)
+    for _ in range(60):
+        _, arm = support(axes, size, m)
+        point = add(c, arm)
+        after = normalize(sub(point, scale(dot(point, axis), axis)))
+        step = sub(after, m)
+        m = after
+        if dot(step, step) < 1e-30:
+            break
+    return m
+
+
+@part
+def against_sheet(c, axes, size, frame, radius, half_length):
+    """Gap and normal against a finite hollow cylinder, from the side of the ellipsoid's centre."""
+    axis, p, r = frame
+    across_axis = sub(c, scale(dot(c, axis), axis))
+    inside = norm(across_axis) < radius
+    if inside:
+        _, n = farthest_in_shadow(c, axes, size, p, r)
+        gap, foot = foot_on_plane(c, axes, size, n, max(radius - dot(n, c), 0.0))
+    else:
+        _, n = nearest_in_shadow(scale(-1.0, c), axes, size, p, r)
+        gap, foot = foot_on_plane(c, axes, size, n, max(-dot(n, c) - radius, 0.0))
+    if abs(dot(foot, axis)) <= half_length:
+        return gap, n
+    gap, n = nearest_on_rim(c, axes, size, frame, radius, half_length)
+    other, m = nearest_on_rim(c, axes, size, frame, radius, -half_length)
+    if other < gap:
+        gap = other
+        n = m
+    if inside:
+        _, m = farthest_in_shadow(c, axes, size, p, r)
+        m = other_end(m, c, axes, size, frame)
+        other, foot = foot_on_plane(c, axes, size, m, max(radius - dot(m, c), 0.0))
+        if abs(dot(foot, axis)) <= half_length and other < gap:
+            gap = other
+            n = m
+    return gap, n

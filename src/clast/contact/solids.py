@@ -1,0 +1,223 @@
+"""Pairs with at least one ellipsoid: their forms, and the exact gap of many pairs at once.
+
+Three levels (Pazouki et al. 2012): the pairs come from a broad phase; boxes and, if asked for, the yes/no test of the
+characteristic equation (ChM) drop most that are apart; the common normal (OpM) gives the gap of the rest. A block of
+pairs goes through one level after the other, so that the lanes of each are full.
+"""
+
+import math
+
+import numpy as np
+
+from .. import backend, primitives
+from ..backend import func, kernel
+from ..tables import ELLIPSOID, SPHERE
+from ..vec import dot, load4
+from .characteristic import ANSWER, NO, characteristic_lanes
+from .characteristic import LANES as CHM_LANES
+from .characteristic import ROWS as CHM_ROWS
+from .common_normal import GAP, LANES, LEAST, ROWS, STATE, N, common_normal, form, least_curvature, solve_lanes, times
+from .near import image
+
+BLOCK = 256  # pairs a task
+
+# Columns of `forms` (s,8): M = A R^2 A^T (xx, yy, zz, xy, xz, yz) [m^2], the smallest radius of curvature [m], the
+# smallest half-axis [m].
+LEAST_RADIUS = 6
+LEAST_AXIS = 7
+
+PERIODIC = False  # bound to the kernels
+CHM = False
+
+
+def form_row(c, chunk, bodies, shapes, parts, forms):
+    """The forms of one chunk of shapes where they are now; zero for what is not a sphere or an ellipsoid."""
+    for row in range(c * chunk, min(len(shapes.kind), (c + 1) * chunk)):
+        s = np.uintp(row)
+        m = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        least, axis = 0.0, 0.0
+        if shapes.kind[s] == SPHERE:
+            r = shapes.radius[s]
+            m = (r * r, r * r, r * r, 0.0, 0.0, 0.0)
+            least, axis = r, r
+        elif shapes.kind[s] == ELLIPSOID:
+            body, part = np.uintp(shapes.body[s]), np.uintp(shapes.part[s])
+            k = bodies.scale[body]
+            size = (k * parts.size[part, 0], k * parts.size[part, 1], k * parts.size[part, 2])
+            m = form(load4(bodies.orientation, body), size)
+            least, axis = least_curvature(size), min(size[0], size[1], size[2])
+        for i in range(6):
+            forms[s, i] = m[i]
+        forms[s, 6], forms[s, 7] = least, axis
+
+
+def make_forms(tables):
+    """Forms (s,8) of all shapes; see LEAST_RADIUS and LEAST_AXIS for the last two columns."""
+    forms = backend.DEVICE[-1].empty((len(tables[1].kind), 8), np.float64)
+    update_forms(tables, forms)
+    return forms
+
+
+def update_forms(tables, forms):
+    """Bring the forms to where the shapes are now."""
+    bodies, shapes, parts, _ = tables
+    chunk = backend.DEVICE[-1].chunk
+    kernel(form_row, grain=4)((len(shapes.kind) + chunk - 1) // chunk, chunk, bodies, shapes, parts, forms)
+
+
+@func
+def load_form(forms, s):
+    """M of shape s."""
+    return (forms[s, 0], forms[s, 1], forms[s, 2], forms[s, 3], forms[s, 4], forms[s, 5])
+
+
+@func
+def between(a, b, centre, edges, periodic):
+    """From the centre of shape a to that of shape b, or to its nearest periodic image."""
+    d = (centre[b, 0] - centre[a, 0], centre[b, 1] - centre[a, 1], centre[b, 2] - centre[a, 2])
+    if periodic:
+        d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
+    return d
+
+
+@func
+def boxes_apart(d, a, b, forms, margin):
+    """Whether the boxes around shapes a and b (eq. 12), d apart, are farther from each other than the margin."""
+    apart = False
+    for i in range(3):
+        apart = apart or abs(d[i]) > np.sqrt(forms[a, i]) + np.sqrt(forms[b, i]) + margin
+    return apart
+
+
+@func
+def put_lane(lane, k, d, a, b, forms):
+    """Write what the common normal starts from into lane k."""
+    for i in range(3):
+        lane[i, k] = d[i]
+    for i in range(6):
+        lane[3 + i, k] = forms[a, i]
+        lane[9 + i, k] = forms[b, i]
+
+
+def gap_block(block, centre, forms, pair, edges, margin, normal, gap):
+    """Normals and gaps of a block of pairs; the gap is infinite where it is certain to be above the margin."""
+    first, last = block * BLOCK, min(len(gap), (block + 1) * BLOCK)
+    waiting = np.empty(BLOCK, np.int64)
+    count = 0
+    for p in range(first, last):
+        a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
+        gap[p] = np.inf
+        waiting[count] = p
+        count += 0 if boxes_apart(between(a, b, centre, edges, PERIODIC), a, b, forms, margin) else 1
+    if CHM:
+        lane = np.ones((CHM_ROWS, CHM_LANES))
+        candidates, count = count, 0
+        for at in range(0, candidates, CHM_LANES):
+            used = min(CHM_LANES, candidates - at)
+            for j in range(used):
+                p = waiting[at + j]
+                a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
+                put_lane(lane, j, between(a, b, centre, edges, PERIODIC), a, b, forms)
+                # Scaled by this much about its centre, an ellipsoid contains all that is within half the margin of it.
+                wide_a, wide_b = 1.0 + 0.5 * margin / forms[a, LEAST_AXIS], 1.0 + 0.5 * margin / forms[b, LEAST_AXIS]
+                for i in range(6):
+                    lane[3 + i, j] *= wide_a * wide_a
+                    lane[9 + i, j] *= wide_b * wide_b
+            characteristic_lanes(lane, used)
+            for j in range(used):
+                waiting[count] = waiting[at + j]
+                count += 0 if lane[ANSWER, j] == NO else 1
+    lane = np.ones((ROWS, LANES))
+    for at in range(0, count, LANES):
+        used = min(LANES, count - at)
+        for j in range(used):
+            p = waiting[at + j]
+            a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
+            put_lane(lane, j, between(a, b, centre, edges, PERIODIC), a, b, forms)
+            lane[LEAST, j] = forms[a, LEAST_RADIUS] + forms[b, LEAST_RADIUS]
+            lane[STATE, j] = 0.0
+        solve_lanes(lane, used)
+        for j in range(used):
+            p = waiting[at + j]
+            n, g = (lane[N, j], lane[N + 1, j], lane[N + 2, j]), lane[GAP, j]
+            if lane[STATE, j] == 0.0:
+                n, g = settle(pair[p, 0], pair[p, 1], centre, forms, edges, PERIODIC)
+            gap[p] = g
+            normal[p, 0], normal[p, 1], normal[p, 2] = n
+
+
+@func
+def settle(a, b, centre, forms, edges, periodic):
+    """Normal and gap of one pair, whatever its pose."""
+    d = between(a, b, centre, edges, periodic)
+    least = forms[a, LEAST_RADIUS] + forms[b, LEAST_RADIUS]
+    n, gap, _ = common_normal(d, load_form(forms, a), load_form(forms, b), least)
+    return n, gap
+
+
+def gap_row(p, centre, forms, pair, edges, margin, normal, gap):
+    """Normal and gap of one pair, for a CUDA grid."""
+    a, b = pair[p, 0], pair[p, 1]
+    gap[p] = np.inf
+    if not boxes_apart(between(a, b, centre, edges, PERIODIC), a, b, forms, margin):
+        n, gap[p] = settle(a, b, centre, forms, edges, PERIODIC)
+        normal[p, 0], normal[p, 1], normal[p, 2] = n
+
+
+def measure_solids(centre, forms, pair, box, margin, *, chm):
+    """Normals (p,3) and gaps (p,) [m] of pairs (p,2) of shapes; a gap that is certain to be above the margin is inf."""
+    device = backend.DEVICE[-1]
+    n = len(pair)
+    normal, gap = device.empty((n, 3), np.float64), device.empty(n, np.float64)
+    edges = (*box.length.tolist(), *box.inverse.tolist())
+    arguments = centre, forms, pair, edges, float(margin), normal, gap
+    if device is backend.CPU:
+        fast = kernel(
+            gap_block, fastmath=("contract", "nsz"), grain=2, allocates=True, PERIODIC=bool(box.periodic), CHM=bool(chm)
+        )
+        fast((n + BLOCK - 1) // BLOCK, *arguments)
+    else:
+        kernel(gap_row, PERIODIC=bool(box.periodic))(n, *arguments)
+    return normal, gap
+
+
+def near_row(p, gap, margin, near):
+    """Whether a pair is within the margin."""
+    near[p] = 1 if gap[p] <= margin else 0
+
+
+def keep_row(p, pair, start, kept):
+    """Copy a pair that is kept."""
+    if start[p + 1] > start[p]:
+        kept[start[p], 0] = pair[p, 0]
+        kept[start[p], 1] = pair[p, 1]
+
+
+def near_solids(centre, forms, pair, box, margin):
+    """Those of the pairs (p,2) whose gap is within the margin [m], in their order."""
+    device = backend.DEVICE[-1]
+    _, gap = measure_solids(centre, forms, pair, box, margin, chm=False)
+    near = device.empty(len(pair), np.int8)
+    kernel(near_row)(len(pair), gap, float(margin), near)
+    start = primitives.scan(near)
+    kept = device.empty((int(device.to_host(start[-1:])[0]), 2), np.int32)
+    kernel(keep_row)(len(pair), pair, start, kept)
+    return kept
+
+
+@func
+def surface_point(m, n):
+    """From the centre to the point of the surface with outward normal n (A-13)."""
+    u = times(m, n)
+    h = math.sqrt(max(dot(n, u), 1e-300))
+    return (u[0] / h, u[1] / h, u[2] / h)
+
+
+@func
+def contact_arm(d, m1, m2, n, gap):
+    """From the centre of the first ellipsoid to the contact point: half way between the two surface points.
+
+    Where one ellipsoid contains the other it is the centre of the inner one, which belongs to both.
+    """
+    arm = surface_point(m1, n)
+    return (arm[0] + 0.5 * gap * n[0], arm[1] + 0.5 * gap * n[1], arm[2] + 0.5 * gap * n[2])

@@ -10,13 +10,13 @@ import math
 import numpy as np
 
 from .. import backend, primitives
-from ..backend import func, kernel
+from ..backend import func, kernel, part
 from ..tables import ELLIPSOID, SPHERE
 from ..vec import dot, load4
 from .characteristic import ANSWER, NO, characteristic_lanes
 from .characteristic import LANES as CHM_LANES
 from .characteristic import ROWS as CHM_ROWS
-from .common_normal import GAP, LANES, LEAST, ROWS, STATE, N, common_normal, form, least_curvature, solve_lanes, times
+from .common_normal import GAP, LANES, LEAST, ROWS, STATE, N, adjugate, common_normal, form, least_curvature, solve_lanes, times
 from .near import image
 
 BLOCK = 256  # pairs a task
@@ -143,7 +143,7 @@ def gap_block(block, centre, forms, pair, edges, margin, normal, gap):
             if lane[STATE, j] == 0.0:
                 n, g = settle(pair[p, 0], pair[p, 1], centre, forms, edges, PERIODIC)
             gap[p] = g
-            normal[p, 0], normal[p, 1], normal[p, 2] = n
+            normal[p, 0], normal[p, 1], normal[p, 2] = signed(n, (lane[0, j], lane[1, j], lane[2, j]))
 
 
 @func
@@ -155,13 +155,23 @@ def settle(a, b, centre, forms, edges, periodic):
     return n, gap
 
 
+@func
+def signed(n, d):
+    """n, or -n where both are the answer because the centres coincide: the one whose largest component is positive."""
+    same = d[0] == 0.0 and d[1] == 0.0 and d[2] == 0.0
+    x, y, z = abs(n[0]), abs(n[1]), abs(n[2])
+    largest = n[0] if x >= y and x >= z else (n[1] if y >= z else n[2])
+    sign = -1.0 if same and largest < 0.0 else 1.0
+    return (sign * n[0], sign * n[1], sign * n[2])
+
+
 def gap_row(p, centre, forms, pair, edges, margin, normal, gap):
     """Normal and gap of one pair, for a CUDA grid."""
     a, b = pair[p, 0], pair[p, 1]
     gap[p] = np.inf
     if not boxes_apart(between(a, b, centre, edges, PERIODIC), a, b, forms, margin):
         n, gap[p] = settle(a, b, centre, forms, edges, PERIODIC)
-        normal[p, 0], normal[p, 1], normal[p, 2] = n
+        normal[p, 0], normal[p, 1], normal[p, 2] = signed(n, between(a, b, centre, edges, PERIODIC))
 
 
 def measure_solids(centre, forms, pair, box, margin, *, chm):
@@ -214,10 +224,57 @@ def surface_point(m, n):
 
 
 @func
+def contains(d, outer, inner):
+    """Whether the ellipsoid `outer` contains the whole of `inner`, d (3,) [m] from centre to centre either way."""
+    within = True
+    for i in range(3):
+        within = within and abs(d[i]) + math.sqrt(inner[i]) <= math.sqrt(outer[i])
+    return within and least_reach(d, outer, inner) <= 1.0
+
+
+@part
+def least_reach(d, outer, inner):
+    """The least t + d.(outer - inner / t)^-1 d over 0 < t <= 1 where that matrix is positive definite.
+
+    It is at most 1 if and only if the inner ellipsoid lies in the outer one (S-lemma; Polik and Terlaky 2007). The
+    function is convex in t, and infinite where the matrix is not positive definite, so thirds of the interval close in.
+    """
+    low, high = 0.0, 1.0
+    best = reach_at(1.0, d, outer, inner)
+    for _ in range(80):
+        first, second = low + (high - low) / 3.0, high - (high - low) / 3.0
+        a, b = reach_at(first, d, outer, inner), reach_at(second, d, outer, inner)
+        best = min(best, a, b)
+        # Both infinite: the matrix is definite for large t only.
+        if a > b or a == math.inf:
+            low = first
+        else:
+            high = second
+    return best
+
+
+@func
+def reach_at(t, d, outer, inner):
+    """See `least_reach`; infinite where the matrix is not positive definite."""
+    i = 1.0 / t
+    x, y, z = outer[0] - i * inner[0], outer[1] - i * inner[1], outer[2] - i * inner[2]
+    u, v, w = outer[3] - i * inner[3], outer[4] - i * inner[4], outer[5] - i * inner[5]
+    minor = x * y - u * u
+    a = adjugate((x, y, z, u, v, w))
+    det = x * a[0] + u * a[3] + v * a[4]
+    definite = x > 0.0 and minor > 0.0 and det > 0.0
+    return t + dot(d, times(a, d)) / det if definite else math.inf
+
+
+@func
 def contact_arm(d, m1, m2, n, gap):
     """From the centre of the first ellipsoid to the contact point: half way between the two surface points.
 
     Where one ellipsoid contains the other it is the centre of the inner one, which belongs to both.
     """
+    if contains(d, m1, m2):
+        return d
+    if contains(d, m2, m1):
+        return (0.0, 0.0, 0.0)
     arm = surface_point(m1, n)
     return (arm[0] + 0.5 * gap * n[0], arm[1] + 0.5 * gap * n[1], arm[2] + 0.5 * gap * n[2])

@@ -6,11 +6,12 @@ import numpy as np
 
 from .. import backend, primitives
 from ..backend import kernel
-from ..tables import CYLINDER, FIRST_WALL, NONE, SPHERE, Box
+from ..tables import CYLINDER, ELLIPSOID, FIRST_WALL, NONE, SPHERE, Box
 from .all_pairs import all_pairs
 from .bins import bins
 from .boxes import boxes
 from .near import image, wall_near
+from .solids import half_widths
 
 BROAD = {"bins": bins, "boxes": boxes, "all-pairs": all_pairs}
 
@@ -114,10 +115,13 @@ def find_pairs(tables, tag, box, margin, search, host=None):
     device = backend.DEVICE[-1]
     shapes = tables[1]
     n = len(shapes.radius)
-    balls = search(shapes, tag, box, margin)
-    solids, walls = device.empty((0, 2), np.int32), device.empty((0, 2), np.int32)
     at_hand = tables if host is None else host
     kind, radius = at_hand[1].kind, at_hand[1].radius
+    if search is boxes and (kind == ELLIPSOID).any():
+        balls = boxes(shapes, tag, box, margin, half_widths(tables))
+    else:
+        balls = search(shapes, tag, box, margin)
+    solids, walls = device.empty((0, 2), np.int32), device.empty((0, 2), np.int32)
     is_wall = kind >= FIRST_WALL
     endless = np.nonzero(is_wall & np.isinf(radius))[0].astype(np.int32)
     only_balls = not ((kind > SPHERE) & np.isfinite(radius)).any()

@@ -65,6 +65,19 @@ def update_forms(tables, forms):
     kernel(form_row, grain=4)((len(shapes.kind) + chunk - 1) // chunk, chunk, bodies, shapes, parts, forms)
 
 
+def width_row(s, shapes, forms, extent):
+    """Half widths of the box around one shape (eq. 12); of what is no ellipsoid, of the box around its ball."""
+    for i in range(3):
+        extent[s, i] = math.sqrt(forms[s, i]) if shapes.kind[s] == ELLIPSOID else shapes.radius[s]
+
+
+def half_widths(tables):
+    """Half widths (s,3) [m] of the boxes around all shapes, along the axes of the world."""
+    extent = backend.DEVICE[-1].empty((len(tables[1].kind), 3), np.float64)
+    kernel(width_row)(len(extent), tables[1], make_forms(tables), extent)
+    return extent
+
+
 @func
 def load_form(forms, s):
     """M of shape s."""

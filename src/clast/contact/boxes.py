@@ -19,30 +19,31 @@ from ..backend import func, kernel
 from .bins import sort_shapes
 
 PERIODIC = False  # bound to the kernels: some axis of the world repeats
-CLASSES = 32  # powers of two of the load of a bin that are told apart
+CLASSES = 32  # classes of load of a bin, at most
+WIDE = 1.5  # width of a level's bins, in widths of its largest box
 GUESS = 6  # pairs per shape that a first search has room for
+FARTHEST = 1e15  # bins from the origin; what is farther out shares the last one
 MOST = 2**31 - 1  # shapes in bins, counted once for each bin: what 32 bits can number
 
 
-def reach_row(i, radius, extent, reach):
-    """The longest half width of the box of one shape; infinite if the shape has no end."""
-    longest = max(extent[i, 0], extent[i, 1], extent[i, 2])
-    reach[i] = min(longest, radius[i]) if radius[i] < np.inf else np.inf
-
-
-def sphere_box_row(i, radius, extent):
-    """The box around the bounding sphere of one shape."""
-    for axis in range(3):
-        extent[i, axis] = radius[i]
+def reach_row(i, centre, radius, extent, reach):
+    """Half the width of bins that suit the box of one shape; infinite if the shape has no end."""
+    longest = radius[i]
+    if len(extent) > 0:
+        longest = min(longest, max(extent[i, 0], extent[i, 1], extent[i, 2]))
+    # Bins as narrow as the rounding of positions would be many for each shape.
+    far = abs(centre[i, 0]) + abs(centre[i, 1]) + abs(centre[i, 2])
+    reach[i] = max(WIDE * longest, 1e-12 * far) if radius[i] < np.inf else np.inf
 
 
 def gather_row(k, order, centre, radius, extent, body):
     """Copy what the bins read of one shape into the order of the home bins: centre, half widths, radius."""
     i = order[k]
+    r = radius[i]
     for axis in range(3):
         body[k, axis] = centre[i, axis]
-        body[k, 3 + axis] = min(extent[i, axis], radius[i])
-    body[k, 6] = radius[i]
+        body[k, 3 + axis] = min(extent[i, axis], r) if len(extent) > 0 else r
+    body[k, 6] = r
 
 
 @func
@@ -53,7 +54,14 @@ def edge_bin(body, k, axis, side, level, grid, edges, margin):
     """
     x, origin = body[k, axis], grid.origin[axis]
     half = (body[k, 3 + axis] + 0.5 * margin) * (1.0 + 1e-9) + 1e-14 * (abs(x) + abs(origin) + edges[axis])
-    return int(math.floor((x + side * half - origin) * grid.inverse[level, axis]))
+    b = (x + side * half - origin) * grid.inverse[level, axis]
+    return int(math.floor(min(max(b, -FARTHEST), FARTHEST)))
+
+
+@func
+def wrapped(x, n):
+    """x modulo n; the division is spared where it changes nothing."""
+    return x if 0 <= x < n else x % n
 
 
 @func
@@ -86,9 +94,9 @@ def fill_row(k, body, home, grid, edges, margin, start, key, member):
         visitor = 0 if level == home[k] else 1
         for dz in range(nz):
             for dy in range(ny):
-                row = grid.first[level] + bx * ((y + dy) % by + by * ((z + dz) % bz))
+                row = grid.first[level] + bx * (wrapped(y + dy, by) + by * wrapped(z + dz, bz))
                 for dx in range(nx):
-                    key[at] = 2 * (row + (x + dx) % bx) + visitor
+                    key[at] = 2 * (row + wrapped(x + dx, bx)) + visitor
                     member[at] = k
                     at += 1
 
@@ -106,11 +114,11 @@ def active_row(b, start, active):
     active[b] = 1 if load_of(b, start) > 0 else 0
 
 
-def load_row(b, start, place, number, load_class):
-    """Stage 6: list the active bins, each with the power of two of its load."""
+def load_row(b, start, place, doublings, number, load_class):
+    """Stage 6: list the active bins, each with the class of its load; a class spans so many doublings."""
     if place[b + 1] > place[b]:
         number[place[b]] = b
-        load_class[place[b]] = min(math.frexp(float(load_of(b, start)))[1], CLASSES) - 1
+        load_class[place[b]] = min((math.frexp(float(load_of(b, start)))[1] - 1) // doublings, CLASSES - 1)
 
 
 def work_row(j, sequence, number, start, ordered, work):
@@ -140,9 +148,9 @@ def owns(b, i, j, turns, level, body, grid, edges, margin):
     x = edge_bin(body, j, 0, -1.0, level, grid, edges, margin) - turns[0] * bx
     y = edge_bin(body, j, 1, -1.0, level, grid, edges, margin) - turns[1] * by
     z = edge_bin(body, j, 2, -1.0, level, grid, edges, margin) - turns[2] * bz
-    x = max(x, edge_bin(body, i, 0, -1.0, level, grid, edges, margin)) % bx
-    y = max(y, edge_bin(body, i, 1, -1.0, level, grid, edges, margin)) % by
-    z = max(z, edge_bin(body, i, 2, -1.0, level, grid, edges, margin)) % bz
+    x = wrapped(max(x, edge_bin(body, i, 0, -1.0, level, grid, edges, margin)), bx)
+    y = wrapped(max(y, edge_bin(body, i, 1, -1.0, level, grid, edges, margin)), by)
+    z = wrapped(max(z, edge_bin(body, i, 2, -1.0, level, grid, edges, margin)), bz)
     return b == grid.first[level] + x + bx * (y + by * z)
 
 
@@ -206,11 +214,9 @@ def sort_boxes(shapes, tag, box, margin, extent):
     device = backend.DEVICE[-1]
     n = len(shapes.radius)
     if extent is None:
-        reach, extent = shapes.radius, device.empty((n, 3), np.float64)
-        kernel(sphere_box_row)(n, shapes.radius, extent)
-    else:
-        reach = device.empty(n, np.float64)
-        kernel(reach_row)(n, shapes.radius, extent, reach)
+        extent = device.empty((0, 3), np.float64)
+    reach = device.empty(n, np.float64)
+    kernel(reach_row)(n, shapes.centre, shapes.radius, extent, reach)
     grid, order, bounded = sort_shapes(shapes._replace(radius=reach), tag, box, margin)
     body = device.empty((n, 8), np.float64)
     kernel(gather_row)(n, order.shape, shapes.centre, shapes.radius, extent, body)
@@ -253,7 +259,10 @@ def order_bins(bins, start):
     place = primitives.scan(active)
     count = last_of(place)
     number, load_class = device.empty(count, np.int32), device.empty(count, np.int32)
-    kernel(load_row)(bins, start, place, number, load_class)
+    # Threads of a GPU wait for each other, so their loads should be alike. On a CPU the order of the bins in space is worth
+    # more: a million bodies, classes of one doubling 163 ms, of four doublings 108 ms, the same as without classes.
+    doublings = 4 if device is backend.CPU else 1
+    kernel(load_row)(bins, start, place, doublings, number, load_class)
     _, sequence = primitives.group(load_class, CLASSES)
     ordered, work = device.empty(count, np.int32), device.empty(count, np.int64)
     kernel(work_row)(count, sequence, number, start, ordered, work)

@@ -30,8 +30,8 @@ NO, YES, MAYBE = 0, 1, 2
 LANES = 64  # pairs side by side
 ANSWER = 15  # the row of the lanes that gets the answer
 ROWS = 34  # rows of the lanes: 0-2 d, 3-8 M1, 9-14 M2, the answer, and working space
-GROUP = 8  # lanes that take further steps together
-STEPS = 8  # Newton steps after the root, at most
+GROUP = 8  # lanes that take further steps together: whole vectors, with nothing left over
+STEPS = 12  # Newton steps after the root, at most
 NEAR = 0.1  # 1 - s(zeta3) up to which zeta3 is near the maximum of s
 BLOCK = 4096  # pairs a task
 
@@ -153,16 +153,16 @@ def proposal(d, m1, m2):
 
 
 @func
-def witness(d, m1, m2, l):
+def witness(d, m1, m2, share):
     """The answer that the share l gives, and the l of a Newton step towards the maximum of s."""
-    k = 1.0 - l
+    k = 1.0 - share
     s = (
-        k * m1[0] + l * m2[0],
-        k * m1[1] + l * m2[1],
-        k * m1[2] + l * m2[2],
-        k * m1[3] + l * m2[3],
-        k * m1[4] + l * m2[4],
-        k * m1[5] + l * m2[5],
+        k * m1[0] + share * m2[0],
+        k * m1[1] + share * m2[1],
+        k * m1[2] + share * m2[2],
+        k * m1[3] + share * m2[3],
+        k * m1[4] + share * m2[4],
+        k * m1[5] + share * m2[5],
     )
     # S = L D L^T: unlike the adjugate it leaves a residual as small as rounding allows.
     i0 = 1.0 / s[0]
@@ -189,27 +189,28 @@ def witness(d, m1, m2, l):
     apart = along - PLACE * (abs(x) + abs(y) + abs(z)) > (h1 + h2) * (1.0 + PLACE)
     # What is left of d - S n moves the common point. By S^-1 it becomes a change of n, whose h is below `left`; the trace
     # of S^-1, doubled for its own error, is above 1 / (smallest eigenvalue of S).
-    r0 = abs(d[0] - k * v1[0] - l * v2[0])
-    r1 = abs(d[1] - k * v1[1] - l * v2[1])
-    r2 = abs(d[2] - k * v1[2] - l * v2[2])
+    r0 = abs(d[0] - k * v1[0] - share * v2[0])
+    r1 = abs(d[1] - k * v1[1] - share * v2[1])
+    r2 = abs(d[2] - k * v1[2] - share * v2[2])
     far = abs(d[0]) + abs(d[1]) + abs(d[2])
-    residual = r0 + r1 + r2 + PLACE * far + FORM * (k * t1 + l * t2) * math.sqrt(nn)
+    residual = r0 + r1 + r2 + PLACE * far + FORM * (k * t1 + share * t2) * math.sqrt(nn)
     corner = l10 * l21 - l20
     trace = i0 + i1 * (1.0 + l10 * l10) + i2 * (1.0 + l21 * l21 + corner * corner)
     left = residual * math.sqrt(2.0 * trace)
-    definite = s[0] > 0.0 and p1 > 0.0 and p2 > 0.0
-    most = max(k * h1, l * h2) + left
-    common = definite and most * (1.0 + PLACE) <= 1.0
+    # Beyond that condition number the factors of S say nothing.
+    definite = s[0] > 0.0 and p1 > 0.0 and p2 > 0.0 and (k * t1 + share * t2) * trace < 1e12
+    most = 1.0 - PLACE - left
+    common = definite and k * h1 <= most and share * h2 <= most
     # s' and s'' at l; the slope of d.S^-1 d is square1 - square2, its curvature 2 w.S^-1 w with w = (M2 - M1) n.
     w0, w1, w2 = v2[0] - v1[0], v2[1] - v1[1], v2[2] - v1[2]
     w1 -= l10 * w0
     w2 -= l20 * w0 + l21 * w1
     bend = w0 * w0 * i0 + w1 * w1 * i1 + w2 * w2 * i2
-    first = k * k * square1 - l * l * square2
-    second = 2.0 * (l * k * bend + (k - l) * (square1 - square2) - along)
-    step = l - first / (second if second < 0.0 else -1.0)
+    first = k * k * square1 - share * share * square2
+    second = 2.0 * (share * k * bend + (k - share) * (square1 - square2) - along)
+    step = share - first / (second if second < 0.0 else -1.0)
     # The maximum lies on the side that s' points to; a step never takes more than nine tenths of the way to the end.
-    step = min(max(step, 0.1 * l), 1.0 - 0.1 * k)
+    step = min(max(step, 0.1 * share), 1.0 - 0.1 * k)
     return NO if apart else YES if common else MAYBE, step
 
 
@@ -220,11 +221,11 @@ def separated(d, m1, m2):
     d: vector from centre 1 to centre 2 [m]; m1, m2: forms (xx, yy, zz, xy, xz, yz) [m^2]. NO and YES are certain even if
     every entry of a form is wrong by 16 parts in 2^52 of its trace.
     """
-    answer, l = witness(d, m1, m2, proposal(d, m1, m2))
+    answer, share = witness(d, m1, m2, proposal(d, m1, m2))
     for _ in range(STEPS):
         if answer != MAYBE:
             break
-        answer, l = witness(d, m1, m2, l)
+        answer, share = witness(d, m1, m2, share)
     return answer
 
 
@@ -259,10 +260,9 @@ def characteristic_lanes(lane, used):
         for i in range(16, 32):
             lane[i, k] = 1.0 if i != 31 else 0.5
     for _ in range(STEPS):
-        for first in range(0, count, GROUP):
-            for k in range(first, first + GROUP):
-                d, m1, m2 = (lane[16, k], lane[17, k], lane[18, k]), form_of(lane, 19, k), form_of(lane, 25, k)
-                lane[33, k], lane[31, k] = witness(d, m1, m2, lane[31, k])
+        for k in range((count + GROUP - 1) // GROUP * GROUP):
+            d, m1, m2 = (lane[16, k], lane[17, k], lane[18, k]), form_of(lane, 19, k), form_of(lane, 25, k)
+            lane[33, k], lane[31, k] = witness(d, m1, m2, lane[31, k])
         left = 0
         for k in range(count):
             if lane[33, k] == MAYBE:

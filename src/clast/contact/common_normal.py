@@ -1,7 +1,7 @@
 """The common normal of two ellipsoids (OpM): their exact signed distance, over two angles.
 
-An ellipsoid enters by its form M = A R^2 A^T, a symmetric matrix as six numbers (xx, yy, zz, xy, xz, yz) [m^2] in world
-axes: its support is h(n) = sqrt(n.M n). A sphere is M = r^2 I, a point M = 0. With d = p2 - p1 the signed distance is
+An ellipsoid enters by its form M (`ellipsoid_form`), its support being h(n) = sqrt(n.M n). With d = p2 - p1 the signed
+distance is
 
     gap = max over unit n of F(n),   F(n) = n.d - h1(n) - h2(n).
 
@@ -19,112 +19,23 @@ import numpy as np
 
 from ..backend import func, kernel, part
 from ..vec import dot, normalize
+from .ellipsoid_form import TINY, adjugate, combine, mean_form, section, support, tangents, times
 
 LANES = 16  # pairs side by side
 # Rows of a block of lanes: d, M1, M2, least, normal, gap, state; then what only the solver uses.
 D, M1, M2, LEAST, N, GAP, STATE, STEP, DONE, ROWS = 0, 3, 9, 15, 16, 19, 20, 21, 24, 25
 ITERATIONS = 16  # in lanes; shallow pairs take 4 on average
 PATIENCE = 100  # for one pair alone
-BUDGET = 4000  # groups of squares a face in the search
-TINY = 1e-300
+BUDGET = 300  # groups of squares that the search looks at before it is content with coarser ones
+SPECK = 1e-100  # keeps the inverse of a product of three finite
 ROUNDING = 4e-16  # of the size of the terms of F: below it one F is not better than another
 NEAR = 1e-7  # a step [rad] this short is the last: the next one would be its square
 LONGEST = 0.7  # step [rad]
+SQUARE_ROOT_HALF = math.sqrt(0.5)
+COSINE, SINE = math.cos(0.4), math.sin(0.4)
 BLOCK = 32 * LANES  # pairs a task
-
-
-@func
-def form(q, size):
-    """The form M of an ellipsoid [m^2]: unit quaternion q (4,), semi-axes size (3,) [m] along the body's own axes."""
-    w, x, y, z = q[0], q[1], q[2], q[3]
-    a, b, c = size[0] * size[0], size[1] * size[1], size[2] * size[2]
-    ux, uy, uz = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)
-    vx, vy, vz = 2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x)
-    wx, wy, wz = 2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)
-    return (
-        a * ux * ux + b * vx * vx + c * wx * wx,
-        a * uy * uy + b * vy * vy + c * wy * wy,
-        a * uz * uz + b * vz * vz + c * wz * wz,
-        a * ux * uy + b * vx * vy + c * wx * wy,
-        a * ux * uz + b * vx * vz + c * wx * wz,
-        a * uy * uz + b * vy * vz + c * wy * wz,
-    )
-
-
-@func
-def times(m, v):
-    """The form m times the vector v."""
-    return (
-        m[0] * v[0] + m[3] * v[1] + m[4] * v[2],
-        m[3] * v[0] + m[1] * v[1] + m[5] * v[2],
-        m[4] * v[0] + m[5] * v[1] + m[2] * v[2],
-    )
-
-
-@func
-def support(m, n):
-    """How far [m] the ellipsoid of form m reaches from its centre in the unit direction n."""
-    return math.sqrt(max(0.0, dot(n, times(m, n))))
-
-
-@func
-def least_curvature(size):
-    """The smallest radius of curvature [m] of an ellipsoid with these semi-axes (3,) [m]: c^2/a."""
-    longest = max(size[0], max(size[1], size[2]))
-    shortest = min(size[0], min(size[1], size[2]))
-    return shortest * shortest / longest
-
-
-@func
-def tangents(n):
-    """Two unit vectors at right angles to the unit vector n and to each other (Duff et al. 2017)."""
-    sign = 1.0 if n[2] >= 0.0 else -1.0
-    a = -1.0 / (sign + n[2])
-    b = n[0] * n[1] * a
-    return (1.0 + sign * n[0] * n[0] * a, sign * b, -sign * n[0]), (b, sign + n[1] * n[1] * a, -n[1])
-
-
-@func
-def combine(t, u, a, b):
-    """The vector a t + b u."""
-    return (a * t[0] + b * u[0], a * t[1] + b * u[1], a * t[2] + b * u[2])
-
-
-@func
-def section(m, p, t, u):
-    """The matrix M - p p^T on the tangents t, u: (tt, tu, uu); p = M n / h."""
-    mt, mu = times(m, t), times(m, u)
-    a, b = dot(t, p), dot(u, p)
-    return dot(t, mt) - a * a, dot(t, mu) - a * b, dot(u, mu) - b * b
-
-
-@func
-def radii(m, n, t, u):
-    """The radii of curvature [m] at normal n as a matrix (tt, tu, uu) on the tangents t, u (unit, at right angles).
-
-    Its eigenvalues are the principal radii; a point has zeros.
-    """
-    v = times(m, n)
-    i = 1.0 / math.sqrt(max(dot(n, v), TINY))
-    tt, tu, uu = section(m, (i * v[0], i * v[1], i * v[2]), t, u)
-    return i * tt, i * tu, i * uu
-
-
-@func
-def mean_form(m1, m2, n):
-    """W = M1/h1 + M2/h2 at the unit vector n, the points p = M n / h of both, and 1/h of both."""
-    v1, v2 = times(m1, n), times(m2, n)
-    i1 = 1.0 / math.sqrt(max(dot(n, v1), TINY))
-    i2 = 1.0 / math.sqrt(max(dot(n, v2), TINY))
-    w = (
-        m1[0] * i1 + m2[0] * i2,
-        m1[1] * i1 + m2[1] * i2,
-        m1[2] * i1 + m2[2] * i2,
-        m1[3] * i1 + m2[3] * i2,
-        m1[4] * i1 + m2[4] * i2,
-        m1[5] * i1 + m2[5] * i2,
-    )
-    return w, (v1[0] * i1, v1[1] * i1, v1[2] * i1), (v2[0] * i2, v2[1] * i2, v2[2] * i2), i1, i2
+# The squares of a group of 4 x 4: what numba makes of k % 4 and 1 << k is no vector instruction.
+COLUMN, LINE, BIT = np.arange(16) % 4 * 1.0, np.arange(16) // 4 * 1.0, 1 << np.arange(16)
 
 
 @func
@@ -146,8 +57,8 @@ def ascent(d, m1, m2, n):
     gt, gu = dot(t, g), dot(u, g)
     # The eigenvalues are middle -+ radius; the inverse of |B| has the same axes.
     middle, half = 0.5 * (a + c), 0.5 * (a - c)
-    radius = max(math.sqrt(half * half + b * b), 1e-30 * size + TINY)
-    floor = 1e-13 * size + TINY
+    radius = max(math.sqrt(half * half + b * b), 1e-30 * size + SPECK)
+    floor = 1e-13 * size + SPECK
     low, high = max(abs(middle - radius), floor), max(abs(middle + radius), floor)
     inverse = 0.5 / (low * high * radius)
     mean, turn = (low + high) * radius * inverse, (low - high) * inverse
@@ -166,25 +77,12 @@ def first_guess(d, m1, m2):
     i = 1.0 / math.sqrt(square if apart else 1.0)
     e = (d[0] * i if apart else 1.0, d[1] * i, d[2] * i)
     w, p, q, i1, i2 = mean_form(m1, m2, e)
-    f = max(dot(e, d) - dot(e, p) - dot(e, q), 0.0)
+    f = max(dot(e, d) - (dot(e, p) + dot(e, q)), 0.0)
     g = times(adjugate((w[0] + f, w[1] + f, w[2] + f, w[3], w[4], w[5])), e)
     square = dot(g, g)
     good = square > TINY
     i = 1.0 / math.sqrt(square if good else 1.0)
     return (g[0] * i if good else e[0], g[1] * i if good else e[1], g[2] * i if good else e[2])
-
-
-@func
-def adjugate(m):
-    """The inverse of a form times its determinant."""
-    return (
-        m[1] * m[2] - m[5] * m[5],
-        m[0] * m[2] - m[4] * m[4],
-        m[0] * m[1] - m[3] * m[3],
-        m[4] * m[5] - m[3] * m[2],
-        m[3] * m[5] - m[4] * m[1],
-        m[3] * m[4] - m[0] * m[5],
-    )
 
 
 @func
@@ -215,26 +113,82 @@ def advance(d, m1, m2, n, f, s, done):
 
 
 @func
-def proved(d, m1, m2, n, f):
-    """Whether the local maximum n of F is the answer for an ellipsoid within E1 + E2 that touches its surface there.
+def unique(gap, least):
+    """Whether a local maximum of F is the only one, because the sum body consists of balls of radius least [m].
 
-    On the plane at right angles to n, N = M - p p^T of each. The sum body contains an ellipsoid with the form P P^T + T,
-    P = p1 + p2, T = N1 + N2 + 2 G, G the geometric mean of N1 and N2 (the inner approximations of Kurzhanski and Valyi 1997,
-    of which this is one). Its centre -d is as deep in it as in the sum body where P P^T + T + F (h1 + h2) I >= 0.
+    A little deeper the rest of F is at most 0, so that no other maximum can be better by more than that little. Without it,
+    two spheres with one centre would not do.
+    """
+    return gap > -(1.0 + 1e-10) * least
+
+
+@func
+def inner_form(m1, m2, n):
+    """Ellipsoids within E1 + E2 that touch its surface at the point P = p1 + p2 with normal n: the forms P P^T + T.
+
+    On the tangents t, u of n, T = N + 2 cos(x) G + 2 sin(x) K for any angle x: the inner approximations of Kurzhanski and
+    Valyi (1997). With N1 = M1 - p1 p1^T and N2 alike, N = N1 + N2, G is the geometric mean of N1 and N2 and K the symmetric
+    part of sqrt(det N1) J N1^-1 G, J a quarter turn. Returns N, G, K as (tt, tu, uu), h1 + h2, t, u.
     """
     w, p, q, i1, i2 = mean_form(m1, m2, n)
     t, u = tangents(n)
     a1, b1, c1 = section(m1, p, t, u)
     a2, b2, c2 = section(m2, q, t, u)
     r1, r2 = math.sqrt(max(a1 * c1 - b1 * b1, 0.0)), math.sqrt(max(a2 * c2 - b2 * b2, 0.0))
-    ga, gb, gc = r2 * a1 + r1 * a2, r2 * b1 + r1 * b2, r2 * c1 + r1 * c2
-    s = 2.0 * math.sqrt(r1 * r2 / max(ga * gc - gb * gb, TINY))
+    a, b, c = r2 * a1 + r1 * a2, r2 * b1 + r1 * b2, r2 * c1 + r1 * c2
+    s = math.sqrt(r1 * r2 / max(a * c - b * b, TINY))
+    a, b, c = s * a, s * b, s * c
+    i = 1.0 / max(r1, TINY)
+    skew = (i * (a * b1 - b * a1), 0.5 * i * (c1 * a - a1 * c), i * (b * c1 - c * b1))
+    return (a1 + a2, b1 + b2, c1 + c2), (a, b, c), skew, dot(n, p) + dot(n, q), t, u
+
+
+@func
+def proved(d, m1, m2, n, f):
+    """Whether the local maximum n of F is the answer for one of three inner ellipsoids, and so for the pair.
+
+    That is where P P^T + T + F (h1 + h2) I is positive; its part across n is divided out (Schur). One angle proves 88.9 %
+    of random pairs deeper than least, three 90.9 %, all 91.5 %.
+    """
+    whole, mean, skew, h, t, u = inner_form(m1, m2, n)
     along, dt, du = dot(n, d), dot(t, d), dot(u, d)
-    lower = f * (dot(n, p) + dot(n, q))
-    a = along * (a1 + a2 + s * ga + lower) + f * dt * dt
-    b = along * (b1 + b2 + s * gb) + f * dt * du
-    c = along * (c1 + c2 + s * gc + lower) + f * du * du
+    a = along * (whole[0] + f * h) + f * dt * dt
+    b = along * whole[1] + f * dt * du
+    c = along * (whole[2] + f * h) + f * du * du
+    x, y = 2.0 * COSINE * along, 2.0 * SINE * along
+    ma, mb, mc = a + x * mean[0], b + x * mean[1], c + x * mean[2]
+    ka, kb, kc = y * skew[0], y * skew[1], y * skew[2]
+    z = 2.0 * along
+    return (along > 1e-12 * h) & (
+        positive(a + z * mean[0], b + z * mean[1], c + z * mean[2])
+        | positive(ma + ka, mb + kb, mc + kc)
+        | positive(ma - ka, mb - kb, mc - kc)
+    )
+
+
+@func
+def positive(a, b, c):
+    """Whether both eigenvalues of the matrix (a b, b c) are positive beyond doubt."""
     return (a + c > 0.0) & (a * c - b * b > 1e-9 * (a + c) * (a + c))
+
+
+@func
+def safe_cap(d, m1, m2, n, f):
+    """Cosine and sine of an angle around the local maximum n of F < 0 within which nothing is better than n.
+
+    For the inner ellipsoid, with l the smaller eigenvalue of T and x the tangent of half the angle, nothing is better where
+    F n.d x^2 - 2 F |d - n n.d| x - (l + F (h1 + h2)) <= 0 from 0 up to x. The angle is 0 if that fails at n itself.
+    """
+    whole, mean, skew, h, t, u = inner_form(m1, m2, n)
+    a, b, c = whole[0] + 2.0 * mean[0], whole[1] + 2.0 * mean[1], whole[2] + 2.0 * mean[2]
+    dt, du = dot(t, d), dot(u, d)
+    half = 0.5 * (a - c)
+    room = 0.5 * (a + c) - math.sqrt(half * half + b * b) + f * h
+    side, along = -f * math.sqrt(dt * dt + du * du), -f * dot(n, d)
+    x = max(room, 0.0) / max(side + math.sqrt(max(side * side - along * room, 0.0)), TINY)
+    x = min(x, 1.0)
+    i = 1.0 / (1.0 + x * x)
+    return (1.0 - x * x) * i, 2.0 * x * i
 
 
 @func
@@ -268,7 +222,7 @@ def lane_forms(lane, k):
 @func
 def climb_lanes(lane):
     """Bring N of every lane that is not DONE to a local maximum of F; GAP is F there, DONE 0 where that took too long."""
-    for turn in range(ITERATIONS):
+    for _ in range(ITERATIONS):
         for k in range(LANES):
             d, m1, m2 = lane_forms(lane, k)
             n = (lane[N, k], lane[N + 1, k], lane[N + 2, k])
@@ -296,13 +250,19 @@ def solve_lanes(lane, used):
     for k in range(used, LANES):
         for i in range(ROWS):
             lane[i, k] = 1.0
+    # Most blocks of a simulation are warm and shallow throughout: they are spared the guess and the proof.
+    cold, deep = 0.0, 0.0
     for k in range(LANES):
-        d, m1, m2 = lane_forms(lane, k)
-        x, y, z, warm = lane[N, k], lane[N + 1, k], lane[N + 2, k], lane[STATE, k] == 1.0
-        g = first_guess(d, m1, m2)
-        lane[N, k] = x if warm else g[0]
-        lane[N + 1, k] = y if warm else g[1]
-        lane[N + 2, k] = z if warm else g[2]
+        cold += 1.0 - lane[STATE, k]
+    if cold > 0.0:
+        for k in range(LANES):
+            d, m1, m2 = lane_forms(lane, k)
+            x, y, z, warm = lane[N, k], lane[N + 1, k], lane[N + 2, k], lane[STATE, k] == 1.0
+            g = first_guess(d, m1, m2)
+            lane[N, k] = x if warm else g[0]
+            lane[N + 1, k] = y if warm else g[1]
+            lane[N + 2, k] = z if warm else g[2]
+    for k in range(LANES):
         lane[STEP, k], lane[STEP + 1, k], lane[STEP + 2, k] = 0.0, 0.0, 0.0
         lane[GAP, k] = -math.inf
         lane[DONE, k] = 0.0
@@ -310,17 +270,21 @@ def solve_lanes(lane, used):
         lane[DONE, k] = 1.0
     climb_lanes(lane)
     for k in range(LANES):
-        d, m1, m2 = lane_forms(lane, k)
-        n, f = (lane[N, k], lane[N + 1, k], lane[N + 2, k]), lane[GAP, k]
-        sure = (f > -lane[LEAST, k]) | proved(d, m1, m2, n, f)
-        lane[STATE, k] = lane[DONE, k] if sure else 0.0
+        shallow = unique(lane[GAP, k], lane[LEAST, k])
+        lane[STATE, k] = lane[DONE, k] if shallow else 0.0
+        deep += 0.0 if shallow else 1.0
+    if deep > 0.0:
+        for k in range(LANES):
+            d, m1, m2 = lane_forms(lane, k)
+            sure = proved(d, m1, m2, (lane[N, k], lane[N + 1, k], lane[N + 2, k]), lane[GAP, k])
+            lane[STATE, k] = max(lane[STATE, k], lane[DONE, k] if sure else 0.0)
 
 
 @part
 def climb(d, m1, m2, n):
     """The local maximum of F that is reached from the unit vector n, and F there."""
     f, s, done = -math.inf, (0.0, 0.0, 0.0), 0.0
-    for turn in range(PATIENCE):
+    for _ in range(PATIENCE):
         n, f, s, done = advance(d, m1, m2, n, f, s, done)
         if done == 1.0:
             break
@@ -330,7 +294,7 @@ def climb(d, m1, m2, n):
 @part
 def improve(d, m1, m2, n, f):
     """From the local maximum n of F to a better one while its reflection is better."""
-    for turn in range(8):
+    for _ in range(8):
         wrong, other = reflection(d, m1, m2, n, f)
         if not wrong:
             break
@@ -342,9 +306,8 @@ def improve(d, m1, m2, n, f):
 
 
 @func
-def patch(face, u, v):
-    """The unit vector through the point (u, v) of a face of the cube [-1, 1]^3: 0, 1, 2 for x, y, z = 1; and its scale."""
-    i = 1.0 / math.sqrt(1.0 + u * u + v * v)
+def patch(face, u, v, i):
+    """The vector (1, u, v) times i, its 1 in the place of x, y or z for face 0, 1 or 2 of the cube [-1, 1]^3."""
     a, b = i * u, i * v
     return (
         i if face == 0 else (b if face == 1 else a),
@@ -354,41 +317,40 @@ def patch(face, u, v):
 
 
 @func
-def bound(d, m1, m2, n, r):
-    """The larger of F(n) and F(-n), and what F cannot exceed within the angle r of n or -n, for F < 0 everywhere.
+def survey(d, m1, m2, least, face, i, j, width, n, gap, cosine, sine):
+    """Which of 4 x 4 squares of a face, from (i, j) in units of their width, may hold a direction with F above gap < 0.
 
-    F is concave, so F(m) <= m.g for all m, g = d -+ P its gradient at n or -n, P = p1 + p2.
-    """
-    v1, v2 = times(m1, n), times(m2, n)
-    i1 = 1.0 / math.sqrt(max(dot(n, v1), TINY))
-    i2 = 1.0 / math.sqrt(max(dot(n, v2), TINY))
-    p = (v1[0] * i1 + v2[0] * i2, v1[1] * i1 + v2[1] * i2, v1[2] * i1 + v2[2] * i2)
-    along, reach = dot(n, d), dot(n, p)
-    square, mixed = dot(d, d) + dot(p, p), 2.0 * dot(d, p)
-    one, two = along - reach, -along - reach
-    slope_one = math.sqrt(max(square - mixed - one * one, 0.0))
-    slope_two = math.sqrt(max(square + mixed - two * two, 0.0))
-    less = 1.0 - 0.5 * r * r
-    return max(one, two), max(one * less + slope_one * r, two * less + slope_two * r)
-
-
-@func
-def survey(d, m1, m2, face, i, j, width, gap):
-    """Which of the 4 x 4 squares with their first corner at (i, j), in units of the width of one, may hold an F above gap.
-
+    Each square stands for its directions c and their opposites. F is concave and so below its tangents, and the more so as a
+    ball of radius least is a summand of E1 + E2: with g the gradient at the centre of a square, within an angle r of it,
+    F <= (F + least) cos r + |g - F c| sin r - least. Nothing above gap is within the angle of the cosine and sine from n.
     Returns two sets of bits: the squares that may, and those whose centre does.
     """
     may, does = 0, 0
-    half = 0.5 * width
+    half, dd = 0.5 * width, dot(d, d)
+    left, low = width * i + half - 1.0, width * j + half - 1.0
     for k in range(16):
-        u, v = width * (i + k % 4) + half - 1.0, width * (j + k // 4) + half - 1.0
-        n = patch(face, u, v)
-        x, y = max(abs(u) - half, 0.0), max(abs(v) - half, 0.0)
-        # Seen from the centre, a length on the face is at most 1 / sqrt(1 + x^2 + y^2) of itself as an angle.
-        r = width * math.sqrt(0.5 / (1.0 + x * x + y * y))
-        f, most = bound(d, m1, m2, n, r)
-        may |= (1 << k) if most > gap else 0
-        does |= (1 << k) if f > gap else 0
+        u, v = left + width * COLUMN[k], low + width * LINE[k]
+        e = 1.0 / math.sqrt(1.0 + u * u + v * v)
+        c = patch(face, u, v, e)
+        # Seen from the centre of the cube half a diagonal is the largest where the square is nearest.
+        r = SQUARE_ROOT_HALF * width * e * (1.0 + half * (abs(u) + abs(v)))
+        v1, v2 = times(m1, c), times(m2, c)
+        i1 = 1.0 / math.sqrt(max(dot(c, v1), TINY))
+        i2 = 1.0 / math.sqrt(max(dot(c, v2), TINY))
+        p = (v1[0] * i1 + v2[0] * i2, v1[1] * i1 + v2[1] * i2, v1[2] * i1 + v2[2] * i2)
+        along, reach = dot(c, d), dot(c, p)
+        square, mixed = dd + dot(p, p), 2.0 * dot(d, p)
+        one, two = along - reach, -along - reach
+        # Without a root: where rise <= r slope.
+        bend, square_r = 0.5 * r * r, r * r
+        rise_one, rise_two = gap - one + (one + least) * bend, gap - two + (two + least) * bend
+        under_one = square_r * (square - mixed - one * one) < rise_one * rise_one
+        under_two = square_r * (square + mixed - two * two) < rise_two * rise_two
+        nearness, safe = dot(c, n), cosine + r * sine
+        out_one = ((rise_one > 0.0) & under_one) | (nearness > safe)
+        out_two = ((rise_two > 0.0) & under_two) | (-nearness > safe)
+        may |= 0 if out_one & out_two else BIT[k]
+        does |= BIT[k] if max(one, two) > gap else 0
     return may, does
 
 
@@ -402,31 +364,34 @@ def lowest(bits):
 
 
 @part
-def search(d, m1, m2, n, gap):
+def search(d, m1, m2, least, n, gap):
     """The global maximum of F, negative everywhere, and where; n with F = gap is a local maximum, the better the faster.
 
-    Branch and bound on three faces of a cube, opposite directions taken together; each square is divided 4 x 4 until none
-    of its directions can be better than the best found, or it is 1/128 wide, where only the best maximum's own
-    neighbourhood or one as good is left.
+    Branch and bound on three faces of a cube. A square that may hold something better is divided 4 x 4, four times at most;
+    what is then left is as good as n to 2e-5 of the gap, and Newton decides.
     """
     slack = 1e-13 * (support(m1, n) + support(m2, n))
-    climbs = 0
+    cosine, sine = safe_cap(d, m1, m2, n, gap)
+    idle, cost = 0, 0
     for face in range(3):
         level, i, j, todo, width = 0, 0, 0, 0, 0.5
-        for turn in range(BUDGET):
-            may, does = survey(d, m1, m2, face, 4 * i, 4 * j, width, gap + slack)
-            if level == 3:
-                does, may = may, 0
-            while does and climbs < 32:
+        while True:
+            cost += 1
+            may, does = survey(d, m1, m2, least, face, 4 * i, 4 * j, width, n, gap + slack, cosine, sine)
+            if level == 3 or (level == 2 and cost > BUDGET):
+                does, may = does | (may if idle < 8 else 0), 0
+            while does:
                 k = lowest(does)
                 does ^= 1 << k
-                c = patch(face, width * (4 * i + k % 4 + 0.5) - 1.0, width * (4 * j + k // 4 + 0.5) - 1.0)
+                u, v = width * (4 * i + k % 4 + 0.5) - 1.0, width * (4 * j + k // 4 + 0.5) - 1.0
+                c = patch(face, u, v, 1.0 / math.sqrt(1.0 + u * u + v * v))
                 c = c if dot(c, d) >= 0.0 else (-c[0], -c[1], -c[2])
-                if dot(c, n) < 0.99:
+                if dot(c, n) < 0.9999:
                     other, f = climb(d, m1, m2, c)
-                    climbs += 1
-                    if f > gap:
-                        n, gap = other, f
+                    idle += 1
+                    if f > gap + slack:
+                        n, gap, idle = other, f, 0
+                        cosine, sine = safe_cap(d, m1, m2, n, gap)
             todo |= may << (16 * level)
             while level > 0 and not (todo >> (16 * level)) & 65535:
                 level, i, j, width = level - 1, i // 4, j // 4, 4.0 * width
@@ -445,10 +410,17 @@ def common_normal(d, m1, m2, least):
 
     d (3,) [m] from the centre of 1 to the centre of 2, forms m1 and m2 (6,) [m^2], least = c1^2/a1 + c2^2/a2 [m].
     """
-    n, gap = climb(d, m1, m2, first_guess(d, m1, m2))
-    if gap <= -least and not proved(d, m1, m2, n, gap):
+    return common_normal_from(d, m1, m2, least, first_guess(d, m1, m2))
+
+
+@part
+def common_normal_from(d, m1, m2, least, n):
+    """What `common_normal` finds, started from the unit vector n; a good start is faster and changes nothing else."""
+    n, gap = climb(d, m1, m2, n)
+    if not unique(gap, least):
         n, gap = improve(d, m1, m2, n, gap)
-        n, gap = search(d, m1, m2, n, gap)
+        if not unique(gap, least) and not proved(d, m1, m2, n, gap):
+            n, gap = search(d, m1, m2, least, n, gap)
     return n, gap, 1
 
 
@@ -471,7 +443,7 @@ def normal_block(block, count, d, m1, m2, least, normal, gap):
             n, f = (lane[N, k], lane[N + 1, k], lane[N + 2, k]), lane[GAP, k]
             if lane[STATE, k] == 0.0:
                 e, a, b = lane_forms(lane, k)
-                n, f, status = common_normal(e, a, b, lane[LEAST, k])
+                n, f, status = common_normal_from(e, a, b, lane[LEAST, k], n)
             for i in range(3):
                 normal[first + k, i] = n[i]
             gap[first + k] = f

@@ -64,7 +64,7 @@ def at_rim(angle, c, axes, size, frame, radius, height):
 
 @part
 def settle(low, low_slope, high, high_slope, c, axes, size, frame, radius, height):
-    """Gap and normal at the place between low (slope < 0) and high (slope > 0) where the slope along the rim vanishes.
+    """Gap, normal and place between low (slope < 0) and high (slope > 0) where the slope along the rim vanishes.
 
     Regula falsi with halved weights (Illinois), every third step a bisection.
     """
@@ -85,15 +85,29 @@ def settle(low, low_slope, high, high_slope, c, axes, size, frame, radius, heigh
         if step % 3 == 2 or not (low < middle and middle < high):
             middle = 0.5 * (low + high)
         gap, n, slope = at_rim(middle, c, axes, size, frame, radius, height)
-    return gap, n
+    return gap, n, middle
+
+
+@part
+def across_rim(angle, c, axes, size, frame, radius, height):
+    """Gap and normal at one place of a rim, among the normals at right angles to it."""
+    axis, p, r = frame
+    radial = add(scale(math.cos(angle), p), scale(math.sin(angle), r))
+    place = add(scale(height, axis), scale(radius, radial))
+    return nearest_in_shadow(sub(place, c), axes, size, radial, axis)
 
 
 @part
 def nearest_on_rim(c, axes, size, frame, radius, height):
-    """Least gap and its normal over a whole rim, from either side: several places may be locally nearest."""
+    """Least gap and its normal over a whole rim, from either side: several places may be locally nearest.
+
+    Where the rim cuts deep into the ellipsoid, the shortest way out at the deepest place may lead along the rim and
+    would meet it again: there the way out across the rim is taken.
+    """
     turn = 2.0 * math.pi / RIM_SAMPLES
-    start = math.atan2(dot(c, frame[2]), dot(c, frame[1]))
-    best, normal, slope = at_rim(start, c, axes, size, frame, radius, height)
+    place = math.atan2(dot(c, frame[2]), dot(c, frame[1]))
+    best, normal, slope = at_rim(place, c, axes, size, frame, radius, height)
+    start = place
     before_slope = slope
     for k in range(RIM_SAMPLES):
         high = start + (k + 1) * turn
@@ -101,12 +115,16 @@ def nearest_on_rim(c, axes, size, frame, radius, height):
         if gap < best:
             best = gap
             normal = n
+            place = high
         if before_slope < 0.0 and slope > 0.0:
-            gap, n = settle(high - turn, before_slope, high, slope, c, axes, size, frame, radius, height)
+            gap, n, middle = settle(high - turn, before_slope, high, slope, c, axes, size, frame, radius, height)
             if gap < best:
                 best = gap
                 normal = n
+                place = middle
         before_slope = slope
+    if best < -least_radius(size):
+        return across_rim(place, c, axes, size, frame, radius, height)
     return best, normal
 
 
@@ -139,8 +157,10 @@ def nearest_on_disc_edge(c, axes, size, frame, radius, height, start):
     if there_slope == 0.0:
         return gap, n
     if down > 0.0:
-        return settle(here, here_slope, there, there_slope, c, axes, size, frame, radius, height)
-    return settle(there, there_slope, here, here_slope, c, axes, size, frame, radius, height)
+        gap, n, _ = settle(here, here_slope, there, there_slope, c, axes, size, frame, radius, height)
+    else:
+        gap, n, _ = settle(there, there_slope, here, here_slope, c, axes, size, frame, radius, height)
+    return gap, n
 
 
 @func
@@ -150,6 +170,91 @@ def solid_gap(n, c, axes, size, frame, radius, half_length):
     u = stretched(axes, size, n)
     x, y = dot(n, p), dot(n, r)
     return -dot(n, c) - math.sqrt(dot(u, u)) - radius * math.sqrt(x * x + y * y) - half_length * abs(dot(n, axis))
+
+
+@part
+def best_over_rim(angle, c, axes, size, frame, radius, half_length, up):
+    """The best of a few normals that point at the rim at one angle from outside, and its gap."""
+    axis, p, r = frame
+    radial = add(scale(math.cos(angle), p), scale(math.sin(angle), r))
+    _, n = across_rim(angle, c, axes, size, frame, radius, up * half_length)
+    best = -math.inf
+    if dot(n, radial) < 0.0 and up * dot(n, axis) < 0.0:
+        best = solid_gap(n, c, axes, size, frame, radius, half_length)
+    for k in range(3):
+        tilt = (k + 1) * 0.125 * math.pi
+        m = add(scale(-math.cos(tilt), radial), scale(-up * math.sin(tilt), axis))
+        gap = solid_gap(m, c, axes, size, frame, radius, half_length)
+        if gap > best:
+            best = gap
+            n = m
+    return best, n
+
+
+@part
+def climb(gap, n, c, axes, size, frame, radius, half_length):
+    """Nearest local maximum of `solid_gap` from unit n on, by Newton's method with a shift that keeps it uphill."""
+    axis, _, _ = frame
+    for _ in range(50):
+        along = dot(n, axis)
+        level = sub(n, scale(along, axis))
+        flat = norm(level)
+        if not (flat > 0.0 and along != 0.0):
+            break
+        t = scale(1.0 / flat, cross(axis, level))
+        b = cross(n, t)
+        h, arm = support(axes, size, n)
+        place = sub(scale(-radius / flat, level), scale(half_length if along > 0.0 else -half_length, axis))
+        way = sub(place, add(c, arm))
+        x, y = dot(way, t), dot(way, b)
+        u, v = stretched(axes, size, t), stretched(axes, size, b)
+        at, ab = dot(arm, t), dot(arm, b)
+        tt = (dot(u, u) - at * at) / h + radius / flat + gap
+        bb = (dot(v, v) - ab * ab) / h + gap
+        tb = (dot(u, v) - at * ab) / h
+        middle, half = 0.5 * (tt + bb), 0.5 * (tt - bb)
+        lowest = middle - math.sqrt(half * half + tb * tb)
+        shift = max(0.0, 1e-3 * (abs(tt) + abs(bb)) - 2.0 * lowest) if lowest <= 0.0 else 0.0
+        tt += shift
+        bb += shift
+        inverse = 1.0 / (tt * bb - tb * tb)
+        step_t, step_b = (bb * x - tb * y) * inverse, (tt * y - tb * x) * inverse
+        # Not past the normals of the end and of the mantle, where the slope jumps.
+        longest = max(1.0, math.sqrt(step_t * step_t + step_b * step_b) / (0.7 * min(flat, abs(along))))
+        better = False
+        for k in range(12):
+            f = 0.5**k / longest
+            m = normalize(add(n, add(scale(f * step_t, t), scale(f * step_b, b))))
+            there = solid_gap(m, c, axes, size, frame, radius, half_length)
+            if there > gap:
+                better = True
+                break
+        if not better:
+            break
+        gap = there
+        n = m
+    return gap, n
+
+
+@part
+def way_out_over_rim(c, axes, size, frame, radius, half_length, up):
+    """Gap and normal of the shortest way out of a solid cylinder over its upper (up = 1) or lower (-1) rim."""
+    turn = 2.0 * math.pi / RIM_SAMPLES
+    before, _ = best_over_rim(-turn, c, axes, size, frame, radius, half_length, up)
+    here, n = best_over_rim(0.0, c, axes, size, frame, radius, half_length, up)
+    best = -math.inf
+    normal = n
+    for k in range(RIM_SAMPLES):
+        after, m = best_over_rim((k + 1) * turn, c, axes, size, frame, radius, half_length, up)
+        if here >= before and here >= after:
+            gap, n = climb(here, n, c, axes, size, frame, radius, half_length)
+            if gap > best:
+                best = gap
+                normal = n
+        before = here
+        here = after
+        n = m
+    return best, normal
 
 
 @part
@@ -165,30 +270,34 @@ def against_solid(c, axes, size, frame, radius, half_length):
     height = dot(add(c, arm), axis)
     if abs(height) <= half_length and gap > deep:
         return gap, n
-    # Past the end that the mantle's contact point has left; deep inside, the end that is nearer to the centre.
     mantle_holds = abs(height) <= half_length
     along = dot(c, axis)
-    up = 1.0 if (along if mantle_holds else height) >= 0.0 else -1.0
-    towards_end = scale(-up, axis)
+    end = 1.0 if along >= 0.0 else -1.0
+    up = end if mantle_holds else (1.0 if height >= 0.0 else -1.0)
+    towards_end = scale(-end, axis)
     h, arm = support(axes, size, towards_end)
-    end_gap = up * along - half_length - h
+    end_gap = abs(along) - half_length - h
     foot = add(c, arm)
     x, y = dot(foot, p), dot(foot, r)
     end_holds = x * x + y * y <= radius * radius and up * along >= half_length
     if end_holds and end_gap > deep:
         return end_gap, towards_end
-    mantle_is_best = gap >= end_gap
-    if not mantle_is_best:
+    if end_gap > gap:
         gap = end_gap
         n = towards_end
-    if not (mantle_holds if mantle_is_best else end_holds):
-        start = math.atan2(y, x)
-        rim_gap, rim_normal = nearest_on_disc_edge(c, axes, size, frame, radius, up * half_length, start)
-        if rim_gap < deep:
-            rim_gap = solid_gap(rim_normal, c, axes, size, frame, radius, half_length)
-        if rim_gap > gap:
-            gap = rim_gap
-            n = rim_normal
+    _, m = nearest_on_disc_edge(c, axes, size, frame, radius, up * half_length, math.atan2(y, x))
+    other = solid_gap(m, c, axes, size, frame, radius, half_length)
+    if other > gap:
+        gap = other
+        n = m
+    if gap > deep:
+        return gap, n
+    for side in range(2):
+        up = 1.0 if side == 0 else -1.0
+        other, m = way_out_over_rim(c, axes, size, frame, radius, half_length, up)
+        if other > gap:
+            gap = other
+            n = m
     return gap, n
 
 
@@ -214,6 +323,20 @@ def other_end(n, c, axes, size, frame):
 
 
 @part
+def way_out_over_end(gap, n, foot, c, axes, size, frame, radius, half_length):
+    """Of an ellipsoid deep in a sheet: gap and normal of the way out over one of its rims, if it is shorter."""
+    axis, p, r = frame
+    angle = math.atan2(dot(foot, r), dot(foot, p))
+    for side in range(2):
+        up = 1.0 if side == 0 else -1.0
+        other, m = across_rim(angle, c, axes, size, frame, radius, up * half_length)
+        if other > gap and up * dot(m, axis) <= 0.0:
+            gap = other
+            n = m
+    return gap, n
+
+
+@part
 def against_sheet(c, axes, size, frame, radius, half_length):
     """Gap and normal against a finite hollow cylinder, from the side of the ellipsoid's centre."""
     axis, p, r = frame
@@ -226,6 +349,8 @@ def against_sheet(c, axes, size, frame, radius, half_length):
         _, n = nearest_in_shadow(scale(-1.0, c), axes, size, p, r)
         gap, foot = foot_on_plane(c, axes, size, n, max(-dot(n, c) - radius, 0.0))
     if abs(dot(foot, axis)) <= half_length:
+        if gap < -least_radius(size):
+            gap, n = way_out_over_end(gap, n, foot, c, axes, size, frame, radius, half_length)
         return gap, n
     gap, n = nearest_on_rim(c, axes, size, frame, radius, half_length)
     other, m = nearest_on_rim(c, axes, size, frame, radius, -half_length)

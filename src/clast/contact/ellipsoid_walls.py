@@ -46,6 +46,7 @@ from .walls import (
 # Deep in a flat wall the normal at a corner is not that of the wall, and near the smallest radius of curvature it is lost
 # to rounding. There a corner speaks for ellipsoids that stand over it within this fraction of their size.
 STANDS_ON = 1e-11
+ARC_SAMPLES = 8  # parts of a half turn about an edge in which a way out of a deep overlap is sought
 
 
 @func
@@ -159,6 +160,47 @@ def rises_from_edge(n, meshes, e):
     return True
 
 
+@func
+def along_arc(angle, d, axes, size, p, q):
+    """n.d - h(n) and its slope for the unit n at this angle from p towards q, and n."""
+    cosine, sine = math.cos(angle), math.sin(angle)
+    n = add(scale(cosine, p), scale(sine, q))
+    h, arm = support(axes, size, n)
+    return dot(n, d) - h, dot(sub(d, arm), sub(scale(cosine, q), scale(sine, p))), n
+
+
+@part
+def outward_normal(c, axes, size, meshes, e):
+    """Whether edge e can push an ellipsoid that its triangles have cut deep into, and the shortest way it does so.
+
+    Among the normals from which all triangles at the edge lead away, those with a local maximum of the gap.
+    """
+    t, k = meshes.edge_side[meshes.edge_start[e], 0], meshes.edge_side[meshes.edge_start[e], 1]
+    p, q = inward(meshes, t, k), load(meshes.normal, t)
+    d = sub(load(meshes.vertex, meshes.edge[e, 0]), c)
+    best = -math.inf
+    normal = p
+    before, low = 0.0, 0.0
+    for step in range(ARC_SAMPLES + 1):
+        high = math.pi * (step / ARC_SAMPLES - 0.5)
+        gap, slope, n = along_arc(high, d, axes, size, p, q)
+        if step > 0 and before > 0.0 and slope < 0.0:
+            left, right = low, high
+            for _ in range(30):
+                middle = 0.5 * (left + right)
+                gap, there, n = along_arc(middle, d, axes, size, p, q)
+                if there > 0.0:
+                    left = middle
+                else:
+                    right = middle
+            if gap > best and rises_from_edge(n, meshes, e):
+                best = gap
+                normal = n
+        before = slope
+        low = high
+    return best > -math.inf, best, normal
+
+
 @part
 def edge_parameter(gap, n, c, axes, size, meshes, e):
     """Where the contact with normal n lies on edge e: 0 at its lower, 1 at its higher vertex.
@@ -197,11 +239,13 @@ def edge_contact(c, axes, size, meshes, e):
             fallback = n
     gap, n = edge_normal(c, axes, size, meshes, e)
     if not rises_from_edge(n, meshes, e):
-        # Deep inside a flat wall another way out is shorter, but it leads through the wall.
-        if not best > -math.inf:
-            return False, gap, n
-        gap = best
-        n = fallback
+        # Deep inside, the shortest way out leads through the wall.
+        found, gap, n = outward_normal(c, axes, size, meshes, e)
+        if not found:
+            if not best > -math.inf:
+                return False, gap, n
+            gap = best
+            n = fallback
     place = edge_parameter(gap, n, c, axes, size, meshes, e)
     if not (place > 0.0 and place < 1.0):
         return False, gap, n
@@ -225,14 +269,29 @@ def shorter_way_out(gap, n, c, axes, size, meshes, t):
     feature = FACE
     for k in range(3):
         e = meshes.side[t, k]
-        other, m = edge_normal(c, axes, size, meshes, e)
-        if other > gap and rises_from_edge(m, meshes, e):
+        found, other, m = outward_normal(c, axes, size, meshes, e)
+        if found and other > gap:
             place = edge_parameter(other, m, c, axes, size, meshes, e)
             if place > 0.0 and place < 1.0:
                 gap = other
                 n = m
                 feature = SIDE + k
     return gap, n, feature
+
+
+@part
+def triangle_bound(c, q, size, meshes, t):
+    """A number that no gap between the ellipsoid and triangle t is below: a cheap test before `ellipsoid_triangle`.
+
+    The greatest distance along the normal and along the three directions out of the sides.
+    """
+    axes = own_axes(q)
+    u = stretched(axes, size, load(meshes.normal, t))
+    bound = abs(over_plane(c, meshes, t)) - math.sqrt(dot(u, u))
+    for k in range(3):
+        u = stretched(axes, size, inward(meshes, t, k))
+        bound = max(bound, -height_over_side(c, meshes, t, k) - math.sqrt(dot(u, u)))
+    return bound
 
 
 @part

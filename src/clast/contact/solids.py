@@ -16,7 +16,8 @@ from ..vec import dot, load4
 from .characteristic import ANSWER, NO, characteristic_lanes
 from .characteristic import LANES as CHM_LANES
 from .characteristic import ROWS as CHM_ROWS
-from .common_normal import GAP, LANES, LEAST, ROWS, STATE, N, adjugate, common_normal, form, least_curvature, solve_lanes, times
+from .common_normal import GAP, LANES, LEAST, ROWS, STATE, N, common_normal, solve_lanes
+from .ellipsoid_form import adjugate, form, least_curvature, times
 from .near import image
 
 BLOCK = 256  # pairs a task
@@ -123,7 +124,7 @@ def gap_block(block, centre, forms, pair, edges, margin, normal, gap):
         waiting[count] = p
         count += 0 if boxes_apart(between(a, b, centre, edges, PERIODIC), a, b, forms, margin) else 1
     if CHM:
-        lane = np.ones((CHM_ROWS, CHM_LANES))
+        lane = np.empty((CHM_ROWS, CHM_LANES))
         candidates, count = count, 0
         for at in range(0, candidates, CHM_LANES):
             used = min(CHM_LANES, candidates - at)
@@ -140,7 +141,7 @@ def gap_block(block, centre, forms, pair, edges, margin, normal, gap):
             for j in range(used):
                 waiting[count] = waiting[at + j]
                 count += 0 if lane[ANSWER, j] == NO else 1
-    lane = np.ones((ROWS, LANES))
+    lane = np.empty((ROWS, LANES))
     for at in range(0, count, LANES):
         used = min(LANES, count - at)
         for j in range(used):

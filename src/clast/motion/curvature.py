@@ -9,7 +9,7 @@ R = 1 / sqrt(det K). `reduced_radius` is R / F2^3, so that the law for balls giv
 import math
 
 from ..backend import func
-from ..contact.common_normal import radii, tangents
+from ..contact.ellipsoid_form import radii, tangents
 
 # F2^3 / s as a quotient of polynomials in 1 - sqrt(s), s = 2 sqrt(det K) / trace K: within 5e-5 of the exact values from
 # s = 1 (circle) to 1e-3 (ratio of the principal curvatures 4 million). Both begin with 1: exact for balls.

@@ -60,22 +60,32 @@ def spin_of(q, momentum, inverse):
 
 
 @func
+def free_turn(momentum, inverse, dt):
+    """Rotation vector (3,) [rad], in body axes, of a body that turns freely for a time dt.
+
+    momentum (3,): its angular momentum in body axes at the start. A fourth-order Lie group method (Munthe-Kaas 1999),
+    whose error per step is of order (spin dt)^5. In body axes the momentum turns the other way as the body turns, which
+    costs half of what the same method costs in world axes.
+    """
+    k1 = scale(dt, matrix_vector(inverse, momentum))
+    k2 = scale(dt, matrix_vector(inverse, unrotate(quat_exponential(scale(0.5, k1)), momentum)))
+    u = add(scale(0.5, k2), scale(0.125, cross(k1, k2)))
+    k3 = scale(dt, matrix_vector(inverse, unrotate(quat_exponential(u), momentum)))
+    k4 = scale(dt, matrix_vector(inverse, unrotate(quat_exponential(k3), momentum)))
+    u = scale(1.0 / 6.0, add(add(k1, scale(2.0, add(k2, k3))), k4))
+    return add(u, scale(1.0 / 12.0, cross(k1, k4)))
+
+
+@func
 def tumble(q, w, inertia, inverse, dt):
     """Free rotation of a body that is not round over one step: new orientation and spin.
 
-    The angular momentum stays what it is to rounding; the orientation follows by a fourth-order Lie group
-    method (Munthe-Kaas 1999), whose error per step is of order (spin dt)^5.
+    The angular momentum stays what it is to rounding.
     """
-    momentum = rotate(q, matrix_vector(inertia, unrotate(q, w)))
-    k1 = scale(dt, spin_of(q, momentum, inverse))
-    k2 = scale(dt, spin_of(quat_multiply(quat_exponential(scale(0.5, k1)), q), momentum, inverse))
-    u = sub(scale(0.5, k2), scale(0.125, cross(k1, k2)))
-    k3 = scale(dt, spin_of(quat_multiply(quat_exponential(u), q), momentum, inverse))
-    k4 = scale(dt, spin_of(quat_multiply(quat_exponential(k3), q), momentum, inverse))
-    u = scale(1.0 / 6.0, add(add(k1, scale(2.0, add(k2, k3))), k4))
-    u = sub(u, scale(1.0 / 12.0, cross(k1, k4)))
-    q = near_unit(quat_multiply(quat_exponential(u), q))
-    return q, spin_of(q, momentum, inverse)
+    momentum = matrix_vector(inertia, unrotate(q, w))
+    turn = quat_exponential(free_turn(momentum, inverse, dt))
+    after = near_unit(quat_multiply(q, turn))
+    return after, rotate(after, matrix_vector(inverse, unrotate(turn, momentum)))
 
 
 @func

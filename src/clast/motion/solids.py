@@ -104,8 +104,12 @@ def solid_block(block, first, count, rows, forms, pairs, mixes, edges, dt):
     pair, memory = pairs.shape, pairs.memory
     remembered = 6 if ROLLING else 3
     waiting = np.empty(BLOCK, np.int64)
-    lane = np.ones((ROWS, LANES))
-    more = np.ones((LAW_ROWS, LANES))
+    # Made by np.empty, whose strides the compiler knows; of np.ones it does not, and makes no vector instructions.
+    lane = np.empty((ROWS, LANES))
+    more = np.empty((LAW_ROWS, LANES))
+    for i in range(LAW_ROWS):
+        for k in range(LANES):
+            more[i, k] = 1.0
     mix = mix_of(mixes, 0)
     begin = first + block * BLOCK
     found = 0

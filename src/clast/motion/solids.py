@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ..backend import func
-from ..contact.common_normal import GAP, LANES, LEAST, ROWS, STATE, N, solve_lanes
+from ..contact.common_normal import GAP, LANES, LEAST, ROWS, STATE, N, lane_forms, solve_lanes
 from ..contact.solids import LEAST_RADIUS, between, load_form, put_lane, settle, surface_point
 from ..vec import add, cross, dot, load, scale, sub
 from . import laws
@@ -27,10 +27,11 @@ ROLLING = False
 PERIODIC = False
 UNIFORM = False
 
-# Rows of the second set of lanes, which the law reads and writes.
-VELOCITY, SPIN_A, SPIN_B, SLIP, LIGHTNESS, MIX = 0, 3, 6, 9, 12, 13
-FORCE, POINT, NORMAL_FORCE, RADIUS = 0, 3, 6, 7
-LAW_ROWS = 20
+# Rows of the lanes after those of the common normal, which the law reads, and those that it writes. All are in one array:
+# with two, the compiler cannot tell that writing to one leaves the other alone, and makes no vector instructions.
+VELOCITY, SPIN_A, SPIN_B, SLIP, LIGHTNESS, MIX = ROWS, ROWS + 3, ROWS + 6, ROWS + 9, ROWS + 12, ROWS + 13
+FORCE, POINT, NORMAL_FORCE, RADIUS = ROWS, ROWS + 3, ROWS + 6, ROWS + 7
+ALL_ROWS = ROWS + 20
 
 
 @func
@@ -50,12 +51,10 @@ def touch_solids(d, m1, m2, n, gap, v, wa, wb, slip, lightness, mix, dt, law):
     # Selected, not multiplied by zero: a law may have no answer where nothing touches.
     on = gap < 0.0
     normal = normal if on else 0.0
-    force = (
-        normal * n[0] + shear[0] if on else 0.0,
-        normal * n[1] + shear[1] if on else 0.0,
-        normal * n[2] + shear[2] if on else 0.0,
-    )
-    return normal, force, (slip[0] if on else 0.0, slip[1] if on else 0.0, slip[2] if on else 0.0), arm, radius
+    x, y, z = shear[0] if on else 0.0, shear[1] if on else 0.0, shear[2] if on else 0.0
+    force = (normal * n[0] + x, normal * n[1] + y, normal * n[2] + z)
+    slip = (slip[0] if on else 0.0, slip[1] if on else 0.0, slip[2] if on else 0.0)
+    return normal, force, slip, arm, radius
 
 
 @func
@@ -83,20 +82,20 @@ def forget(p, pairs, rolling):
 
 
 @func
-def finish(p, k, lane, more, rows, pairs, mixes, dt, rolling):
+def finish(p, k, lane, rows, pairs, mixes, dt, rolling):
     """Write the answer in lane k to contact p."""
     first = 6 if rolling else 3
     for i in range(6):
-        pairs.action[p, i] = more[FORCE + i, k]
+        pairs.action[p, i] = lane[FORCE + i, k]
     for i in range(3):
-        pairs.memory[p, i] = more[SLIP + i, k]
+        pairs.memory[p, i] = lane[SLIP + i, k]
         pairs.memory[p, first + i] = lane[N + i, k]
     pairs.memory[p, first + 3] = 1.0 if lane[GAP, k] < 0.0 else 0.0
     if rolling:
         a, b = pairs.shape[p, 0], pairs.shape[p, 1]
         turning = (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10])
         n = (lane[N, k], lane[N + 1, k], lane[N + 2, k])
-        roll_pair(p, turning, more[NORMAL_FORCE, k], -lane[GAP, k], more[RADIUS, k], n, pairs, mixes, dt)
+        roll_pair(p, turning, lane[NORMAL_FORCE, k], -lane[GAP, k], lane[RADIUS, k], n, pairs, mixes, dt)
 
 
 def solid_block(block, first, count, rows, forms, pairs, mixes, edges, dt):
@@ -105,11 +104,10 @@ def solid_block(block, first, count, rows, forms, pairs, mixes, edges, dt):
     remembered = 6 if ROLLING else 3
     waiting = np.empty(BLOCK, np.int64)
     # Made by np.empty, whose strides the compiler knows; of np.ones it does not, and makes no vector instructions.
-    lane = np.empty((ROWS, LANES))
-    more = np.empty((LAW_ROWS, LANES))
-    for i in range(LAW_ROWS):
+    lane = np.empty((ALL_ROWS, LANES))
+    for i in range(ALL_ROWS):
         for k in range(LANES):
-            more[i, k] = 1.0
+            lane[i, k] = 1.0
     mix = mix_of(mixes, 0)
     begin = first + block * BLOCK
     found = 0
@@ -132,15 +130,15 @@ def solid_block(block, first, count, rows, forms, pairs, mixes, edges, dt):
             lane[STATE, k] = memory[p, remembered + 3]
             for i in range(3):
                 lane[N + i, k] = memory[p, remembered + i]
-                more[VELOCITY + i, k] = rows[b, 4 + i] - rows[a, 4 + i]
-                more[SPIN_A + i, k] = rows[a, 8 + i]
-                more[SPIN_B + i, k] = rows[b, 8 + i]
-                more[SLIP + i, k] = memory[p, i]
-            more[LIGHTNESS, k] = rows[a, 7] + rows[b, 7]
+                lane[VELOCITY + i, k] = rows[b, 4 + i] - rows[a, 4 + i]
+                lane[SPIN_A + i, k] = rows[a, 8 + i]
+                lane[SPIN_B + i, k] = rows[b, 8 + i]
+                lane[SLIP + i, k] = memory[p, i]
+            lane[LIGHTNESS, k] = rows[a, 7] + rows[b, 7]
             if not UNIFORM:
                 m = np.uintp(pairs.mix[p])
                 for i in range(7):
-                    more[MIX + i, k] = mixes[m, i]
+                    lane[MIX + i, k] = mixes[m, i]
         solve_lanes(lane, used)
         for k in range(used):
             if lane[STATE, k] == 0.0:
@@ -150,32 +148,41 @@ def solid_block(block, first, count, rows, forms, pairs, mixes, edges, dt):
                 lane[GAP, k] = gap
         for k in range(LANES):
             if not UNIFORM:
-                mix = Mix(more[13, k], more[14, k], more[15, k], more[16, k], more[17, k], more[18, k], more[19, k])
+                mix = Mix(
+                    lane[MIX, k],
+                    lane[MIX + 1, k],
+                    lane[MIX + 2, k],
+                    lane[MIX + 3, k],
+                    lane[MIX + 4, k],
+                    lane[MIX + 5, k],
+                    lane[MIX + 6, k],
+                )
+            d, m1, m2 = lane_forms(lane, k)
             normal, force, slip, arm, radius = touch_solids(
-                (lane[0, k], lane[1, k], lane[2, k]),
-                (lane[3, k], lane[4, k], lane[5, k], lane[6, k], lane[7, k], lane[8, k]),
-                (lane[9, k], lane[10, k], lane[11, k], lane[12, k], lane[13, k], lane[14, k]),
+                d,
+                m1,
+                m2,
                 (lane[N, k], lane[N + 1, k], lane[N + 2, k]),
                 lane[GAP, k],
-                (more[0, k], more[1, k], more[2, k]),
-                (more[3, k], more[4, k], more[5, k]),
-                (more[6, k], more[7, k], more[8, k]),
-                (more[9, k], more[10, k], more[11, k]),
-                more[LIGHTNESS, k],
+                (lane[VELOCITY, k], lane[VELOCITY + 1, k], lane[VELOCITY + 2, k]),
+                (lane[SPIN_A, k], lane[SPIN_A + 1, k], lane[SPIN_A + 2, k]),
+                (lane[SPIN_B, k], lane[SPIN_B + 1, k], lane[SPIN_B + 2, k]),
+                (lane[SLIP, k], lane[SLIP + 1, k], lane[SLIP + 2, k]),
+                lane[LIGHTNESS, k],
                 mix,
                 dt,
                 law,
             )
-            more[0, k], more[1, k], more[2, k] = force
-            more[3, k], more[4, k], more[5, k] = arm
-            more[9, k], more[10, k], more[11, k] = slip
-            more[NORMAL_FORCE, k], more[RADIUS, k] = normal, radius
+            lane[FORCE, k], lane[FORCE + 1, k], lane[FORCE + 2, k] = force
+            lane[POINT, k], lane[POINT + 1, k], lane[POINT + 2, k] = arm
+            lane[SLIP, k], lane[SLIP + 1, k], lane[SLIP + 2, k] = slip
+            lane[NORMAL_FORCE, k], lane[RADIUS, k] = normal, radius
         for k in range(used):
             p = np.uintp(waiting[at + k])
             a = np.uintp(pair[p, 0])
             for i in range(3):
-                more[POINT + i, k] += rows[a, i]
-            finish(p, k, lane, more, rows, pairs, mixes, dt, ROLLING)
+                lane[POINT + i, k] += rows[a, i]
+            finish(p, k, lane, rows, pairs, mixes, dt, ROLLING)
 
 
 def solid_row(k, first, count, rows, forms, pairs, mixes, edges, dt):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from clast import scenefile
+from clast.scenefile import keys
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -58,9 +59,9 @@ def test_scene_files_in_the_documents_load(tmp_path):
 
 def test_every_key_of_scene_files_is_explained():
     text = (ROOT / "docs" / "files.md").read_text(encoding="utf-8")
-    sections = [scenefile.SceneKeys, scenefile.MaterialKeys, scenefile.PairKeys, scenefile.OscillationKeys]
-    sections += [*scenefile.WALLS.values(), *scenefile.PARTICLES.values(), scenefile.BodyKeys, scenefile.FillKeys]
-    sections += [scenefile.WithinKeys, scenefile.InletKeys, scenefile.OutletKeys, scenefile.RunKeys]
+    sections = [keys.SceneKeys, keys.MaterialKeys, keys.PairKeys, keys.OscillationKeys]
+    sections += [*keys.WALLS.values(), *keys.PARTICLES.values(), keys.BodyKeys, keys.FillKeys]
+    sections += [keys.WithinKeys, keys.InletKeys, keys.OutletKeys, keys.RunKeys]
     missing = {
         f"{section.__name__}.{name}"
         for section in sections

@@ -14,7 +14,8 @@ from typing import Annotated
 
 import typer
 
-NAMES = ("drum", "hopper", "pile", "box")  # the keys of scenes.SCENES, known here without importing it
+# The keys of scenes.SCENES, known here without importing it.
+NAMES = ("drum", "hopper", "pile", "box", "ellipsoid-box", "ellipsoid-hopper")
 RESULTS = ("checkpoint.h5", "checkpoint.previous.h5", "trajectory.h5", "report.json", "picture.png", "run.json")
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -125,7 +126,7 @@ def number(least, words):
 @app.command()
 def run(
     what: Annotated[
-        str | None, typer.Argument(metavar="SCENE", help="drum, hopper, pile, box, or a scene file FILE.toml")
+        str | None, typer.Argument(metavar="SCENE", help=f"{', '.join(NAMES)}, or a scene file FILE.toml")
     ] = None,
     until: Annotated[float | None, seconds("end of the run, in s of simulated time")] = None,
     every: Annotated[float | None, seconds("time between frames, in s")] = None,

@@ -1,5 +1,6 @@
 """Ready scenes as functions: shared by the command line, tests, benchmarks and docs."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,9 @@ from .errors import SceneError
 from .material import Material
 from .motion.dem import DEM
 from .scene import Scene
-from .shapes import Cylinder, Plane, Quad, Sphere
+from .shapes import Cylinder, Ellipsoid, Plane, Quad, Sphere
 from .simulation import Simulation
-from .tables import SPHERE
+from .tables import ELLIPSOID, FIRST_WALL
 
 GRAVITY = 9.81  # [m/s^2]
 
@@ -23,7 +24,7 @@ class Ready:
     """A scene with all that a run needs.
 
     scene: Scene; method: DEM(...); dt [s] or "auto"; until, every [s]; title: one line for people;
-    overlap_limit: how deep two bodies may overlap at the start, as a share of the smaller radius;
+    overlap_limit: how deep two bodies may overlap at the start, as a share of the smaller radius or half-axis;
     source: the scene file, if there is one; places: (body numbers, where they stand in it), for messages.
     """
 
@@ -49,17 +50,17 @@ class Ready:
 def check_overlap(scene, limit, places=()):
     """Raise a SceneError that names the deepest pair if bodies overlap by more than `limit` times the smaller radius.
 
-    places: (body numbers, name) of groups of bodies, for the message.
+    The radius of an ellipsoid is its smallest half-axis. places: (body numbers, name) of groups of bodies, for the
+    message.
     """
     if len(scene.bodies.number) == 0:
         return
     contacts = find_contacts(scene)
     if len(contacts.gap) == 0:
         return
-    bodies, shapes = scene.bodies, scene.shapes()
-    radius = np.where(shapes.kind == SPHERE, shapes.radius, np.inf)
-    rows = np.searchsorted(bodies.number, contacts.pair)
-    smaller = radius[np.searchsorted(shapes.body, rows) + contacts.shape].min(axis=1)
+    shapes = scene.shapes()
+    rows = np.searchsorted(scene.bodies.number, contacts.pair)
+    smaller = _least_radius(scene, shapes)[np.searchsorted(shapes.body, rows) + contacts.shape].min(axis=1)
     share = np.where(np.isfinite(smaller), -contacts.gap / smaller, 0.0)
     worst = int(np.argmax(share))
     if share[worst] <= limit:
@@ -72,6 +73,13 @@ def check_overlap(scene, limit, places=()):
         f"{100.0 * share[worst]:.3g} % of the smaller radius, above the limit of {100.0 * limit:.3g} %{more}; "
         f"move them apart, or raise run.overlap_limit"
     )
+
+
+def _least_radius(scene, shapes):
+    """Radius (s,) [m] of every sphere, smallest half-axis of every ellipsoid, infinity for walls."""
+    axis = scene.parts.size[shapes.part].min(axis=1) * scene.bodies.scale[shapes.body]
+    radius = np.where(shapes.kind == ELLIPSOID, axis, shapes.radius)
+    return np.where(shapes.kind < FIRST_WALL, radius, np.inf)
 
 
 def _name(number, places):
@@ -119,11 +127,7 @@ def hopper(count=3000, seed=1):
     floor, wide = low - top, 1.0 + top
     world = ((-wide, -wide, floor - 1.0), (wide, wide, high + 1.0))
     scene = Scene(gravity=(0.0, 0.0, -GRAVITY), world=world)
-    for turn in range(4):
-        c, s = ((1, 0), (0, 1), (-1, 0), (0, -1))[turn]
-        for (below, z), (above, height) in (((mouth, floor), (top, low)), ((top, low), (top, high))):
-            side = [(below, -below, z), (below, below, z), (above, above, height), (above, -above, height)]
-            scene.add(Quad([(c * x - s * y, s * x + c * y, z) for x, y, z in side]), material=steel)
+    _add_funnel(scene, steel, ((mouth, floor), (top, low), (top, high)))
     reach = top - 2.0 * radius
     scene.inlet(
         Sphere(radius),
@@ -177,9 +181,7 @@ def box(count=2000, seed=1):
     half, height = 0.135 * grow + large, 0.5 * grow + 2.0 * large
     grain = Material(density=2500.0, young=1e7, poisson=0.25, friction=0.5, restitution=0.4, name="grain")
     scene = Scene(gravity=(0.0, 0.0, -GRAVITY))
-    scene.add(Plane(normal=(0.0, 0.0, 1.0)), material=grain)
-    for x, y in ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
-        scene.add(Plane(normal=(x, y, 0.0)), position=(-x * half, -y * half, 0.0), material=grain)
+    _add_box(scene, grain, half)
     scene.fill(
         Sphere(small),
         count=count,
@@ -191,4 +193,81 @@ def box(count=2000, seed=1):
     return Ready(scene, DEM(law="hertz"), 3e-5, 1.0, 0.01, f"box, {count:,} spheres of a wide range of sizes")
 
 
-SCENES = {"drum": drum, "hopper": hopper, "pile": pile, "box": box}
+def ellipsoid_box(count=3000, seed=1):
+    """Triaxial ellipsoids, 1.25 : 1 : 0.8, fall into a box in random directions and settle.
+
+    The box grows with their number; the bed is about half as high as it is wide.
+    """
+    axes, largest = np.array([1.25, 1.0, 0.8]) * 0.003, 1.2
+    half = 0.05 * (count / 3000.0) ** (1.0 / 3.0) + largest * axes[0]
+    grain = Material(density=2500.0, young=1e7, poisson=0.25, friction=0.4, restitution=0.4, name="grain")
+    scene = Scene(gravity=(0.0, 0.0, -GRAVITY))
+    _add_box(scene, grain, half)
+    jitter = 0.1
+    spacing = 2.0 * largest * axes[0] * (1.0 + jitter)
+    layers = math.ceil(count / math.floor(2.0 * half / spacing) ** 2)
+    scene.fill(
+        Ellipsoid(*axes),
+        count=count,
+        scale=(0.8, largest),
+        box=((-half, -half, 0.0), (half, half, (layers + 1) * spacing)),
+        method="lattice",
+        jitter=jitter,
+        velocity=(0.0, 0.0, -0.3),
+        material=grain,
+        seed=seed,
+    )
+    return Ready(scene, DEM(law="hertz"), 2e-5, 0.5, 0.01, f"box, {count:,} ellipsoids settle")
+
+
+def ellipsoid_hopper(count=2000, seed=1):
+    """Ellipsoids shaped like beans, 2 : 1.4 : 1, pour into a square funnel and are counted out below its opening."""
+    axes = (0.007, 0.005, 0.0035)
+    grow = (count / 2000.0) ** (1.0 / 3.0)
+    top, mouth = max(0.085 * grow, 0.05), 0.026 * max(grow, 1.0)  # half widths
+    low, high = 0.2, 0.2 + max(0.12 * grow, 0.08)  # the funnel ends and the shaft ends
+    grain = Material(density=1200.0, young=1e7, poisson=0.25, friction=0.4, restitution=0.4, name="bean")
+    steel = Material(density=7800.0, young=5e7, poisson=0.3, friction=0.3, restitution=0.4, name="wall")
+    floor, wide = low - top, 1.0 + top
+    scene = Scene(gravity=(0.0, 0.0, -GRAVITY), world=((-wide, -wide, floor - 1.0), (wide, wide, high + 1.0)))
+    _add_funnel(scene, steel, ((mouth, floor), (top, low), (top, high)))
+    reach = top - 2.0 * axes[0]
+    scene.inlet(
+        Ellipsoid(*axes),
+        box=((-reach, -reach, high - 0.06), (reach, reach, high)),
+        rate=count / 0.4,  # faster than the mouth lets them through: the funnel fills
+        velocity=(0.0, 0.0, -1.5),
+        scale=(0.9, 1.1),
+        material=grain,
+        count=count,
+        seed=seed,
+    )
+    scene.outlet(box=((-wide, -wide, floor - 1.0), (wide, wide, floor - 0.15)))
+    # The scene starts empty, so there is nothing yet to choose the margin by.
+    method = DEM(law="hertz", margin=0.6 * axes[1])
+    return Ready(scene, method, 3e-5, 1.0, 0.02, f"hopper, {count:,} ellipsoids pour in and flow out")
+
+
+def _add_funnel(scene, material, rims):
+    """Four sides of quads through square rims, each (half width, height) [m], from the lowest to the highest."""
+    for c, s in ((1, 0), (0, 1), (-1, 0), (0, -1)):
+        for (below, z), (above, height) in itertools.pairwise(rims):
+            side = [(below, -below, z), (below, below, z), (above, above, height), (above, -above, height)]
+            scene.add(Quad([(c * x - s * y, s * x + c * y, z) for x, y, z in side]), material=material)
+
+
+def _add_box(scene, material, half):
+    """A floor at z = 0 and four upright planes at a distance `half` [m] from the z axis."""
+    scene.add(Plane(normal=(0.0, 0.0, 1.0)), material=material)
+    for x, y in ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
+        scene.add(Plane(normal=(x, y, 0.0)), position=(-x * half, -y * half, 0.0), material=material)
+
+
+SCENES = {
+    "drum": drum,
+    "hopper": hopper,
+    "pile": pile,
+    "box": box,
+    "ellipsoid-box": ellipsoid_box,
+    "ellipsoid-hopper": ellipsoid_hopper,
+}

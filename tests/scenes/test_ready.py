@@ -6,9 +6,9 @@ import pytest
 from clast import measure
 from clast.cli import NAMES
 from clast.scenes import SCENES
-from clast.tables import FREE
+from clast.tables import ELLIPSOID, FREE
 
-COUNT = {"drum": 150, "hopper": 120, "pile": 120, "box": 120}
+COUNT = {"drum": 150, "hopper": 120, "pile": 120, "box": 120, "ellipsoid-box": 120, "ellipsoid-hopper": 120}
 TIME = 0.3  # [s]
 
 
@@ -17,21 +17,24 @@ def test_command_line_knows_all():
 
 
 def outside(name, scene, bodies):
-    """How far centres are beyond the walls, as a share of their radius; below -1 where the surface is inside."""
+    """How far centres are beyond the walls, as a share of their radius; below -1 where the surface is inside.
+
+    Of an ellipsoid the radius is its smallest half-axis.
+    """
     free = bodies.motion == FREE
-    x, radius = bodies.position[free], bodies.scale[free]
-    parts, first = scene.parts, scene.molds.first[bodies.mold[free]]
-    radius = radius * parts.reach[first]
+    x, parts, first = bodies.position[free], scene.parts, scene.molds.first[bodies.mold[free]]
+    radius = np.where(parts.kind[first] == ELLIPSOID, parts.size[first].min(axis=1), parts.reach[first])
+    radius = radius * bodies.scale[free]
     if name == "drum":
         size = parts.size[scene.molds.first[bodies.mold[0]]]
         beyond = np.maximum(np.hypot(x[:, 0], x[:, 2]) - size[0], np.abs(x[:, 1]) - size[1])
-    elif name == "box":
+    elif name.endswith("box"):
         half = abs(bodies.position[1, 0])
         beyond = np.maximum(np.abs(x[:, :2]).max(1) - half, -x[:, 2])
     elif name == "pile":
         beyond = -x[:, 2]
     else:
-        top = max(abs(scene.inlets[0].low[0]) + 0.01, 0.03)
+        top = np.abs(scene.meshes.vertex[:, 0]).max()
         beyond = np.where(x[:, 2] > 0.2, np.abs(x[:, :2]).max(1) - top, -np.inf)
     return beyond / radius
 
@@ -68,7 +71,7 @@ def test_what_is_due_is_there_or_waits(ran):
         assert 0 <= waiting <= inlet.rate * 2e-3 + 1
 
 
-@pytest.mark.parametrize("ran", ["box"], indirect=True)
+@pytest.mark.parametrize("ran", ["box", "ellipsoid-box"], indirect=True)
 def test_energy_does_not_grow_where_nothing_drives(ran):
     _, _, energies, _ = ran
     total = np.array([e["total"] for e in energies])
@@ -76,7 +79,7 @@ def test_energy_does_not_grow_where_nothing_drives(ran):
     assert total[-1] < 0.9 * total[0]
 
 
-@pytest.mark.parametrize("ran", ["hopper"], indirect=True)
+@pytest.mark.parametrize("ran", ["hopper", "ellipsoid-hopper"], indirect=True)
 def test_all_bodies_that_were_poured_are_counted(ran):
     _, sim, _, _ = ran
     sim.step(round(0.7 / sim.dt))

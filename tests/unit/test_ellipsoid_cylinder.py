@@ -167,6 +167,18 @@ def test_hollow_cylinder_gap_is_the_least_over_the_sheet(size):
     assert checked >= 10
 
 
+def test_needle_that_leans_out_of_a_tube_touches_with_its_lower_end():
+    low, high = np.array([-0.995, 0.0, 0.0]), np.array([1.2, 0.0, 1.0])
+    along = (high - low) / np.linalg.norm(high - low)
+    size = (0.5 * np.linalg.norm(high - low), 0.02, 0.02)
+    turn = Rotation.from_euler("y", -np.arctan2(along[2], along[0]))
+    _, gap, n, _ = ellipsoid_cylinder(tuple(0.5 * (low + high)), quaternion(turn), size, Z, 1.0, 0.5, HOLLOW)
+    angle = np.linspace(0, 2 * np.pi, 100001)
+    points = 0.5 * (low + high) + turn.apply(np.c_[size[0] * np.cos(angle), 0 * angle, size[2] * np.sin(angle)])
+    assert gap == pytest.approx(1.0 + points[:, 0].min(), abs=1e-8)
+    np.testing.assert_allclose(n, (-1.0, 0.0, 0.0), atol=1e-12)
+
+
 @func
 def deepest_in_mesh(c, q, size, meshes):
     """Gap, and its normal, of the nearest contact with any triangle."""

@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from clast.backend import func
 from clast.contact.ellipsoid_point import farthest_in_shadow, nearest_in_shadow, nearest_in_space, own_axes, support
-from clast.contact.ellipsoid_walls import ellipsoid_plane, ellipsoid_triangle
+from clast.contact.ellipsoid_walls import ellipsoid_plane, ellipsoid_triangle, triangle_bound
 from clast.contact.walls import sphere_plane, sphere_triangle
 from clast.shapes import MeshWall
 
@@ -406,6 +406,34 @@ def test_needle_beside_a_sheet_does_not_touch_it():
             assert gap[0] == pytest.approx(off - thin, abs=1e-4)
 
 
+def test_needle_that_leans_far_over_a_sheet_does_not_touch_it():
+    # The sheet has two squares; the tip is over the one that the needle does not pass.
+    x = [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]
+    wall = MeshWall(np.c_[x, [0, 1] * 3, np.zeros(6)], [[0, 2, 3], [0, 3, 1], [2, 4, 5], [2, 5, 3]])
+    turn = Rotation.from_euler("y", -np.pi / 2 - 0.8)
+    along = turn.apply([1.0, 0.0, 0.0])
+    centre = np.array([1.0, 0.4, 0.0]) - 0.2 * along + 0.02 * np.array([along[2], 0.0, -along[0]])
+    tip = centre + along
+    assert tip[0] < 0.5 and tip[2] > 0.5 and centre[2] < 0.0
+    count, _, gap, _, feature, _ = contacts(wall, centre, quaternions(turn), (1.0, 0.01, 0.01))
+    assert count[0] == 1 and 1 <= feature[0] <= 3
+    assert gap[0] == pytest.approx(0.02 - 0.01 * np.sqrt(1 - 0.2**2), abs=1e-4)
+
+
+@pytest.mark.parametrize("size", [(0.3, 0.3, 0.3), (0.3, 0.2, 0.1), (0.3, 0.3, 0.01)], ids=["sphere", "egg", "disc"])
+def test_fold_of_nearly_flat_neighbours_has_one_contact(size):
+    slope = 0.02
+    wall = MeshWall([[0, -1, 0], [0, 1, 0], [1, 0, slope], [-1, 0, slope]], [[0, 1, 2], [0, 1, 3]])
+    turn = Rotation.from_euler("x", 0.02)
+    for x in np.linspace(-0.1, 0.1, 41):
+        count, _, gap, normal, feature, _ = contacts(wall, (x, 0.0, 0.3), quaternions(turn), size)
+        assert (count[0], feature[0]) == (1, 0)
+        n = np.array([[slope, 0.0, -1.0], [-slope, 0.0, -1.0]]) / np.hypot(slope, 1.0)
+        expected = -(n @ (x, 0.0, 0.3)) - np.linalg.norm(turn.inv().apply(n) * size, axis=1)
+        assert gap[0] == pytest.approx(expected.min(), abs=1e-15)
+        assert np.abs(normal[0] - n[expected.argmin()]).max() < 1e-15 or abs(x) < 1e-12
+
+
 def test_needle_through_a_sheet_near_its_edge_leaves_over_the_edge():
     wall = square()
     size = (1.0, 0.01, 0.01)
@@ -418,3 +446,20 @@ def test_needle_through_a_sheet_near_its_edge_leaves_over_the_edge():
         gaps.append(gap[0])
     assert np.abs(np.diff(gaps)).max() < 1.01e-4
     assert gaps[0] < -0.03 and gaps[-1] > 0.01
+
+
+def test_no_gap_is_below_the_cheap_bound():
+    wall = bumpy(2, 0.1)
+    rng = np.random.default_rng(13)
+    size = (0.1, 0.05, 0.01)
+    centres, turns = rng.uniform(-0.2, 1.2, (300, 3)), quaternions(Rotation.random(300, random_state=rng))
+    _, row, gap, _, _, triangle = contacts(wall, centres, turns, size)
+    bound = np.array(
+        [
+            triangle_bound(tuple(centres[i]), tuple(turns[i]), size, wall.mesh, int(t))
+            for i, t in zip(row, triangle, strict=True)
+        ]
+    )
+    apart = bound > 0.0
+    assert apart.sum() > 100 and (gap[apart] > bound[apart] - 1e-13).all()
+    assert (bound[gap < 0.0] <= 1e-13).all()

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
+import clast
 from clast import errors, files, tables
 from clast.files import checkpoint, trajectory, vtk
 
@@ -277,6 +278,7 @@ def small_scene():
         tables.Shapes,
         4,
         body=np.array([0, 0, 1, 2], np.int32),
+        part=np.arange(4, dtype=np.int32),
         kind=kind,
         centre=np.array([[1.0, 3, 3], [1, 1, 3], [0, 0, 0], [0, 0, -5]]),
         radius=np.array([0.8, 0.6, 6.0, np.inf]),
@@ -313,10 +315,34 @@ def test_vtp_of_nothing_and_of_triangles_can_be_read(tmp_path):
 
 def test_spheres_are_placed_as_the_scene_places_them():
     scene = small_scene()
-    body, centre, radius = vtk.spheres(scene.bodies, scene.molds, scene.parts)
+    body, centre, axes = vtk.particles(scene.bodies, scene.molds, scene.parts)
     np.testing.assert_array_equal(body, [0, 0])
     np.testing.assert_allclose(centre, scene.shapes().centre[:2], atol=1e-15)
-    np.testing.assert_allclose(radius, scene.shapes().radius[:2])
+    np.testing.assert_allclose(axes, scene.shapes().radius[:2, None] * np.ones(3))
+
+
+def mixed_scene():
+    """Two ellipsoids of different size and turn, and a ball."""
+    scene = clast.Scene()
+    turn = [[1.0, 0.0, 0.0, 0.0], [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]]  # the second by 90 degrees about z
+    place = [[0, 0, 0], [5.0, 0, 0]]
+    scene.add(clast.Ellipsoid(0.8, 0.1, 0.1), position=place, orientation=turn, scale=[1.0, 2.0])
+    scene.add(clast.Sphere(0.5), position=(0.0, 9.0, 0.0))
+    return scene
+
+
+def test_files_have_the_half_axes_of_ellipsoids(tmp_path):
+    pyvista = pytest.importorskip("pyvista")
+    files.save(tmp_path / "a.vtp", mixed_scene())
+    points = pyvista.read(tmp_path / "a.vtp")
+    np.testing.assert_allclose(points["axes"], [[0.8, 0.1, 0.1], [1.6, 0.2, 0.2], [0.5, 0.5, 0.5]], rtol=1e-15)
+    np.testing.assert_allclose(points["radius"], [0.2, 0.4, 0.5], rtol=1e-14)
+    assert points["radius"][2] == 0.5
+    files.save(tmp_path / "a.csv", mixed_scene())
+    with open(tmp_path / "a.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(rows[1][f"axes_{axis}"]) for axis in "xyz"] == [1.6, 0.2, 0.2]
+    assert [float(rows[1][f"orientation_{axis}"]) for axis in "wxyz"] == [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]
 
 
 def test_csv_has_a_header_and_exact_numbers(tmp_path):

@@ -8,9 +8,11 @@ import pytest
 
 from clast import scenefile
 from clast.errors import SceneError
+from clast.tables import ELLIPSOID
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.toml"))
 BALL = '[[bodies]]\nkind = "sphere"\nradius = 0.01\nposition = [0, 0, 0.5]\n'
+EGG = '[[bodies]]\nkind = "ellipsoid"\naxes = [0.03, 0.02, 0.01]\nposition = [0, 0, 0.5]\n'
 FILL = "[[fill]]\nradius = 0.01\ncount = 5\nbox = [[0, 0, 0], [1, 1, 1]]\n"
 
 
@@ -99,6 +101,24 @@ def test_fill_with_a_mix_has_only_these_sizes_and_stays_within_its_cylinder(load
     assert np.ptp(bodies.position[:, 1]) > 0.5
 
 
+def test_ellipsoids_as_bodies_in_fills_and_from_inlets(load):
+    box = "box = [[0, 0, 0], [1, 1, 1]]\n"
+    scene = load(
+        EGG
+        + 'orientation = [0, 1, 0, 0]\nscale = 2\n[[fill]]\nkind = "ellipsoid"\naxes = [0.01, 0.02, 0.03]\ncount = 7\n'
+        + box
+        + '[[inlet]]\nkind = "ellipsoid"\naxes = [0.03, 0.01, 0.01]\nrate = 10\n'
+        + box
+    ).scene
+    assert len(scene.bodies.number) == 8
+    kinds, sizes = scene.parts.kind, scene.parts.size
+    assert (kinds == ELLIPSOID).all()
+    assert sizes.tolist() == [[0.03, 0.02, 0.01], [0.01, 0.02, 0.03], [0.03, 0.01, 0.01]]
+    assert scene.bodies.scale[0] == 2.0 and scene.inlets[0].reach == 0.03
+    assert scene.bodies.mass[0] == pytest.approx(2500.0 * 4.0 / 3.0 * math.pi * 6e-6 * 8.0)
+    assert len(np.unique(scene.bodies.orientation[1:], axis=0)) == 7
+
+
 def test_a_mesh_is_looked_for_beside_the_scene_file(tmp_path, monkeypatch):
     corner = "vertex 0 0 0\nvertex 1000 0 0\nvertex 0 1000 0"
     (tmp_path / "parts").mkdir()
@@ -152,6 +172,16 @@ FAULTS = {
     BALL.replace('"sphere"\nradius = 0.01', '"clump"\ncentres = [[0, 0, 0]]\nradii = [1, 1]'): (
         "bodies[0].radii = [1.0, 1.0]: needs one radius for each of the 1 centres"
     ),
+    EGG.replace("axes = [0.03, 0.02, 0.01]", ""): (
+        "bodies[0].axes: is missing; axes is the three half-axes [m] along x, y, z of the body, for example axes = [0.005"
+    ),
+    EGG.replace("0.02, ", ""): "bodies[0].axes = [0.03, 0.01]: needs 3 entries, has 2; axes is the three half-axes",
+    EGG.replace("0.02", "-0.02"): "bodies[0].axes[1] = -0.02: must be > 0; axes is the three half-axes",
+    EGG.replace("0.02", "nan"): "bodies[0].axes[1] = nan: must be ",
+    EGG.replace("axes", "axis"): "bodies[0].axis: unknown key; did you mean 'axes'?",
+    EGG.replace("axes = [0.03, 0.02, 0.01]", "axes = 0.03"): "bodies[0].axes = 0.03: must be a list",
+    EGG + "radius = 0.01": "bodies[0].radius: unknown key; ",
+    EGG.replace('"ellipsoid"', '"elipsoid"'): "bodies[0].kind = 'elipsoid': unknown kind; did you mean 'ellipsoid'?",
     FILL.replace("5", "0"): "fill[0].count = 0: must be >= 1",
     FILL.replace("5", "2.5"): "fill[0].count = 2.5: must be a whole number",
     FILL + "scale = [2, 1]": "fill[0].scale = [2.0, 1.0]: the first number must not be above the second",
@@ -200,6 +230,18 @@ def test_bodies_that_start_inside_each_other_are_named_with_their_depth(load):
     assert "scene.toml: bodies 0 (bodies[0]) and 1 (bodies[1]) overlap by 0.004 m at the start, 40 %" in message
     assert "\n" not in message
     load(near + "[run]\noverlap_limit = 0.5\ndt = 1e-5").simulation()
+
+
+def test_ellipsoids_that_start_inside_each_other_are_measured_by_their_smallest_half_axis(load):
+    # Flat sides 1 mm deep in each other along z, where the half-axes are 10 and 20 mm: 10 %.
+    near = EGG + EGG.replace("0.5]", "0.529]") + "scale = 2\n"
+    with pytest.raises(
+        SceneError, match=r"and 1 \(bodies\[1\]\) overlap by 0\.001 m at the start, 10 % of the smaller"
+    ):
+        load(near).simulation()
+    with pytest.raises(SceneError, match=r"overlap by 0\.005 m at the start, 50 % of the smaller"):
+        load('[[walls]]\nkind = "plane"\n' + EGG.replace("0.5]", "0.005]")).simulation()
+    load(near + "[run]\noverlap_limit = 0.11\ndt = 1e-5").simulation()
 
 
 def test_a_body_inside_a_wall_is_found_and_touching_is_allowed(load):

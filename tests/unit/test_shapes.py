@@ -7,14 +7,15 @@ import pytest
 import trimesh
 from scipy.spatial.transform import Rotation
 
-from clast.shapes import Clump, Cylinder, MeshWall, Plane, Quad, Sphere, load_mesh
-from clast.tables import CYLINDER, PLANE, SPHERE, TRIANGLE
+from clast.shapes import Clump, Cylinder, Ellipsoid, MeshWall, Plane, Quad, Sphere, load_mesh
+from clast.tables import CYLINDER, ELLIPSOID, PLANE, SPHERE, TRIANGLE
 
 MESHES = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "meshes"
 
 SQUARE = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
 SHAPES = {
     "sphere": Sphere(0.5),
+    "ellipsoid": Ellipsoid(0.5, 0.3, 0.2),
     "clump": Clump([[0, 0, 0], [1, 0, 0], [0.5, 0.8, 0.1]], [0.8, 0.7, 0.6]),
     "plane": Plane((0, 3, 4)),
     "drum": Cylinder(2.0, 3.0, axis=(1, 1, 0)),
@@ -52,6 +53,88 @@ def test_sphere_has_the_volume_and_inertia_of_a_ball():
     for bad in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="radius > 0, got"):
             Sphere(bad)
+
+
+# Ellipsoids.
+
+AXES = {"gravel": (1.25, 1.0, 0.8), "needle": (100.0, 1.0, 1.0), "disc": (1.0, 0.01, 1.0), "small": (3e-6, 1e-6, 2e-6)}
+
+
+def quaternion(turn):
+    """(w, x, y, z) of a scipy Rotation."""
+    return np.roll(turn.as_quat(), 1)
+
+
+@pytest.mark.parametrize("axes", AXES.values(), ids=AXES)
+def test_ellipsoid_has_the_mass_properties_of_its_surface(axes):
+    shape = Ellipsoid(*axes)
+    skin = trimesh.Trimesh(*shape.surface(), process=False)
+    assert skin.is_watertight and skin.is_winding_consistent
+    # The facets are inscribed: 5120 of them miss 0.2 % of the volume of any ellipsoid.
+    assert 0.995 < skin.volume / shape.volume < 1.0
+    np.testing.assert_allclose(skin.center_mass, 0.0, atol=1e-9 * max(axes))
+    ratio = skin.moment_inertia / skin.volume - shape.inertia
+    np.testing.assert_allclose(ratio, 0.0, atol=5e-3 * shape.inertia.max())
+    a, b, c = axes
+    assert shape.volume == pytest.approx(4.0 / 3.0 * np.pi * a * b * c, rel=1e-15)
+    np.testing.assert_allclose(shape.inertia, np.diag([b * b + c * c, a * a + c * c, a * a + b * b]) / 5.0, rtol=1e-15)
+
+
+@pytest.mark.parametrize("axes", AXES.values(), ids=AXES)
+def test_surface_of_an_ellipsoid_lies_on_it_and_has_its_tips(axes):
+    vertices, _ = Ellipsoid(*axes).surface()
+    np.testing.assert_allclose(((vertices / axes) ** 2).sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(vertices.max(axis=0), axes, rtol=1e-12)
+    np.testing.assert_allclose(vertices.min(axis=0), np.negative(axes), rtol=1e-12)
+
+
+def test_ellipsoid_with_equal_axes_is_a_sphere():
+    ball, egg = Sphere(0.7), Ellipsoid(0.7, 0.7, 0.7)
+    assert egg.volume == pytest.approx(ball.volume, rel=1e-15) and egg.round
+    np.testing.assert_allclose(egg.inertia, ball.inertia, rtol=1e-15)
+    assert not Ellipsoid(0.7, 0.7, 0.6).round
+
+
+def test_ellipsoid_parts():
+    parts = Ellipsoid(0.2, 0.5, 0.3).parts()
+    assert parts.kind.tolist() == [ELLIPSOID] and parts.size.tolist() == [[0.2, 0.5, 0.3]]
+    assert parts.reach.tolist() == [0.5] and parts.offset.tolist() == [[0, 0, 0]]
+
+
+@pytest.mark.parametrize("axes", AXES.values(), ids=AXES)
+def test_bounds_of_an_ellipsoid_are_reached_and_not_crossed(axes):
+    shape, random = Ellipsoid(*axes), np.random.default_rng(5)
+    for turn in Rotation.random(20, random_state=6):
+        place = random.normal(size=3)
+        low, high = shape.bounds(place, quaternion(turn))
+        # The point with the outward normal n is M n / sqrt(n.M n), with M = A R^2 A^T.
+        form = turn.as_matrix() @ np.diag(np.square(axes)) @ turn.as_matrix().T
+        tips = place + form / np.sqrt(np.diag(form))[:, None]
+        np.testing.assert_allclose(np.diag(tips), high, rtol=1e-12, atol=1e-12 * max(axes))
+        points = random.normal(size=(2000, 3))
+        points *= axes / np.linalg.norm(points, axis=1)[:, None]
+        points = turn.apply(points) + place
+        slack = 1e-12 * max(1.0, *axes)
+        assert (points <= high + slack).all() and (points >= low - slack).all()
+        np.testing.assert_allclose(0.5 * (low + high), place, atol=slack)
+
+
+@pytest.mark.parametrize(
+    "values, error, message",
+    [
+        ((1.0, 2.0), TypeError, r"three half-axes a, b, c \[m\], and c is missing; write for example clast\.Ellipsoid"),
+        ((1.0,), TypeError, r"b is missing; .* clast\.Sphere\(radius\) for a ball"),
+        (([1.0, 2.0, 3.0],), TypeError, r"half-axis a .* must be one number .* got \[1\.0, 2\.0, 3\.0\]; write"),
+        ((1.0, -2.0, 3.0), ValueError, r"half-axis b .* above 0, got -2\.0; write for example"),
+        ((1.0, 2.0, 0), ValueError, "half-axis c .* above 0, got 0;"),
+        ((np.nan, 2.0, 3.0), ValueError, "half-axis a .* finite .* got nan"),
+        ((1.0, np.inf, 3.0), ValueError, "half-axis b .* finite .* got inf"),
+        ((1.0, "wide", 3.0), TypeError, "half-axis b .* must be a number .* got 'wide'"),
+    ],
+)
+def test_ellipsoid_refuses(values, error, message):
+    with pytest.raises(error, match=message):
+        Ellipsoid(*values)
 
 
 # Clumps.

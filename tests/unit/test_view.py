@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import clast
 from clast import errors, tables
 from clast.files.trajectory import Trajectory
 
 pytest.importorskip("pyvista")
 Image = pytest.importorskip("PIL.Image")
 view = pytest.importorskip("clast.view")
+colours, drawing, stages = (pytest.importorskip(f"clast.view.{name}") for name in ("colours", "drawing", "stage"))
 
 SMALL = {"size": (200, 150), "quality": 0}
 
@@ -54,7 +56,7 @@ def projected(points, camera, size):
     right = np.cross(up, out)
     right /= np.linalg.norm(right)
     ahead = (eye - points) @ out
-    slope = np.tan(np.radians(view.VIEW_ANGLE) / 2.0)
+    slope = np.tan(np.radians(stages.VIEW_ANGLE) / 2.0)
     x = (points - eye) @ right / ahead / slope / (size[0] / size[1])
     return np.stack([x, (points - eye) @ np.cross(out, right) / ahead / slope], axis=1)
 
@@ -91,8 +93,8 @@ def test_the_best_quality_works_too(tmp_path):
 @pytest.mark.parametrize("axis", [(0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)])
 @pytest.mark.parametrize("size", [(800, 600), (400, 900)])
 def test_the_camera_sees_everything_and_wastes_little(axis, size):
-    stage = view._Stage.of(*drum(axis=axis))
-    camera = view._camera(stage, size)
+    stage = stages.Stage.of(*drum(axis=axis))
+    camera = stages.camera(stage, size)
     seen = np.abs(projected(np.vstack([stage.centre, stage.walls[0].vertices]), camera, size))
     assert 0.75 < seen.max() < 1.0
     toward = np.subtract(camera[0], camera[1])
@@ -106,21 +108,21 @@ def test_the_camera_sees_everything_and_wastes_little(axis, size):
 
 def test_one_lost_particle_does_not_shrink_the_picture():
     columns, groups = drum(count=400)
-    before = view._camera(view._Stage.of(columns, groups), (800, 600))
+    before = stages.camera(stages.Stage.of(columns, groups), (800, 600))
     columns["position"][0] = (0.0, 0.0, -1e6)
-    after = view._camera(view._Stage.of(columns, groups), (800, 600))
+    after = stages.camera(stages.Stage.of(columns, groups), (800, 600))
     assert np.linalg.norm(np.subtract(before[0], after[0])) < 0.2
 
 
 def test_only_walls_between_eye_and_particles_become_glass():
-    stage = view._Stage.of(*drum(axis=(0.0, 0.0, 1.0)))
+    stage = stages.Stage.of(*drum(axis=(0.0, 0.0, 1.0)))
     (wall,) = stage.walls
     eye = np.array([0.0, -10.0, 1.0])
-    front = view._hiding(stage, wall, eye)
+    front = drawing.hiding(stage, wall, eye)
     middle = wall.vertices[wall.triangles].mean(axis=1)
     assert front[middle[:, 1] < -0.9].all() and not front[middle[:, 1] > 0.0].any()
-    lying = view._Stage.of(*drum())
-    assert not view._hiding(lying, lying.walls[0], eye).any(), "the open end hides nothing"
+    lying = stages.Stage.of(*drum())
+    assert not drawing.hiding(lying, lying.walls[0], eye).any(), "the open end hides nothing"
 
 
 def test_planes_are_drawn_only_as_floors_and_only_as_large_as_the_scene():
@@ -129,28 +131,94 @@ def test_planes_are_drawn_only_as_floors_and_only_as_large_as_the_scene():
         "kind": np.array([tables.SPHERE, tables.PLANE], np.int8),
         "axis": np.array([[0, 0, 0], [0, 0, 1.0]]),
     }
-    (floor,) = view._Stage.of(columns, groups).walls
+    (floor,) = stages.Stage.of(columns, groups).walls
     assert np.ptp(floor.vertices[:, 2]) == pytest.approx(0.0, abs=1e-12) and floor.radius < 3.0
     groups["parts"]["axis"][1] = (1.0, 0.0, 0.0)
-    assert view._Stage.of(columns, groups).walls == []
+    assert stages.Stage.of(columns, groups).walls == []
 
 
 def test_colours_follow_the_field_and_stay_in_range():
-    stage = view._Stage.of(*drum())
-    ends = np.array([view._rgb(view.RAMP[0]), view._rgb(view.RAMP[-1])])
-    paint, (low, high, title) = view._paint(stage, "number", None)
+    stage = stages.Stage.of(*drum())
+    ends = np.array([colours.rgb(colours.RAMP[0]), colours.rgb(colours.RAMP[-1])])
+    paint, (low, high, title) = colours.paint(stage, "number")
     assert (low, high, title) == (0.0, 39.0, "number")
     np.testing.assert_array_equal(paint[[0, -1]], ends)
-    paint, _ = view._paint(stage, "number", (10.0, 20.0))
+    paint, _ = colours.paint(stage, "number", (10.0, 20.0))
     np.testing.assert_array_equal(paint[[5, -5]], ends)
-    assert view._paint(stage, "size", None)[1][2] == "radius [mm]"
+    assert colours.paint(stage, "size")[1][2] == "radius [mm]"
     with pytest.raises(ValueError, match="did you mean 'speed'"):
-        view._paint(stage, "sped", None)
+        colours.paint(stage, "sped")
+
+
+def gravel(axes, orientation=(1.0, 0.0, 0.0, 0.0)):
+    """A scene with one ellipsoid at the origin."""
+    scene = clast.Scene()
+    scene.add(clast.Ellipsoid(*axes), position=(0.0, 0.0, 0.0), orientation=orientation)
+    return scene
+
+
+FRONT = ((0.0, -30.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 1.0))  # x to the right, z up
+
+
+def outline(path, scene):
+    """Half widths in pixels of what is drawn in sand, and the mask itself."""
+    with Image.open(view.render(scene, path, size=(300, 300), colour=None, camera=FRONT, quality=0)) as shot:
+        pixels = np.asarray(shot.convert("RGB"), dtype=int)
+    sand = pixels[..., 0] - pixels[..., 2] > 12
+    rows, columns = np.nonzero(sand)
+    return 0.5 * (np.ptp(columns) + 1), 0.5 * (np.ptp(rows) + 1), sand
+
+
+@pytest.mark.parametrize(("axes", "angle"), [((4.0, 1.0, 2.0), 0.0), ((4.0, 1.0, 2.0), 0.6), ((0.4, 1.0, 5.0), 2.0)])
+def test_a_picture_shows_the_true_outline_of_an_ellipsoid(tmp_path, axes, angle):
+    turn = (np.cos(angle / 2), 0.0, np.sin(angle / 2), 0.0)  # about y, along which the eye looks
+    wide, high, sand = outline(tmp_path / "a.png", gravel(axes, turn))
+    scale = 150.0 / np.tan(np.radians(stages.VIEW_ANGLE) / 2.0) / 30.0  # pixels per metre in the plane of the centre
+    a, c = axes[0], axes[2]
+    assert wide / scale == pytest.approx(np.hypot(a * np.cos(angle), c * np.sin(angle)), abs=2.0 / scale)
+    assert high / scale == pytest.approx(np.hypot(a * np.sin(angle), c * np.cos(angle)), abs=2.0 / scale)
+    # Inside its outline everything is filled, outside nothing.
+    row, column = np.indices(sand.shape)
+    x, z = (column - 149.5) / scale, (149.5 - row) / scale
+    u, w = np.cos(angle) * x - np.sin(angle) * z, np.sin(angle) * x + np.cos(angle) * z
+    away = (u / (a + 1.5 / scale)) ** 2 + (w / (c + 1.5 / scale)) ** 2
+    assert not sand[away > 1.0].any()
+    if min(a, c) > 3.0 / scale:
+        assert sand[(u / (a - 2.0 / scale)) ** 2 + (w / (c - 2.0 / scale)) ** 2 < 1.0].all()
+
+
+def test_ellipsoids_with_equal_axes_look_like_spheres(tmp_path):
+    ball = clast.Scene()
+    ball.add(clast.Sphere(3.0), position=(0.0, 0.0, 0.0))
+    paths = [tmp_path / "ball.png", tmp_path / "egg.png"]
+    for path, scene in zip(paths, (ball, gravel((3.0, 3.0, 3.0 * (1.0 + 1e-9)))), strict=True):
+        view.render(scene, path, size=(300, 300), colour="size", limits=(0.0, 1.0), camera=FRONT, quality=0)
+    one, other = (np.asarray(Image.open(path).convert("RGB"), dtype=int) for path in paths)
+    assert np.mean(np.abs(one - other)) < 0.5, "light falls on both in the same way"
+
+
+def test_facets_of_ellipsoids_grow_with_their_size_in_the_picture(monkeypatch):
+    scene = clast.Scene()
+    distance = np.array([10.0, 100.0, 1000.0])
+    scene.add(clast.Ellipsoid(1.0, 0.9, 0.8), position=np.outer(distance, [0.0, 1.0, 0.0]))
+    scene.add(clast.Sphere(1.0), position=(0.0, -3.0, 0.0))
+    drawn = {}
+    monkeypatch.setattr(drawing, "_add_ellipsoids", lambda c, s, rows, p, level: drawn.update({level: rows.tolist()}))
+    monkeypatch.setattr(drawing, "_add_balls", lambda canvas, centre, radius, paint: drawn.update(ball=len(centre)))
+    stage = stages.Stage.of(scene, None)
+    drawing.add_particles(None, stage, np.zeros((4, 3), np.uint8), np.zeros(3), 1200)
+    assert drawn == {"ball": 1, 4: [0], 2: [1], 1: [2]}
+
+
+def test_size_of_an_ellipsoid_is_the_radius_of_the_ball_of_its_volume():
+    stage = stages.Stage.of(gravel((0.008, 0.001, 0.001)), None)
+    assert stage.size.tolist() == pytest.approx([0.002]) and stage.radius.tolist() == [0.008]
+    assert not stage.ball.any() and stage.axes.tolist() == [[0.008, 0.001, 0.001]]
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.0, 0.7), (1.3, 2.2), (0.0, 1e-6), (-5.0, 12345.0)])
 def test_ticks_are_few_and_round(low, high):
-    ticks = view._ticks(low, high)
+    ticks = colours.ticks(low, high)
     assert 2 <= len(ticks) <= 7 and ticks[0] >= low - 1e-9 * high and ticks[-1] <= high * (1.0 + 1e-9)
 
 
@@ -193,7 +261,7 @@ def test_what_is_missing_is_named_with_its_cure(tmp_path, monkeypatch):
 def picture_elsewhere(folder, **settings):
     """Make a picture in a fresh process with other environment variables."""
     program = "import sys; from clast import view; view.picture(sys.argv[1], size=(60, 40))"
-    settings = os.environ | {"PYTHONPATH": str(Path(view.__file__).parents[1])} | settings
+    settings = os.environ | {"PYTHONPATH": str(Path(view.__file__).parents[2])} | settings
     return subprocess.run(
         [sys.executable, "-c", program, str(folder)], env=settings, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""An ellipsoid against one wall: plane or triangle of a mesh.
+"""An ellipsoid against one wall: plane or triangle of a mesh; cylinders are in ellipsoid_cylinder.py.
 
 Every function returns (status, gap, normal, feature):
 
@@ -56,7 +56,7 @@ def ellipsoid_plane(c, q, size, normal):
     return 1, dot(c, normal) - math.sqrt(dot(u, u)), (-normal[0], -normal[1], -normal[2]), 0
 
 
-@part
+@func
 def face_foot(c, axes, size, meshes, t):
     """Against the whole plane of triangle t, from the side of the centre: gap, foot and unit normal towards it."""
     signed = over_plane(c, meshes, t)
@@ -101,7 +101,7 @@ def corner_slack(size, gap):
     return 4.0 * CORNER_ANGLE * (greatest_radius(size) + abs(gap))
 
 
-@part
+@func
 def claims_face(foot, gap, c, axes, size, meshes, t):
     """Whether the foot on the plane of triangle t lies inside it, and no corner of t speaks."""
     for k in range(3):
@@ -143,7 +143,7 @@ def inward(meshes, t, k):
     return (meshes.inward[t, k, 0], meshes.inward[t, k, 1], meshes.inward[t, k, 2])
 
 
-@part
+@func
 def edge_normal(c, axes, size, meshes, e):
     """Gap and normal against the straight line of edge e, among all n at right angles to it."""
     t, k = meshes.edge_side[meshes.edge_start[e], 0], meshes.edge_side[meshes.edge_start[e], 1]
@@ -151,7 +151,7 @@ def edge_normal(c, axes, size, meshes, e):
     return nearest_in_shadow(sub(low, c), axes, size, inward(meshes, t, k), load(meshes.normal, t))
 
 
-@part
+@func
 def rises_from_edge(n, meshes, e):
     """Whether no triangle at edge e leads from it against n, that is, towards the ellipsoid."""
     for row in range(meshes.edge_start[e], meshes.edge_start[e + 1]):
@@ -201,7 +201,7 @@ def outward_normal(c, axes, size, meshes, e):
     return best > -math.inf, best, normal
 
 
-@part
+@func
 def edge_parameter(gap, n, c, axes, size, meshes, e):
     """Where the contact with normal n lies on edge e: 0 at its lower, 1 at its higher vertex.
 
@@ -279,7 +279,7 @@ def shorter_way_out(gap, n, c, axes, size, meshes, t):
     return gap, n, feature
 
 
-@part
+@func
 def triangle_bound(c, q, size, meshes, t):
     """A number that no gap between the ellipsoid and triangle t is below: a cheap test before `ellipsoid_triangle`.
 
@@ -294,7 +294,7 @@ def triangle_bound(c, q, size, meshes, t):
     return bound
 
 
-@part
+@func
 def ellipsoid_triangle(c, q, size, meshes, t):
     """Against triangle t of a mesh wall, from either side; c and q in the axes of the mesh at size factor 1.
 

@@ -54,7 +54,7 @@ def touch_row(p, bodies, shapes, parts, meshes, forms, box, margin, pair, label,
         found = square <= (reach + margin) * (reach + margin)  # the same test as in the broad phase
         feature = 0
     else:
-        touches, gap, n, feature = touch_wall(s, t, bodies, shapes, parts, meshes, box)
+        touches, gap, n, feature = touch_wall(s, t, bodies, shapes, parts, meshes, box, margin)
         found = touches == 1 and gap <= margin
     sign = -1.0 if swap else 1.0
     arm = (r * n[0], r * n[1], r * n[2])

@@ -14,26 +14,30 @@ WRITERS = {".csv": csv.write, ".vtp": vtk.write_points}  # each takes (path, col
 def save(path, scene):
     """Write the bodies of a scene to `path`; the suffix chooses the format: .vtp (ParaView) or .csv.
 
-    One row per sphere, so that clumps show: `position` and `radius` [m] are the sphere's own, `velocity`, `spin`,
-    `orientation`, `force`, `torque`, `mass`, `number`, `material` and `motion` those of its body. Finite walls go into
-    `<stem>.walls.vtp` beside a .vtp file. Missing folders are made; a file appears whole or not at all.
+    One row per sphere or ellipsoid, so that clumps show: `position`, `radius` and `axes` [m] are its own, `velocity`,
+    `spin`, `orientation`, `force`, `torque`, `mass`, `number`, `material` and `motion` those of its body. `axes` are the
+    three half-axes along the axes of the body, of a sphere three times its radius; the `radius` of an ellipsoid is that
+    of the ball with its volume. Finite walls go into `<stem>.walls.vtp` beside a .vtp file. Missing folders are made; a
+    file appears whole or not at all.
     """
     path = Path(path)
     writer = errors.pick("file format", path.suffix.lower(), WRITERS)
     path.parent.mkdir(parents=True, exist_ok=True)
     bodies = scene.bodies
-    _whole(path, writer, sphere_columns(bodies, scene.shapes()))
+    _whole(path, writer, particle_columns(bodies, scene.shapes(), scene.parts))
     if writer is vtk.write_points:
         walls = vtk.surfaces(bodies, scene.molds, scene.parts, scene.meshes)
         if walls:
             _whole(path.with_name(f"{path.stem}.walls.vtp"), vtk.write_triangles, *_joined(walls, bodies))
 
 
-def sphere_columns(bodies, shapes):
-    """One row per sphere of every body, (n,) or (n,k) columns by name; see `save` for which and for their units."""
-    rows = np.flatnonzero(shapes.kind == tables.SPHERE)
+def particle_columns(bodies, shapes, parts):
+    """One row per sphere or ellipsoid of every body, (n,) or (n,k) columns by name; see `save` for which and their units."""
+    rows = np.flatnonzero((shapes.kind == tables.SPHERE) | (shapes.kind == tables.ELLIPSOID))
     owner = shapes.body[rows]
-    own = {"number": bodies.number[owner], "position": shapes.centre[rows], "radius": shapes.radius[rows]}
+    axes = vtk.half_axes(parts, shapes.part[rows], bodies.scale[owner])
+    radius = np.where(shapes.kind[rows] == tables.SPHERE, shapes.radius[rows], np.cbrt(axes.prod(axis=1)))
+    own = {"number": bodies.number[owner], "position": shapes.centre[rows], "radius": radius, "axes": axes}
     names = ("velocity", "spin", "orientation", "force", "torque", "mass", "material", "motion")
     return own | {name: getattr(bodies, name)[owner] for name in names}
 

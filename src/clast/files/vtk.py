@@ -103,8 +103,11 @@ def plate(floor, points):
     return floor._replace(vertices=np.vstack([rim, middle]), triangles=triangles, centre=middle, radius=float(reach))
 
 
-def spheres(bodies, molds, parts):
-    """All spheres of all bodies: (rows of bodies (s,), centres (s,3) [m], radii (s,) [m]); tables as in `surfaces`."""
+def particles(bodies, molds, parts):
+    """All balls and ellipsoids of all bodies: rows of bodies (s,), centres (s,3) [m], half-axes (s,3) [m].
+
+    Tables as in `surfaces`; the axes are those of the body, see `half_axes`.
+    """
     bodies, molds, parts = (_columns(table) for table in (bodies, molds, parts))
     mold = np.asarray(bodies["mold"], dtype=int)
     # Every part of every body: repeat the bodies by their number of parts, then count up within each.
@@ -112,12 +115,23 @@ def spheres(bodies, molds, parts):
     body = np.repeat(np.arange(len(mold)), count)
     within = np.arange(len(body)) - np.repeat(np.cumsum(count) - count, count)
     part = np.asarray(molds["first"], dtype=int)[mold[body]] + within
-    ball = np.asarray(parts["kind"])[part] == tables.SPHERE
-    body, part = body[ball], part[ball]
+    drawn = np.isin(np.asarray(parts["kind"])[part], (tables.SPHERE, tables.ELLIPSOID))
+    body, part = body[drawn], part[drawn]
     scale = np.asarray(bodies["scale"], dtype=float)[body]
     arm = rotate(np.asarray(bodies["orientation"])[body], np.asarray(parts["offset"])[part])
     centre = np.asarray(bodies["position"], dtype=float)[body] + scale[:, None] * arm
-    return body, centre, np.asarray(parts["size"])[part, 0] * scale
+    return body, centre, half_axes(parts, part, scale)
+
+
+def half_axes(parts, part, scale):
+    """Half-axes (s,3) [m] along the axes of the body of these rows of parts (s,) at size factors (s,).
+
+    An ellipsoid has its own, a sphere three times its radius.
+    """
+    parts = _columns(parts)
+    size = np.asarray(parts["size"], dtype=float)[part]
+    ball = np.asarray(parts["kind"])[part] == tables.SPHERE
+    return np.where(ball[:, None], size[:, :1], size) * np.asarray(scale)[:, None]
 
 
 def rotate(orientation, vector):

@@ -184,31 +184,27 @@ def ball_row(p, bodies, shapes, rows, pairs, mixes, edges, dt):
 
 
 def wall_row(c, bodies, shapes, parts, meshes, forms, pairs, mixes, box, dt):
-    """Forces of 64 particles with all walls near them."""
+    """Forces of 64 particles with all walls near them.
+
+    The gap and normal of each pair stand in its action until its force does: the touch is a large function, and written in
+    one place it is compiled once.
+    """
     for g in range(c * WIDTH, min(len(pairs.wall_start) - 1, (c + 1) * WIDTH)):
         first, last = pairs.wall_start[g], pairs.wall_start[g + 1]
         s = pairs.shape[first, 0]
-        if TRIANGLES:
-            # A particle that rolls from one triangle of a mesh to the next takes its slip along: a contact that ended
-            # in this step hands its memory to one of the same body that began in it.
-            for p in range(first, last):
-                w = pairs.shape[p, 1]
-                if remembers(pairs, p) and parts.kind[shapes.part[w]] == TRIANGLE:
-                    status, gap, n, feature = wall_touch(s, w, bodies, shapes, parts, meshes, box)
-                    if status == 0 or gap >= 0.0:
-                        heir = p
-                        for other in range(first, last):
-                            w = pairs.shape[other, 1]
-                            if heir == p and other != p and may_inherit(p, other, shapes, pairs):
-                                status, gap, n, feature = wall_touch(s, w, bodies, shapes, parts, meshes, box)
-                                heir = other if status == 1 and gap < 0.0 else p
-                        if heir != p:
-                            for i in range(pairs.memory.shape[1]):
-                                pairs.memory[heir, i] = pairs.memory[p, i]
-                                pairs.memory[p, i] = 0.0
         for p in range(first, last):
-            status, gap, n, feature = wall_touch(s, pairs.shape[p, 1], bodies, shapes, parts, meshes, box)
-            if status == 1 and gap < 0.0:
+            status, gap, n, feature = wall_touch(s, pairs.shape[p, 1], bodies, shapes, parts, meshes, box, 0.0)
+            pairs.action[p, 0] = gap if status == 1 else np.inf
+            for i in range(3):
+                pairs.action[p, 1 + i] = n[i]
+        if TRIANGLES:
+            for p in range(first, last):
+                kind = parts.kind[shapes.part[pairs.shape[p, 1]]]
+                if kind == TRIANGLE and pairs.action[p, 0] >= 0.0 and remembers(pairs, p):
+                    hand_over(p, first, last, shapes, pairs)
+        for p in range(first, last):
+            gap, n = pairs.action[p, 0], (pairs.action[p, 1], pairs.action[p, 2], pairs.action[p, 3])
+            if gap < 0.0:
                 touch_wall(p, gap, n, bodies, shapes, forms, pairs, mixes, box, dt, law, ROLLING, ELLIPSOIDS)
             else:
                 for i in range(6):
@@ -269,10 +265,19 @@ def remembers(pairs, p):
 
 
 @func
-def may_inherit(p, other, shapes, pairs):
-    """Whether contact `other` may take over the memory of contact p: the same two bodies, and nothing of its own yet."""
-    same = shapes.body[pairs.shape[other, 1]] == shapes.body[pairs.shape[p, 1]]
-    return same and not remembers(pairs, other)
+def hand_over(p, first, last, shapes, pairs):
+    """Give the memory of contact p, which ended, to a contact of the same two bodies that begins now.
+
+    So a particle that rolls from one triangle of a mesh to the next takes its slip along.
+    """
+    wall = shapes.body[pairs.shape[p, 1]]
+    for other in range(first, last):
+        same = shapes.body[pairs.shape[other, 1]] == wall
+        if same and pairs.action[other, 0] < 0.0 and not remembers(pairs, other):
+            for i in range(pairs.memory.shape[1]):
+                pairs.memory[other, i] = pairs.memory[p, i]
+                pairs.memory[p, i] = 0.0
+            return
 
 
 @dataclass(frozen=True)

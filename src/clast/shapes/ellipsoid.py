@@ -12,22 +12,15 @@ class Ellipsoid:
     """An ellipsoid with half-axes a, b, c [m] along x, y, z of its body: (x/a)^2 + (y/b)^2 + (z/c)^2 = 1."""
 
     a: float
-    b: float
-    c: float
+    b: float = None
+    c: float = None
 
     wall = False
     mesh = None
 
     def __post_init__(self):
         for name in "abc":
-            value = getattr(self, name)
-            try:
-                length = float(value)
-            except (TypeError, ValueError):
-                length = np.nan
-            if not (length > 0.0 and np.isfinite(length)):
-                raise ValueError(f"an ellipsoid needs three finite half-axes > 0 in metres, got {name} = {value!r}")
-            object.__setattr__(self, name, length)
+            object.__setattr__(self, name, _half_axis(name, getattr(self, name)))
 
     @property
     def axes(self):
@@ -67,11 +60,28 @@ class Ellipsoid:
         return np.stack([np.asarray(position) - half, np.asarray(position) + half])
 
     def surface(self, extent=None):
-        """Vertices (v,3) [m] and triangles (t,3)."""
+        """Vertices (v,3) [m], on the ellipsoid and at the ends of its axes, and triangles (t,3)."""
         from trimesh.creation import icosphere
 
-        ball = icosphere(subdivisions=3)
+        # A stretched ball: its facets are as fine at the tip of a needle, against the tip's own size, as on a ball.
+        ball = icosphere(subdivisions=4)
         return np.asarray(ball.vertices) * self.axes, np.asarray(ball.faces, dtype=np.int32)
+
+
+def _half_axis(name, value):
+    """The number `value` as a float, or an error that shows how an ellipsoid is made."""
+    like = "write for example clast.Ellipsoid(0.005, 0.004, 0.003), or clast.Sphere(radius) for a ball"
+    if value is None:
+        raise TypeError(f"an ellipsoid needs three half-axes a, b, c [m], and {name} is missing; {like}")
+    if np.ndim(value) > 0:
+        raise TypeError(f"the half-axis {name} of an ellipsoid must be one number [m], got {value!r}; {like}")
+    try:
+        length = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"the half-axis {name} of an ellipsoid must be a number [m], got {value!r}; {like}") from None
+    if not (length > 0.0 and np.isfinite(length)):
+        raise ValueError(f"the half-axis {name} of an ellipsoid must be finite and above 0, got {value!r}; {like}")
+    return length
 
 
 def half_widths(orientation, axes):

@@ -6,179 +6,35 @@ A scene file is data. It names shapes, materials and numbers; nothing in it is e
 import math
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
-from .drives import Oscillation
-from .errors import SceneError, nearest
-from .material import Material
-from .motion.dem import DEM
-from .scene import Scene
-from .scenes import Ready
-from .shapes import Clump, Cylinder, Plane, Quad, Sphere, load_mesh
-
-
-def key(description, example, default=..., **limits) -> Any:
-    """One key of a section: what it means with its unit, and an example for the message."""
-    return Field(default, description=description, examples=[example], **limits)
-
-
-Triple = Annotated[list[float], Field(min_length=3, max_length=3)]
-Box = Annotated[list[Triple], Field(min_length=2, max_length=2)]
-SOME_BOX = "[[0, 0, 0], [1, 1, 1]]"
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class SceneKeys(Section):
-    title: str = key("one line about the scene", '"a drum"', "")
-    gravity: Triple = key("acceleration [m/s^2]", "[0, 0, -9.81]", [0.0, 0.0, -9.81])
-    world: Box | None = key("corners [m] of the room that no body may leave", SOME_BOX, None)
-    periodic: Annotated[list[bool], Field(min_length=3, max_length=3)] = key(
-        "which axes repeat", "[true, false, false]", [False, False, False]
-    )
-
-
-class MaterialKeys(Section):
-    density: float = key("density [kg/m^3]", "2500", 2500.0, gt=0)
-    young: float = key("Young's modulus [Pa]", "1e7", 1e7, gt=0)
-    poisson: float = key("Poisson's ratio", "0.25", 0.25, gt=-1, le=0.5)
-    friction: float = key("coefficient of sliding friction", "0.5", 0.5, ge=0)
-    restitution: float = key("rebound speed over approach speed", "0.5", 0.5, ge=0, le=1)
-    rolling_friction: float = key("coefficient of rolling friction", "0.1", 0.0, ge=0)
-    stiffness: float | None = key("spring of the linear law [N/m]", "1e4", None, gt=0)
-
-
-class PairKeys(Section):
-    between: Annotated[list[str], Field(min_length=2, max_length=2)] = key("two materials", '["rock", "steel"]')
-    friction: float | None = key("coefficient of sliding friction", "0.5", None, ge=0)
-    restitution: float | None = key("rebound speed over approach speed", "0.5", None, ge=0, le=1)
-    rolling_friction: float | None = key("coefficient of rolling friction", "0.1", None, ge=0)
-    young: float | None = key("effective Young's modulus [Pa]", "1e7", None, gt=0)
-    shear: float | None = key("effective shear modulus [Pa]", "4e6", None, gt=0)
-    stiffness: float | None = key("spring of the linear law [N/m]", "1e4", None, gt=0)
-
-
-class OscillationKeys(Section):
-    amplitude: Triple = key("largest displacement [m]", "[0, 0, 0.01]")
-    frequency: float = key("frequency [Hz]", "10", gt=0)
-    phase: float = key("phase [rad]", "0", 0.0)
-
-
-class WallKeys(Section):
-    kind: str = key("kind of the wall", '"plane"')
-    position: Triple = key("place of the wall's origin [m]", "[0, 0, 0]", [0.0, 0.0, 0.0])
-    orientation: Annotated[list[float], Field(min_length=4, max_length=4)] = key(
-        "quaternion (w, x, y, z)", "[1, 0, 0, 0]", [1.0, 0.0, 0.0, 0.0]
-    )
-    material: str | None = key("name of a material", '"rock"', None)
-    velocity: Triple = key("velocity [m/s]", "[0, 0, 0]", [0.0, 0.0, 0.0])
-    spin: Triple = key("angular velocity [rad/s]", "[0, 1.5, 0]", [0.0, 0.0, 0.0])
-    pivot: Triple | None = key("point [m] that the wall turns about", "[0, 0, 0]", None)
-    oscillation: OscillationKeys | None = key("harmonic motion", "{ amplitude = [0, 0, 0.01], frequency = 10 }", None)
-
-
-class PlaneKeys(WallKeys):
-    normal: Triple = key("direction towards the particles", "[0, 0, 1]", [0.0, 0.0, 1.0])
-
-
-class CylinderKeys(WallKeys):
-    radius: float = key("radius [m]", "0.15", gt=0)
-    length: float | None = key("length [m]; leave it out for a cylinder without end", "0.2", None, gt=0)
-    axis: Triple = key("direction of the axis", "[0, 1, 0]", [0.0, 0.0, 1.0])
-    inside: bool = key("true: a hollow shell seen from inside; false: a solid cylinder", "true", True)
-
-
-class QuadKeys(WallKeys):
-    corners: Annotated[list[Triple], Field(min_length=4, max_length=4)] = key(
-        "four corners [m] in turn", "[[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]"
-    )
-
-
-class MeshKeys(WallKeys):
-    file: str = key("STL, OBJ or PLY file, seen from the scene file", '"funnel.stl"', min_length=1)
-    scale: float = key("size factor, 0.001 if the file is in millimetres", "0.001", 1.0, gt=0)
-
-
-class ParticleKeys(Section):
-    kind: str = key("kind of the particle", '"sphere"', "sphere")
-    material: str | None = key("name of a material", '"rock"', None)
-    velocity: Triple = key("velocity [m/s]", "[0, 0, 0]", [0.0, 0.0, 0.0])
-
-
-class BodyKeys(ParticleKeys):
-    position: Triple = key("place of the centre of mass [m]", "[0, 0, 0.5]")
-    orientation: Annotated[list[float], Field(min_length=4, max_length=4)] = key(
-        "quaternion (w, x, y, z)", "[1, 0, 0, 0]", [1.0, 0.0, 0.0, 0.0]
-    )
-    spin: Triple = key("angular velocity [rad/s]", "[0, 0, 0]", [0.0, 0.0, 0.0])
-    scale: float = key("size factor", "1.0", 1.0, gt=0)
-    motion: Literal["free", "fixed", "driven"] = key("how the body moves", '"free"', "free")
-
-
-class ManyKeys(ParticleKeys):
-    box: Box = key("two opposite corners [m]", SOME_BOX)
-    scale: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=2, max_length=2)] = key(
-        "smallest and largest size factor", "[0.8, 1.2]", [1.0, 1.0]
-    )
-    mix: list[Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=2, max_length=2)]] | None = key(
-        "pairs of size factor and weight, instead of scale", "[[1.0, 0.5], [1.75, 0.5]]", None, min_length=1
-    )
-    seed: int = key("any whole number; the same seed gives the same bodies", "1", 1, ge=0)
-
-
-class WithinKeys(Section):
-    centre: Triple = key("a point on the axis [m]", "[0, 0, 0]", [0.0, 0.0, 0.0])
-    axis: Triple = key("direction of the axis", "[0, 1, 0]", [0.0, 0.0, 1.0])
-    radius: float = key("how far centres may be from the axis [m]", "0.14", gt=0)
-
-
-class FillKeys(ManyKeys):
-    count: int = key("number of bodies", "1000", ge=1, le=100_000_000)
-    method: Literal["random", "lattice"] = key("how places are chosen", '"random"', "random")
-    jitter: float = key("random shift on the lattice, as a share of the diameter", "0.1", 0.0, ge=0, le=1)
-    spin: Triple = key("angular velocity [rad/s]", "[0, 0, 0]", [0.0, 0.0, 0.0])
-    within: WithinKeys | None = key("only inside this cylinder", "{ axis = [0, 1, 0], radius = 0.14 }", None)
-
-
-class InletKeys(ManyKeys):
-    rate: float = key("bodies per second", "1000", gt=0)
-    start: float = key("time [s] of the first body", "0", 0.0, ge=0)
-    stop: float | None = key("time [s] of the last body; leave it out for no end", "2", None, gt=0)
-    count: int | None = key("number of bodies; leave it out for no end", "1000", None, ge=1, le=100_000_000)
-
-
-class SphereShape(Section):
-    radius: float = key("radius [m]", "0.005", gt=0)
-
-
-class ClumpShape(Section):
-    centres: list[Triple] = key("centres of the spheres [m]", "[[0, 0, 0], [0.004, 0, 0]]", min_length=1)
-    radii: list[Annotated[float, Field(gt=0)]] = key("radii of the spheres [m]", "[0.005, 0.005]", min_length=1)
-
-
-class OutletKeys(Section):
-    box: Box = key("two opposite corners [m]", SOME_BOX)
-
-
-class RunKeys(Section):
-    dt: float | None = key('time step [s], or "auto"', "2e-5", None, gt=0)
-    until: float = key("end of the run [s]", "2", 1.0, gt=0)
-    every: float | None = key("time between frames [s]", "0.02", None, gt=0)
-    law: str = key("contact law", '"hertz"', "hertz")
-    integrator: str | None = key("how motion is integrated", '"verlet"', None)
-    margin: float | None = key("extra reach of the neighbour search [m]", "0.001", None, ge=0)
-    overlap_limit: float = key("overlap allowed at the start, share of the smaller radius", "0.05", 0.05, ge=0)
-
-
-WALLS = {"plane": PlaneKeys, "cylinder": CylinderKeys, "quad": QuadKeys, "mesh": MeshKeys}
-PARTICLES = {"sphere": SphereShape, "clump": ClumpShape}
-SECTIONS = ("scene", "materials", "pairs", "walls", "bodies", "fill", "inlet", "outlet", "run")
-LISTS = SECTIONS[2:-1]
+from ..drives import Oscillation
+from ..errors import SceneError, nearest
+from ..material import Material
+from ..motion.dem import DEM
+from ..scene import Scene
+from ..scenes import Ready
+from ..shapes import Clump, Cylinder, Ellipsoid, Plane, Quad, Sphere, load_mesh
+from .keys import (
+    LISTS,
+    PARTICLES,
+    SECTIONS,
+    SOME_BOX,
+    WALLS,
+    BodyKeys,
+    EllipsoidShape,
+    FillKeys,
+    InletKeys,
+    MaterialKeys,
+    OutletKeys,
+    PairKeys,
+    RunKeys,
+    SceneKeys,
+    Section,
+    SphereShape,
+)
 
 
 def load(path):
@@ -399,6 +255,8 @@ class _Reader:
         values = self.keys(place, {k: v for k, v in entry.items() if k in names}, shape_model)
         if shape_model is SphereShape:
             return self.guard(place, Sphere, values.radius), keys
+        if shape_model is EllipsoidShape:
+            return self.guard(f"{place}.axes", Ellipsoid, *values.axes), keys
         if len(values.centres) != len(values.radii):
             self.fail(f"{place}.radii", f"needs one radius for each of the {len(values.centres)} centres", values.radii)
         return self.guard(place, Clump, values.centres, values.radii), keys

@@ -1,0 +1,127 @@
+"""What a picture shows, where it is, and from where it is seen best."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import tables
+from ..files import trajectory, vtk
+
+VIEW_ANGLE = 26.0  # [degree], vertical
+MARGIN = 1.1
+
+
+class Stage(NamedTuple):
+    """What stands before the camera: balls and ellipsoids, one row each, and walls."""
+
+    centre: np.ndarray  # (s,3) [m]
+    radius: np.ndarray  # (s,) [m], of a ball that contains the particle; of a sphere its own
+    axes: np.ndarray  # (s,3) [m], half-axes along the axes of the body; of a sphere its radius three times
+    ball: np.ndarray  # (s,) bool, all half-axes are the same
+    body: np.ndarray  # (s,) row of columns
+    columns: dict
+    walls: list  # of vtk.Surface
+    axis: np.ndarray | None  # (3,) unit, about which a drum turns
+
+    @property
+    def size(self):
+        """Radius (s,) [m]; of an ellipsoid that of the ball with its volume."""
+        return np.where(self.ball, self.radius, np.cbrt(self.axes.prod(axis=1)))
+
+    @classmethod
+    def of(cls, subject, groups, walls=True):
+        """From what `render` takes; walls: False to leave them out."""
+        columns, groups = _sort_out(subject, groups)
+        molds, parts = groups["molds"], groups["parts"]
+        body, centre, axes = vtk.particles(columns, molds, parts)
+        radius, ball = axes.max(axis=1, initial=0.0), (axes == axes[:, :1]).all(axis=1)
+        surfaces = vtk.surfaces(columns, molds, parts, groups["meshes"], around=_box(centre, radius)) if walls else []
+        finite = [wall for wall in surfaces if wall.kind != tables.PLANE]
+        floors = [wall for wall in surfaces if wall.kind == tables.PLANE and wall.axis[2] > 0.7]
+        stage = cls(centre, radius, axes, ball, body, columns, finite, _drum_axis(columns, finite))
+        points, _ = _outline(stage)
+        return stage._replace(walls=finite + [vtk.plate(floor, points) for floor in floors])
+
+
+def _sort_out(subject, groups):
+    if hasattr(subject, "bodies"):
+        groups = {"molds": subject.molds, "parts": subject.parts, "meshes": subject.meshes}
+        subject = subject.bodies
+    if isinstance(subject, trajectory.Frame):
+        subject = subject.columns
+    if groups is None:
+        raise TypeError("columns alone do not tell the shapes of bodies; give tables=, the `groups` of a trajectory")
+    plain = {name: table._asdict() if hasattr(table, "_asdict") else table for name, table in groups.items()}
+    return (subject._asdict() if hasattr(subject, "_asdict") else subject), plain
+
+
+def _box(centre, radius):
+    """Low and high corner of the particles, without the few that flew far away."""
+    if not len(centre):
+        return np.full(3, -1.0), np.full(3, 1.0)
+    low, high = np.percentile(centre, (1, 99), axis=0)
+    room = 0.25 * np.max(high - low) + 4.0 * np.max(radius)
+    near = np.all((centre > low - room) & (centre < high + room), axis=1)
+    if not near.any():
+        near[:] = True
+    rim = radius[near, None]
+    return np.min(centre[near] - rim, axis=0), np.max(centre[near] + rim, axis=0)
+
+
+def _drum_axis(columns, surfaces):
+    """The axis of the largest wall that turns about a horizontal axis or is a lying hollow cylinder; None if none."""
+    best, width = None, 0.0
+    for wall in surfaces:
+        axis = wall.axis if wall.kind == tables.CYLINDER else np.asarray(columns["spin"], dtype=float)[wall.body]
+        length = np.linalg.norm(axis)
+        if length == 0.0 or abs(axis[2]) > 0.3 * length:
+            continue
+        extent = np.max(np.ptp(wall.vertices, axis=0))
+        if extent > width:
+            best, width = axis / length, extent
+    return best
+
+
+def camera(stage, size):
+    """(position, target, up) from which everything is seen, filling the picture."""
+    up = np.array([0.0, 0.0, 1.0])
+    if stage.axis is not None:
+        look = stage.axis if (stage.axis[1], stage.axis[0]) > (0.0, 0.0) else -stage.axis
+        aside = np.cross(look, up)
+        out = -look + 0.24 * aside / np.linalg.norm(aside) + 0.24 * up
+    else:
+        out = np.array([0.55, -0.80, 0.42])
+    out = out / np.linalg.norm(out)
+    right = np.cross(up, out)
+    right /= np.linalg.norm(right)
+    top = np.cross(out, right)
+    points, pad = _outline(stage)
+    a, b, c = points @ right, points @ top, points @ out
+    slope_y = np.tan(np.radians(VIEW_ANGLE) / 2.0)
+    slope_x = slope_y * size[0] / size[1] * 0.93  # room for the colour bar
+    x, y = 0.5 * (a.min() + a.max()), 0.5 * (b.min() + b.max())
+    distance = 0.0
+    for _ in range(8):  # Perspective makes near things larger, so middle and distance depend on each other.
+        distance = MARGIN * np.max(np.maximum((np.abs(a - x) + pad) / slope_x, (np.abs(b - y) + pad) / slope_y) + c)
+        distance = max(distance, np.max(c + 2.0 * pad) + 1e-9)
+        depth = distance - c
+        x += 0.5 * (np.max((a - x + pad) / depth) + np.min((a - x - pad) / depth)) * np.mean(depth)
+        y += 0.5 * (np.max((b - y + pad) / depth) + np.min((b - y - pad) / depth)) * np.mean(depth)
+    middle = 0.5 * (c.min() + c.max())
+    x += 0.07 * (distance - middle) * slope_x  # to the left of the colour bar
+    target = x * right + y * top + middle * out
+    return target + (distance - middle) * out, target, up
+
+
+def _outline(stage):
+    """Points (n,3) with a margin (n,) that must be in the picture."""
+    low, high = _box(stage.centre, stage.radius)
+    near = np.all((stage.centre >= low) & (stage.centre <= high), axis=1)
+    points, pad = [stage.centre[near]], [stage.radius[near]]
+    room = np.linalg.norm(high - low)
+    for wall in stage.walls:
+        inside = np.all((wall.vertices > low - 2.0 * room) & (wall.vertices < high + 2.0 * room), axis=1)
+        points.append(wall.vertices[inside])
+        pad.append(np.zeros(int(inside.sum())))
+    points, pad = np.concatenate(points), np.concatenate(pad)
+    return (points, pad) if len(points) else (np.array([low, high]), np.zeros(2))

@@ -30,6 +30,7 @@ BUDGET = 300  # groups of squares that the search looks at before it is content 
 SPECK = 1e-100  # keeps the inverse of a product of three finite
 ROUNDING = 4e-16  # of the size of the terms of F: below it one F is not better than another
 NEAR = 1e-7  # a step [rad] this short is the last: the next one would be its square
+CLOSE = 1e-5  # [rad] up to here the last step is taken even if F does not gain by it
 LONGEST = 0.7  # step [rad]
 SQUARE_ROOT_HALF = math.sqrt(0.5)
 COSINE, SINE = math.cos(0.4), math.sin(0.4)
@@ -94,8 +95,10 @@ def advance(d, m1, m2, n, f, s, done):
     trial = normalize((n[0] + s[0], n[1] + s[1], n[2] + s[2]))
     value, size, step, square, gain = ascent(d, m1, m2, trial)
     better = value >= f - ROUNDING * size
-    near = square < NEAR * NEAR
-    settled = (near or gain < ROUNDING * size) if better else dot(s, s) < 16.0 * NEAR * NEAR
+    # A longer step is the last too where F cannot tell its end from its start; the direction still gains by it.
+    flat = gain < ROUNDING * size
+    near = square < (CLOSE * CLOSE if flat else NEAR * NEAR)
+    settled = (near or flat) if better else dot(s, s) < 16.0 * NEAR * NEAR
     going = done == 0.0
     take = going and better
     cut = 0.25 if going else 1.0
@@ -185,7 +188,7 @@ def safe_cap(d, m1, m2, n, f):
     half = 0.5 * (a - c)
     room = 0.5 * (a + c) - math.sqrt(half * half + b * b) + f * h
     side, along = -f * math.sqrt(dt * dt + du * du), -f * dot(n, d)
-    x = max(room, 0.0) / max(side + math.sqrt(max(side * side - along * room, 0.0)), TINY)
+    x = max(room, 0.0) / max(side + math.sqrt(max(side * side - along * room, 0.0)), SPECK)
     x = min(x, 1.0)
     i = 1.0 / (1.0 + x * x)
     return (1.0 - x * x) * i, 2.0 * x * i
@@ -267,7 +270,7 @@ def solve_lanes(lane, used):
         lane[GAP, k] = -math.inf
         lane[DONE, k] = 0.0
     for k in range(used, LANES):
-        lane[DONE, k] = 1.0
+        lane[GAP, k], lane[DONE, k] = 0.0, 1.0
     climb_lanes(lane)
     for k in range(LANES):
         shallow = unique(lane[GAP, k], lane[LEAST, k])

@@ -330,14 +330,16 @@ class DEM:
         particle = (shapes.kind > NONE) & (shapes.kind < FIRST_WALL)
         rows = np.nonzero(particle & (bodies.motion[shapes.body] == FREE))[0]
         body = shapes.body[rows]
-        # The smallest half-axis stands for an ellipsoid.
-        size = scene.parts.size
-        least = np.where(scene.parts.kind == ELLIPSOID, size.min(1, initial=np.inf), scene.parts.reach)
-        radius = least[shapes.part[rows]] * bodies.scale[body]
+        # What stands for an ellipsoid: its smallest half-axis; where the stiffness is proportional to the radius of
+        # the contact, the largest of those, a b / c on the flat side.
+        size = np.maximum(scene.parts.size, 1e-300)
+        own = size.min(1) if self.recipe.hertzian else size.prod(1) / size.min(1) ** 2
+        own = np.where(scene.parts.kind == ELLIPSOID, own, scene.parts.reach)
+        radius = own[shapes.part[rows]] * bodies.scale[body]
         mass, material = bodies.mass[body], bodies.material[body]
         for inlet in scene.inlets:
             first, size = scene.molds.first[inlet.mold], inlet.sizes.smallest
-            reach = least[first : first + scene.molds.count[inlet.mold]] * size
+            reach = own[first : first + scene.molds.count[inlet.mold]] * size
             weight = scene.materials[inlet.material].density * scene.molds.volume[inlet.mold] * size**3
             radius, mass = np.append(radius, reach), np.append(mass, np.full(len(reach), weight))
             material = np.append(material, np.full(len(reach), inlet.material))

@@ -53,13 +53,15 @@ def overlapping(count, seed=0):
     size_a, size_b = rng.uniform(0.1, 1.0, (2, count, 3))
     turn_a, turn_b = turns(rng, count)[0], turns(rng, count)[0]
 
-    def inside(size, turn):
-        # A point spread evenly over the volume of the ellipsoid.
-        x = rng.normal(size=(count, 3))
-        x *= (rng.uniform(size=count) ** (1.0 / 3.0) / np.linalg.norm(x, axis=1))[:, None]
-        return np.einsum("nij,nj->ni", turn, x * size)
-
-    return inside(size_a, turn_a) - inside(size_b, turn_b), size_a, size_b, turn_a, turn_b
+    # A point of the surface of the sum of both bodies, moved towards its centre so that equal shells are equally full.
+    n = rng.normal(size=(count, 3))
+    n /= np.linalg.norm(n, axis=1, keepdims=True)
+    d = np.zeros((count, 3))
+    for size, turn in ((size_a, turn_a), (size_b, turn_b)):
+        u = np.einsum("nij,nj,nkj,nk->ni", turn, size**2, turn, n)
+        d += u / np.sqrt(np.einsum("ni,ni->n", n, u))[:, None]
+    d *= rng.uniform(size=(count, 1)) ** (1.0 / 3.0)
+    return d, size_a, size_b, turn_a, turn_b
 
 
 def forms(size, turn):

@@ -8,6 +8,7 @@ from clast import (
     DEM,
     Clump,
     Cylinder,
+    Ellipsoid,
     Material,
     Oscillation,
     Plane,
@@ -81,6 +82,15 @@ def spinning_clumps(data):
     return scene
 
 
+def spinning_ellipsoids(data):
+    """Long ellipsoids that come into contact by turning, not by moving; some near walls of every kind."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    closed(scene)
+    gas(scene, 150, 0.05, seed=4, shape=Ellipsoid(0.017, 0.004, 0.003), spin=300.0)
+    scene.add(Cylinder(0.01, 0.1, inside=False), position=(0.0, 0.0, 0.1), spin=(0.0, 100.0, 0.0), material=SOFT)
+    return scene
+
+
 def rotor(data):
     """A mesh that turns fast about a point away from its origin, while nothing else moves much."""
     scene = Scene(gravity=(0.0, 0.0, 0.0))
@@ -134,7 +144,7 @@ def rocking_plane(data):
     return scene
 
 
-SCENES = [fast_gas, periodic_gas, spinning_clumps, rotor, shakers, rocking_plane]
+SCENES = [fast_gas, periodic_gas, spinning_clumps, spinning_ellipsoids, rotor, shakers, rocking_plane]
 
 
 def same_contacts(sim):

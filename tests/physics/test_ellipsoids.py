@@ -315,7 +315,6 @@ def test_needles_and_discs_fall_on_a_pile_and_stay(shape, law):
     assert sim.touching() > 0
 
 
-@pytest.mark.xfail(strict=True, reason="the automatic step of the linear law does not see how stiff a flat side is")
 def test_the_automatic_step_of_the_linear_law_follows_a_flat_side():
     """A disc of 10:1 bounces flat off a plane with restitution 1; its stiffness is that of the radius a^2/c."""
     a, c = 0.02, 0.002

@@ -424,6 +424,7 @@ def common_normal_from(d, m1, m2, least, n):
         n, gap = improve(d, m1, m2, n, gap)
         if not unique(gap, least) and not proved(d, m1, m2, n, gap):
             n, gap = search(d, m1, m2, least, n, gap)
+            n, gap = improve(d, m1, m2, n, gap)
     return n, gap, 1
 
 

@@ -16,7 +16,7 @@ from ..vec import dot, load4
 from .characteristic import ANSWER, NO, characteristic_lanes
 from .characteristic import LANES as CHM_LANES
 from .characteristic import ROWS as CHM_ROWS
-from .common_normal import GAP, LANES, LEAST, ROWS, STATE, N, common_normal, solve_lanes
+from .common_normal import GAP, LANES, LEAST, ROWS, STATE, N, common_normal, common_normal_from, lane_forms, solve_lanes
 from .ellipsoid_form import adjugate, form, least_curvature, times
 from .near import image
 
@@ -155,7 +155,8 @@ def gap_block(block, centre, forms, pair, edges, margin, normal, gap):
             p = waiting[at + j]
             n, g = (lane[N, j], lane[N + 1, j], lane[N + 2, j]), lane[GAP, j]
             if lane[STATE, j] == 0.0:
-                n, g = settle(pair[p, 0], pair[p, 1], centre, forms, edges, PERIODIC)
+                d, m1, m2 = lane_forms(lane, j)
+                n, g, _ = common_normal_from(d, m1, m2, lane[LEAST, j], n)
             gap[p] = g
             normal[p, 0], normal[p, 1], normal[p, 2] = signed(n, (lane[0, j], lane[1, j], lane[2, j]))
 

@@ -332,9 +332,9 @@ class DEM:
         body = shapes.body[rows]
         # What stands for an ellipsoid: its smallest half-axis; where the stiffness is proportional to the radius of
         # the contact, the largest of those, a b / c on the flat side.
-        size = np.maximum(scene.parts.size, 1e-300)
-        own = size.min(1) if self.recipe.hertzian else size.prod(1) / size.min(1) ** 2
-        own = np.where(scene.parts.kind == ELLIPSOID, own, scene.parts.reach)
+        own, egg = scene.parts.reach.copy(), scene.parts.kind == ELLIPSOID
+        size = scene.parts.size[egg]
+        own[egg] = size.min(1) if self.recipe.hertzian else size.prod(1) / size.min(1) ** 2
         radius = own[shapes.part[rows]] * bodies.scale[body]
         mass, material = bodies.mass[body], bodies.material[body]
         for inlet in scene.inlets:

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ..backend import func
-from ..contact.common_normal import GAP, LANES, LEAST, ROWS, STATE, N, lane_forms, solve_lanes
+from ..contact.common_normal import GAP, LANES, LEAST, ROWS, STATE, N, common_normal_from, lane_forms, solve_lanes
 from ..contact.solids import LEAST_RADIUS, between, load_form, put_lane, settle, surface_point
 from ..vec import add, cross, dot, load, scale, sub
 from . import laws
@@ -142,10 +142,10 @@ def solid_block(block, first, count, rows, forms, pairs, mixes, edges, dt):
         solve_lanes(lane, used)
         for k in range(used):
             if lane[STATE, k] == 0.0:
-                p = waiting[at + k]
-                n, gap = settle(pair[p, 0], pair[p, 1], rows, forms, edges, PERIODIC)
+                d, m1, m2 = lane_forms(lane, k)
+                n = (lane[N, k], lane[N + 1, k], lane[N + 2, k])
+                n, lane[GAP, k], _ = common_normal_from(d, m1, m2, lane[LEAST, k], n)
                 lane[N, k], lane[N + 1, k], lane[N + 2, k] = n
-                lane[GAP, k] = gap
         for k in range(LANES):
             if not UNIFORM:
                 mix = Mix(

@@ -44,7 +44,7 @@ def plain():
     assert sim.removed > 0
     assert sum(sim.poured) > 10
     contacts = sim.contacts()
-    assert len(contacts.gap) > 30
+    assert len(contacts.gap) > 20
     assert np.abs(contacts.slip).max() > 0.0
     assert np.isfinite(sim.bodies.position).all()
     return state(sim)

@@ -86,7 +86,7 @@ def spinning_ellipsoids(data):
     """Long ellipsoids that come into contact by turning, not by moving; some near walls of every kind."""
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     closed(scene)
-    gas(scene, 150, 0.05, seed=4, shape=Ellipsoid(0.017, 0.004, 0.003), spin=300.0)
+    gas(scene, 100, 0.6, seed=4, shape=Ellipsoid(0.017, 0.004, 0.003), spin=300.0)
     scene.add(Cylinder(0.01, 0.1, inside=False), position=(0.0, 0.0, 0.1), spin=(0.0, 100.0, 0.0), material=SOFT)
     return scene
 

@@ -27,21 +27,33 @@ import numpy as np
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+FUSE = {"contract", "nsz"}  # the fast-math flags that do not reorder sums
 KERNEL_ROOMS = ("backend.py", "gpu.py", "primitives.py", "tables.py", "vec.py", "shapes", "contact", "motion")
+
+
+# Left open, fastmath is that of the kernel which first calls a function in a process, and stays so for all that call it
+# later: results would depend on the order of compilation by a last bit. So it is said for every function.
 
 
 def func(function):
     """Compile a small function for use inside kernels; in the CUDA simulator it stays plain Python."""
     if SIMULATED:
         return function
-    return numba.njit(error_model="numpy", forceinline=True, _nrt=False)(function)
+    return numba.njit(error_model="numpy", forceinline=True, _nrt=False, fastmath=False)(function)
+
+
+def fused(function):
+    """Like `func`, with products and sums fused where the machine can: for laws, whose last bit has no meaning."""
+    if SIMULATED:
+        return function
+    return numba.njit(error_model="numpy", forceinline=True, _nrt=False, fastmath=FUSE)(function)
 
 
 def part(function):
     """Like `func`, for large functions that are called from several places: compiled once, not into each of them."""
     if SIMULATED:
         return function
-    return numba.njit(error_model="numpy", _nrt=False)(function)
+    return numba.njit(error_model="numpy", _nrt=False, fastmath=False)(function)
 
 
 @functools.cache

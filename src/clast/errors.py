@@ -53,7 +53,7 @@ def pick(what, name, choices):
 
     what: what is chosen, for the message ("contact law").
     """
-    if name in choices:
+    if isinstance(name, str) and name in choices:
         return choices[name]
     guess = nearest(name, choices)
     hint = f"; did you mean {guess!r}?" if guess else ";"

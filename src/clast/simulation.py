@@ -396,7 +396,7 @@ class Simulation:
         return 0.5 * float(bodies.mass[free] @ fast + bodies.inertia[free] @ turning)
 
     def springs(self):
-        """Contacts as springs: overlap (c,) [m], length of the slip (c,) [m], reduced radius (c,) [m], rows of Mix (c,6)."""
+        """Contacts as springs: overlap (c,) [m], length of the slip (c,) [m], reduced radius (c,) [m], rows of Mix (c,7)."""
         self.start()
         state, pairs = self.state, self.state.fetch_pairs()
         listed, _ = lower_first(state.shapes, pairs.shape)

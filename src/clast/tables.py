@@ -110,8 +110,8 @@ class Pairs(NamedTuple):
     shape: np.ndarray  # (p,2) int32, rows of Shapes
     mix: np.ndarray  # (p,) int32, row of the table of combined materials
     memory: np.ndarray  # (p,3) slip [m], or (p,6) with the rolling angle [rad]; see `clast.motion.solids` for 4 more
-    action: np.ndarray  # (p,6) force on the second shape [N]; of spheres the torque over minus the radius, else the
-    # point where the force acts [m]; zero where nothing touches
+    action: np.ndarray  # (p,6) force on the second shape [N]; then of two spheres, and of spheres at walls in a scene
+    # without ellipsoids, the torque over minus the radius, else the point where the force acts [m]; zero without contact
     couple: np.ndarray  # (p,3) [N m], rolling resistance on the second shape; (0,3) without rolling friction
     wall_start: np.ndarray  # (w+1,) int32, first pair of each particle that is near a wall
     start: np.ndarray  # (n+1,) int32, into entry

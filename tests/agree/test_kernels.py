@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
 import clast
@@ -106,3 +107,23 @@ def make_law(stiff):
 def test_a_law_made_by_a_function_is_known_by_its_values():
     assert backend._label(make_law(1.0)) == backend._label(make_law(1.0))
     assert backend._label(make_law(1.0)) != backend._label(make_law(2.0))
+
+
+def test_no_function_takes_its_arithmetic_from_the_kernel_that_calls_it_first():
+    """numba hands fast-math flags down to functions that leave them open; results would depend on what ran before."""
+    plain, fused = backend.func(lambda a, b, c: a * b + c), backend.fused(lambda a, b, c: a * b + c)
+    large = backend.part(lambda a, b, c: a * b + c)
+
+    @numba.njit(fastmath={"contract", "nsz"})
+    def quick(a, b, c):
+        return plain(a, b, c) + fused(a, b, c) + large(a, b, c)
+
+    @numba.njit
+    def exact(a, b, c):
+        return fused(a, b, c + 1) + plain(a, b, c)
+
+    exact(1.0, 2.0, 3)
+    quick(1.0, 2.0, 3.0)
+    for function, expected in ((plain, False), (large, False), (fused, True)):
+        for text in function.inspect_llvm().values():
+            assert ("fmul contract" in text or "fmul nsz contract" in text) == expected

@@ -25,6 +25,7 @@ import numpy as np
 
 from .. import backend
 from ..backend import func, kernel, part
+from .ellipsoid_form import adjugate, times
 
 NO, YES, MAYBE = 0, 1, 2
 LANES = 64  # pairs side by side
@@ -69,19 +70,6 @@ def largest_root(a2, a1, a0):
 
 
 @func
-def adjugate(m):
-    """The adjugate of a symmetric matrix, in the same order of entries: xx, yy, zz, xy, xz, yz."""
-    return (
-        m[1] * m[2] - m[5] * m[5],
-        m[0] * m[2] - m[4] * m[4],
-        m[0] * m[1] - m[3] * m[3],
-        m[4] * m[5] - m[3] * m[2],
-        m[3] * m[5] - m[4] * m[1],
-        m[3] * m[4] - m[5] * m[0],
-    )
-
-
-@func
 def mixed_adjugate(m, n):
     """The part of adj(m + x n) that is linear in x."""
     return (
@@ -91,16 +79,6 @@ def mixed_adjugate(m, n):
         m[4] * n[5] + n[4] * m[5] - m[3] * n[2] - n[3] * m[2],
         m[3] * n[5] + n[3] * m[5] - m[4] * n[1] - n[4] * m[1],
         m[3] * n[4] + n[3] * m[4] - m[5] * n[0] - n[5] * m[0],
-    )
-
-
-@func
-def apply(m, v):
-    """Symmetric matrix times vector."""
-    return (
-        m[0] * v[0] + m[3] * v[1] + m[4] * v[2],
-        m[3] * v[0] + m[1] * v[1] + m[5] * v[2],
-        m[4] * v[0] + m[5] * v[1] + m[2] * v[2],
     )
 
 
@@ -177,7 +155,7 @@ def witness(d, m1, m2, share):
     z = (d[2] - l20 * d[0] - l21 * y1) * i2
     y = y1 * i1 - l21 * z
     n = (d[0] * i0 - l10 * y - l20 * z, y, z)
-    v1, v2 = apply(m1, n), apply(m2, n)
+    v1, v2 = times(m1, n), times(m2, n)
     square1 = n[0] * v1[0] + n[1] * v1[1] + n[2] * v1[2]
     square2 = n[0] * v2[0] + n[1] * v2[1] + n[2] * v2[2]
     # Upper bounds of both supports.

@@ -247,7 +247,7 @@ def solve_lanes(lane, used):
     """Common normals of the first `used` pairs of a block of lanes (ROWS, LANES); see the names of its rows.
 
     In: D, M1, M2 and LEAST = c1^2/a1 + c2^2/a2; where STATE is 1 also a unit vector in N to start from, else STATE is 0.
-    Out: N and GAP, and STATE 1 where they are proved to be the answer. Where STATE is 0 call `common_normal`.
+    Out: N and GAP, and STATE 1 where they are proved to be the answer. Where STATE is 0 call `common_normal_from`.
     What a pair gets does not depend on its lane or on the other lanes.
     """
     for k in range(used, LANES):
@@ -409,7 +409,7 @@ def search(d, m1, m2, least, n, gap):
 
 @part
 def common_normal(d, m1, m2, least):
-    """The common normal (3,) of two ellipsoids, from 1 to 2, their gap [m], and status 1.
+    """The common normal (3,) of two ellipsoids, from 1 to 2, and their gap [m].
 
     d (3,) [m] from the centre of 1 to the centre of 2, forms m1 and m2 (6,) [m^2], least = c1^2/a1 + c2^2/a2 [m].
     """
@@ -425,7 +425,7 @@ def common_normal_from(d, m1, m2, least, n):
         if not unique(gap, least) and not proved(d, m1, m2, n, gap):
             n, gap = search(d, m1, m2, least, n, gap)
             n, gap = improve(d, m1, m2, n, gap)
-    return n, gap, 1
+    return n, gap
 
 
 def normal_block(block, count, d, m1, m2, least, normal, gap):
@@ -447,7 +447,7 @@ def normal_block(block, count, d, m1, m2, least, normal, gap):
             n, f = (lane[N, k], lane[N + 1, k], lane[N + 2, k]), lane[GAP, k]
             if lane[STATE, k] == 0.0:
                 e, a, b = lane_forms(lane, k)
-                n, f, status = common_normal_from(e, a, b, lane[LEAST, k], n)
+                n, f = common_normal_from(e, a, b, lane[LEAST, k], n)
             for i in range(3):
                 normal[first + k, i] = n[i]
             gap[first + k] = f

@@ -156,7 +156,7 @@ def gap_block(block, centre, forms, pair, edges, margin, normal, gap):
             n, g = (lane[N, j], lane[N + 1, j], lane[N + 2, j]), lane[GAP, j]
             if lane[STATE, j] == 0.0:
                 d, m1, m2 = lane_forms(lane, j)
-                n, g, _ = common_normal_from(d, m1, m2, lane[LEAST, j], n)
+                n, g = common_normal_from(d, m1, m2, lane[LEAST, j], n)
             gap[p] = g
             normal[p, 0], normal[p, 1], normal[p, 2] = signed(n, (lane[0, j], lane[1, j], lane[2, j]))
 
@@ -166,8 +166,7 @@ def settle(a, b, centre, forms, edges, periodic):
     """Normal and gap of one pair, whatever its pose."""
     d = between(a, b, centre, edges, periodic)
     least = forms[a, LEAST_RADIUS] + forms[b, LEAST_RADIUS]
-    n, gap, _ = common_normal(d, load_form(forms, a), load_form(forms, b), least)
-    return n, gap
+    return common_normal(d, load_form(forms, a), load_form(forms, b), least)
 
 
 @func

@@ -1,6 +1,7 @@
 """A particle against one wall: (status, gap [m], unit normal from the particle to the wall, feature).
 
-Contacts with a gap above margin [m] may be left out (status 0). Which of these functions a kernel gets depends on what a scene has, so that nothing is compiled for nothing.
+Contacts with a gap above margin [m] may be left out (status 0). Which of these functions a kernel gets depends on what a
+scene has, so that nothing is compiled for nothing.
 """
 
 from ..backend import func

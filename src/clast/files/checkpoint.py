@@ -16,7 +16,7 @@ import numpy as np
 from .. import errors
 
 FORMAT = "clast checkpoint"
-VERSION = 1
+VERSION = 2
 
 
 def previous(path):

@@ -8,7 +8,7 @@ R = 1 / sqrt(det K). `reduced_radius` is R / F2^3, so that the law for balls giv
 
 import math
 
-from ..backend import func
+from ..backend import fused
 from ..contact.ellipsoid_form import radii, tangents
 
 # F2^3 / s as a quotient of polynomials in 1 - sqrt(s), s = 2 sqrt(det K) / trace K: within 5e-5 of the exact values from
@@ -20,7 +20,7 @@ FLAT = 1e-100  # [1/m], a curvature that stands for none
 THIN = 1e-14  # least determinant of a matrix of radii, over the square of its mean
 
 
-@func
+@fused
 def reduced_radius(k11, k12, k22):
     """Radius [m] of the ball on a flat wall that answers an overlap with the same Hertz force as this contact.
 
@@ -37,7 +37,7 @@ def reduced_radius(k11, k12, k22):
     return mean * below / (det * above)
 
 
-@func
+@fused
 def curvature(r11, r12, r22):
     """Matrix of curvatures (k11, k12, k22) [1/m] of a surface whose matrix of radii of curvature is given [m].
 
@@ -48,7 +48,7 @@ def curvature(r11, r12, r22):
     return r22 * inverse, -r12 * inverse, r11 * inverse
 
 
-@func
+@fused
 def contact_radius(m1, m2, n):
     """Radius [m] that stands for the curvatures of two ellipsoids at their common normal in the law of Hertz."""
     t, u = tangents(n)
@@ -57,7 +57,7 @@ def contact_radius(m1, m2, n):
     return reduced_radius(a11 + b11, a12 + b12, a22 + b22)
 
 
-@func
+@fused
 def wall_radius(m, n):
     """The same for an ellipsoid on a flat wall."""
     t, u = tangents(n)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..backend import func
+from ..backend import func, fused
 from ..contact.near import image
 from ..contact.pairs import BROAD
 from ..contact.solids import load_form, surface_point
@@ -36,7 +36,7 @@ ELLIPSOIDS = False
 wall_touch = ball_any
 
 
-@func
+@fused
 def touch_balls(d, v, roll_speed, slip, reach, product, lightness, mix, dt, law):
     """Answer of one pair of spheres.
 
@@ -286,7 +286,8 @@ class DEM:
 
     law: "hertz", "linear", or a function (touch, mix, dt) -> (normal force, shear force on b, slip), marked with
     `clast.func`; see `clast.motion.laws`. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
-    shapes may be to stand in the list of pairs; None lets the simulation choose. broad: "bins" or "all-pairs".
+    shapes may be to stand in the list of pairs; None lets the simulation choose. broad: "bins", "boxes" or
+    "all-pairs".
     Neither margin nor broad changes the results by a single bit.
     """
 

@@ -163,9 +163,11 @@ def advance_row(
                 if ELLIPSOIDS and p >= balls:
                     ax, ay, az = action[p, 3] - x[0], action[p, 4] - x[1], action[p, 5] - x[2]
                     if PERIODIC:
-                        ax = image(ax, edges[0], edges[3])
-                        ay = image(ay, edges[1], edges[4])
-                        az = image(az, edges[2], edges[5])
+                        # The image nearest to the part: a clump may be longer than half a period.
+                        s = np.uintp(pair[p, np.uintp(e & 1)])
+                        ax = image(action[p, 3] - rows[s, 0], edges[0], edges[3]) + (rows[s, 0] - x[0])
+                        ay = image(action[p, 4] - rows[s, 1], edges[1], edges[4]) + (rows[s, 1] - x[1])
+                        az = image(action[p, 5] - rows[s, 2], edges[2], edges[5]) + (rows[s, 2] - x[2])
                     tx += ay * gz - az * gy
                     ty += az * gx - ax * gz
                     tz += ax * gy - ay * gx

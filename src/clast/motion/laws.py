@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backend import func
+from ..backend import fused
 
 THORNTON = (-6.918798, -16.41105, 146.8049, -796.4559, 2928.711, -7206.864, 11494.29, -11342.18, 6276.757, -1489.915)
 
@@ -39,7 +39,7 @@ class Mix(NamedTuple):
     ratio: float  # sqrt(G* / E*)
 
 
-@func
+@fused
 def turn(slip, n, part, whole):
     """Turn a remembered tangential vector into the present tangent plane, its length times sqrt(part / whole)."""
     x, y, z = slip
@@ -51,7 +51,7 @@ def turn(slip, n, part, whole):
     return x * factor, y * factor, z * factor
 
 
-@func
+@fused
 def coulomb(slip, slide, stiffness, dashpot, limit):
     """Spring and dashpot in the tangent plane under a friction limit; a sliding spring is shortened with its force."""
     x = stiffness * slip[0] + dashpot * slide[0]
@@ -61,7 +61,7 @@ def coulomb(slip, slide, stiffness, dashpot, limit):
     return (-factor * x, -factor * y, -factor * z), (factor * slip[0], factor * slip[1], factor * slip[2])
 
 
-@func
+@fused
 def hertz(touch, mix, dt):
     """Hertz normal force with Mindlin shear (Johnson 1985, eq. 4.23 and 7.42) and the damping of Tsuji (1992)."""
     a = math.sqrt(touch.radius * touch.overlap)  # radius of the contact area
@@ -78,7 +78,7 @@ def hertz(touch, mix, dt):
     return normal, force, slip
 
 
-@func
+@fused
 def linear(touch, mix, dt):
     """Linear spring and dashpot, shear stiffness in Mindlin's ratio (Cundall and Strack 1979)."""
     k = mix.stiffness if mix.stiffness > 0.0 else mix.young * touch.radius
@@ -93,7 +93,7 @@ def linear(touch, mix, dt):
     return normal, force, slip
 
 
-@func
+@fused
 def roll(turned, turning, normal_force, n, stiffness, radius, mix, dt):
     """Rolling resistance as an elastic-plastic spring (Ai et al. 2011, model C without viscosity).
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ..backend import func
+from ..backend import func, fused
 from ..contact.common_normal import GAP, LANES, LEAST, ROWS, STATE, N, common_normal_from, lane_forms, solve_lanes
 from ..contact.solids import LEAST_RADIUS, between, load_form, put_lane, settle, surface_point
 from ..vec import add, cross, dot, load, scale, sub
@@ -34,7 +34,7 @@ FORCE, POINT, NORMAL_FORCE, RADIUS = ROWS, ROWS + 3, ROWS + 6, ROWS + 7
 ALL_ROWS = ROWS + 20
 
 
-@func
+@fused
 def touch_solids(d, m1, m2, n, gap, v, wa, wb, slip, lightness, mix, dt, law):
     """Answer of one pair: normal force, force on b, slip, arm from the centre of a to the contact point, radius.
 
@@ -144,7 +144,7 @@ def solid_block(block, first, count, rows, forms, pairs, mixes, edges, dt):
             if lane[STATE, k] == 0.0:
                 d, m1, m2 = lane_forms(lane, k)
                 n = (lane[N, k], lane[N + 1, k], lane[N + 2, k])
-                n, lane[GAP, k], _ = common_normal_from(d, m1, m2, lane[LEAST, k], n)
+                n, lane[GAP, k] = common_normal_from(d, m1, m2, lane[LEAST, k], n)
                 lane[N, k], lane[N + 1, k], lane[N + 2, k] = n
         for k in range(LANES):
             if not UNIFORM:

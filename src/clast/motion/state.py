@@ -79,9 +79,8 @@ class State:
         self.box, self.search, self.rolling = box, search, rolling
         self.materials = len(scene.materials)
         bodies = scene.bodies
-        used = np.unique(bodies.mold) if not scene.inlets else np.arange(len(self.molds.first))
-        kinds = self.parts.kind[self.molds.first[used]]
-        self.ellipsoids = bool((kinds == ELLIPSOID).any())
+        # By the molds, not by the bodies that are left: outlets may have removed the last ellipsoid before a checkpoint.
+        self.ellipsoids = bool((self.parts.kind == ELLIPSOID).any())
         size = self.parts.size[self.molds.first]
         # Slip, rolling angle; of pairs with an ellipsoid the last normal and whether it touched.
         self.width = (6 if rolling else 3) + (4 if self.ellipsoids else 0)

@@ -12,8 +12,9 @@ class Ellipsoid:
     """An ellipsoid with half-axes a, b, c [m] along x, y, z of its body: (x/a)^2 + (y/b)^2 + (z/c)^2 = 1."""
 
     a: float
-    b: float = None
-    c: float = None
+    # None only so that a half-axis left out is answered by a message of our own.
+    b: float = None  # type: ignore[assignment]
+    c: float = None  # type: ignore[assignment]
 
     wall = False
     mesh = None

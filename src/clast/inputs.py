@@ -150,6 +150,19 @@ def shape(place, value):
     return value
 
 
+def shapes(value):
+    """One shape, or a list of particles that share their options: where they are added, and the shapes as a list."""
+    many = list(value) if isinstance(value, list | tuple) else [value]
+    place = f"Scene.add({type(many[0]).__name__ if many else '[]'})"
+    if not many:
+        raise ValueError(f"{place}: the list of shapes is empty")
+    for one in many:
+        shape(place, one)
+    if len(many) > 1 and any(one.wall for one in many):
+        raise ValueError(f"{place}: a list of shapes is for particles; add walls one by one")
+    return place, many
+
+
 def material(place, value):
     """A Material; None is the default one."""
     if value is None:

@@ -63,7 +63,7 @@ class Scene:
         pivot=None,
         drive=None,
     ):
-        """Add bodies of one shape and return their numbers (n,).
+        """Add bodies of one shape, or of n particle shapes in a list, and return their numbers (n,).
 
         position (3,) or (n,3) [m], centre of mass of a particle, origin of a wall; orientation (4,) or (n,4), w x y z;
         velocity [m/s] and spin [rad/s, world axes] (3,) or (n,3); scale: size factor, a number or (n,).
@@ -71,9 +71,8 @@ class Scene:
         or "driven" (default of walls that move). Driven bodies turn about `pivot` (3,) [m], by default their position,
         which itself moves with `velocity`; drive: Oscillation, or a function t -> (velocity (3,), spin (3,)).
         """
-        place = f"Scene.add({type(shape).__name__})"
+        place, shapes = inputs.shapes(shape)
         self._check_open(place)
-        inputs.shape(place, shape)
         columns = {
             "position": inputs.rows(place, "position", position, 3),
             "orientation": inputs.quaternions(place, "orientation", orientation),
@@ -81,15 +80,16 @@ class Scene:
             "spin": inputs.rows(place, "spin", spin, 3),
             "scale": inputs.column(place, "scale", scale),
         }
-        count = inputs.same_length(place, columns)
+        count = inputs.same_length(place, columns | {"shape": shapes})
         moving = bool(columns["velocity"].any() or columns["spin"].any())
-        kind = inputs.motion(place, shape.wall, motion, moving, drive, pivot)
+        kind = inputs.motion(place, shapes[0].wall, motion, moving, drive, pivot)
         centre = None if pivot is None else tuple(inputs.vector(place, "pivot", pivot).tolist())
         if kind == FREE:
             columns["position"] = self._into_world(place, columns["position"])
         material = inputs.material(place, material)
         still = rates(drive, 0.0) if callable(drive) else None
-        chunk = self._rows(self._mold_row(shape), self._material_row(material), kind, count, columns)
+        molds = np.array([self._mold_row(one) for one in shapes])
+        chunk = self._rows(molds, self._material_row(material), kind, count, columns)
         if kind == DRIVEN:
             self._drive(chunk, centre, drive, still)
         self._chunks.append(chunk)
@@ -117,7 +117,7 @@ class Scene:
         method "random": random points, large bodies first, up to a solid fraction of about 0.35;
         "lattice": a cubic lattice from the bottom up, as wide as the largest body, shifted at random by `jitter`
         (part of the diameter). inside: function points (n,3) -> mask (n,) that says where centres may be.
-        Bodies and walls already in the scene are kept clear of; clumps count as the ball around them.
+        Bodies and walls already in the scene are kept clear of; clumps and ellipsoids count as the balls around them.
         """
         place = f"Scene.fill({type(shape).__name__})"
         self._check_open(place)
@@ -423,7 +423,7 @@ class Scene:
 
     def _rows(self, mold, material, motion, count, columns):
         """New rows of Bodies with new numbers."""
-        volume, moment = self._bulk[mold]
+        volume, moment = np.array([self._bulk[m] for m in np.atleast_1d(mold)]).T
         mass = inertia = math.inf
         if motion == FREE:
             mass = self.materials[material].density * volume * columns["scale"] ** 3

@@ -10,7 +10,7 @@ from clast import drives
 from clast.drives import Drive, Oscillation
 from clast.material import Material
 from clast.scene import Scene
-from clast.shapes import Clump, Cylinder, Plane, Quad, Sphere
+from clast.shapes import Clump, Cylinder, Ellipsoid, Plane, Quad, Sphere
 from clast.tables import DRIVEN, FIXED, FREE
 
 SQUARE = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)]
@@ -370,3 +370,32 @@ def test_a_scene_that_came_back_can_pour_and_grow():
     again.add(Sphere(0.3), material=again.materials[0], position=(1, 1, 1))
     assert again.bodies.number[-1] == 25 and len(again.materials) == len(scene.materials)
     assert again.bodies.mold[-1] == len(scene.names) and again.shapes().radius[-1] == pytest.approx(0.3)
+
+
+def test_a_list_of_shapes_is_one_body_each():
+    axes = np.random.default_rng(1).uniform(0.1, 1.0, (20, 3))
+    position = 5.0 * np.arange(60.0).reshape(20, 3)
+    many, single = Scene(), Scene()
+    numbers = many.add([Ellipsoid(*row) for row in axes], position=position, scale=2.0)
+    for row, x in zip(axes, position, strict=True):
+        single.add(Ellipsoid(*row), position=x, scale=2.0)
+    assert numbers.tolist() == list(range(20))
+    for name, column in many.bodies._asdict().items():
+        assert np.array_equal(column, getattr(single.bodies, name)), name
+    assert np.array_equal(many.parts.size, axes)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "options", "words"),
+    [
+        ([], {}, "empty"),
+        ([Sphere(1.0), Plane()], {}, "walls one by one"),
+        ([Sphere(1.0), 3], {}, "must be a shape"),
+        ([Sphere(1.0), Sphere(2.0)], {"position": np.zeros((3, 3))}, "shape has 2"),
+    ],
+)
+def test_a_wrong_list_of_shapes_is_refused(shapes, options, words):
+    scene = Scene()
+    with pytest.raises((ValueError, TypeError), match=words):
+        scene.add(shapes, **options)
+    assert len(scene.bodies.number) == 0

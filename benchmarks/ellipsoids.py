@@ -26,6 +26,7 @@ from rich.table import Table
 
 import clast
 from clast.contact.common_normal import common_normals
+from clast.vec import rotation_matrices
 
 PEERS = ROOT / ".bench-venv" / "bin" / "python"
 DENSITY = 1.25e-7  # bodies a cubic metre
@@ -38,13 +39,7 @@ def turns(rng, count):
     """Random rotation matrices (n,3,3) and the quaternions (n,4) they belong to."""
     q = rng.normal(size=(count, 4))
     q /= np.linalg.norm(q, axis=1, keepdims=True)
-    w, x, y, z = q.T
-    rows = (
-        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
-        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
-        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
-    )
-    return np.stack([np.stack(row, -1) for row in rows], -2), q
+    return rotation_matrices(q), q
 
 
 def overlapping(count, seed=0):

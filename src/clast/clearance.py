@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from .tables import CYLINDER, FIRST_WALL, NONE, PLANE, TRIANGLE
+from .tables import CYLINDER, PLANE, TRIANGLE, is_particle
 
 
 class Balls(NamedTuple):
@@ -99,7 +99,7 @@ def known_balls(shapes, low, high, span):
 
     span (3,) [m]: length of the world along its periodic axes, 0 elsewhere.
     """
-    chosen = (shapes.kind > NONE) & (shapes.kind < FIRST_WALL)
+    chosen = is_particle(shapes.kind)
     centre, radius = shapes.centre[chosen], shapes.radius[chosen]
     for axis in range(3):
         if span[axis] > 0.0:

@@ -3,20 +3,13 @@
 import numpy as np
 
 from .tables import FREE
+from .vec import rotation_matrices
 
 
 def world_inertia(sim, bodies):
     """Inertia tensors (n,3,3) [kg m^2] of free bodies in world axes, rows as in bodies; zero for the others."""
     free = bodies.motion == FREE
-    w, x, y, z = bodies.orientation.T
-    turn = np.stack(
-        [
-            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1),
-            np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], -1),
-            np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], -1),
-        ],
-        -2,
-    )
+    turn = rotation_matrices(bodies.orientation)
     size = np.where(free, bodies.mass, 0.0) * bodies.scale**2
     return size[:, None, None] * (turn @ sim.scene.molds.inertia[bodies.mold] @ turn.transpose(0, 2, 1))
 

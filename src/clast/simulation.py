@@ -21,7 +21,7 @@ from .motion.dem import DEM
 from .motion.state import State, place_parts
 from .report import Report
 from .scene import Scene
-from .tables import FIRST_WALL, FREE, NONE, Bodies
+from .tables import FREE, Bodies, is_particle
 
 AUTO = 0.15  # dt="auto" as a fraction of the critical step
 WARN = 0.35  # above this fraction of the critical step a warning is given; above 1 the step is refused
@@ -263,7 +263,7 @@ class Simulation:
     def _pour(self, k, inlet, owed):
         """Let in as many of the bodies that are due as find room; the rest stays due."""
         shapes = self.state.shapes
-        balls = np.nonzero((shapes.kind > NONE) & (shapes.kind < FIRST_WALL))[0]
+        balls = np.nonzero(is_particle(shapes.kind))[0]
         # In a fixed order, so that the same bodies enter at the same places after a restart.
         balls = balls[np.argsort(shapes.number[balls], kind="stable")]
         there = SimpleNamespace(kind=shapes.kind[balls], centre=shapes.centre[balls], radius=shapes.radius[balls])
@@ -301,8 +301,7 @@ class Simulation:
 
     def _check_periods(self):
         state = self.state
-        particle = (state.shapes.kind > NONE) & (state.shapes.kind < FIRST_WALL)
-        largest = float(state.shapes.radius[particle].max(initial=0.0))
+        largest = float(state.shapes.radius[is_particle(state.shapes.kind)].max(initial=0.0))
         largest = max([largest, *(inlet.reach * inlet.sizes.largest for inlet in self.scene.inlets)])
         need = 4.0 * largest + 2.0 * state.margin
         for axis, length in zip("xyz", self.box.length, strict=True):

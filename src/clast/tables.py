@@ -19,6 +19,12 @@ CYLINDER = 9
 TRIANGLE = 10
 KINDS = {SPHERE: "sphere", ELLIPSOID: "ellipsoid", PLANE: "plane", CYLINDER: "cylinder", TRIANGLE: "triangle"}
 
+
+def is_particle(kind):
+    """Which of the shapes, by their kinds (s,), are particles and neither walls nor bodies without a shape: (s,) bool."""
+    return (kind > NONE) & (kind < FIRST_WALL)
+
+
 # How a body moves.
 FREE = 0
 FIXED = 1

@@ -7,6 +7,8 @@ these functions can be turned into vector instructions.
 
 import math
 
+import numpy as np
+
 from .backend import func
 
 
@@ -138,3 +140,14 @@ def quat_exponential(rotation_vector):
         cosine = math.cos(half)
     s = 0.5 * ratio
     return (cosine, s * rotation_vector[0], s * rotation_vector[1], s * rotation_vector[2])
+
+
+def rotation_matrices(orientation):
+    """Matrices (n,3,3) that turn body axes into world axes, of unit quaternions (n,4); for NumPy, not for kernels."""
+    w, x, y, z = np.asarray(orientation, dtype=float).T
+    rows = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)),
+        (2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)),
+        (2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)),
+    )
+    return np.stack([np.stack(row, -1) for row in rows], -2)

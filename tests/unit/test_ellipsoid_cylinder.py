@@ -6,7 +6,8 @@ from scipy.spatial.transform import Rotation
 
 from clast.backend import func
 from clast.contact.ellipsoid_cylinder import ellipsoid_cylinder
-from clast.contact.ellipsoid_point import nearest_in_space, own_axes
+from clast.contact.ellipsoid_form import own_axes
+from clast.contact.ellipsoid_point import nearest_in_space
 from clast.contact.ellipsoid_walls import ellipsoid_triangle
 from clast.contact.walls import sphere_cylinder
 from clast.shapes import MeshWall

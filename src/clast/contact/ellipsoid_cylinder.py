@@ -4,13 +4,12 @@ import math
 
 from ..backend import func, part
 from ..vec import add, cross, dot, norm, normalize, scale, sub
+from .ellipsoid_form import least_curvature, own_axes
 from .ellipsoid_point import (
     farthest_in_shadow,
     foot_on_plane,
-    least_radius,
     nearest_in_shadow,
     nearest_in_space,
-    own_axes,
     shadow,
     stretched,
     support,
@@ -123,7 +122,7 @@ def nearest_on_rim(c, axes, size, frame, radius, height):
                 normal = n
                 place = middle
         before_slope = slope
-    if best < -least_radius(size):
+    if best < -least_curvature(size):
         return across_rim(place, c, axes, size, frame, radius, height)
     return best, normal
 
@@ -265,7 +264,7 @@ def against_solid(c, axes, size, frame, radius, half_length):
     gap -= radius
     if half_length == math.inf:
         return gap, n
-    deep = -least_radius(size)
+    deep = -least_curvature(size)
     _, arm = support(axes, size, n)
     height = dot(add(c, arm), axis)
     if abs(height) <= half_length and gap > deep:
@@ -349,7 +348,7 @@ def against_sheet(c, axes, size, frame, radius, half_length):
         _, n = nearest_in_shadow(scale(-1.0, c), axes, size, p, r)
         gap, foot = foot_on_plane(c, axes, size, n, max(-dot(n, c) - radius, 0.0))
     if abs(dot(foot, axis)) <= half_length:
-        if gap < -least_radius(size):
+        if gap < -least_curvature(size):
             gap, n = way_out_over_end(gap, n, foot, c, axes, size, frame, radius, half_length)
         return gap, n
     gap, n = nearest_on_rim(c, axes, size, frame, radius, half_length)

@@ -13,13 +13,21 @@ TINY = 1e-300  # keeps roots and quotients of zero finite
 
 
 @func
+def own_axes(q):
+    """Rows of the matrix that turns vectors into the axes of a body with unit quaternion q."""
+    w, x, y, z = q
+    return (
+        (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)),
+        (2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x)),
+        (2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)),
+    )
+
+
+@func
 def form(q, size):
     """The form M of an ellipsoid [m^2]: unit quaternion q (4,), semi-axes size (3,) [m] along the body's own axes."""
-    w, x, y, z = q[0], q[1], q[2], q[3]
     a, b, c = size[0] * size[0], size[1] * size[1], size[2] * size[2]
-    ux, uy, uz = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)
-    vx, vy, vz = 2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x)
-    wx, wy, wz = 2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)
+    (ux, uy, uz), (vx, vy, vz), (wx, wy, wz) = own_axes(q)
     return (
         a * ux * ux + b * vx * vx + c * wx * wx,
         a * uy * uy + b * vy * vy + c * wy * wy,

@@ -1,6 +1,6 @@
 """A point against an ellipsoid, in space and in the shadow along a direction: the base of contacts with walls.
 
-An ellipsoid is given by its axes, a matrix of three rows that turns vectors of the wall's axes into its own (see `own_axes`),
+An ellipsoid is given by its axes, a matrix of three rows that turns vectors of the wall's axes into its own (see `ellipsoid_form.own_axes`),
 and its semi-axes `size` [m]. All results are exact to rounding also for needles and discs of 1:100: nothing here squares
 what it later has to tell apart.
 """
@@ -14,17 +14,6 @@ from ..vec import add, dot, matrix_vector, scale
 # several directions are equally near, and one of them is taken.
 FLOOR = 1e-30
 STEPS = 40  # of a million points, most took 2 to 6 and none more than 16
-
-
-@func
-def own_axes(q):
-    """Rows of the matrix that turns vectors into the axes of a body with unit quaternion q."""
-    w, x, y, z = q
-    return (
-        (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)),
-        (2.0 * (x * y - w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z + w * x)),
-        (2.0 * (x * z + w * y), 2.0 * (y * z - w * x), 1.0 - 2.0 * (x * x + y * y)),
-    )
 
 
 @func
@@ -46,13 +35,6 @@ def support(axes, size, n):
     u = stretched(axes, size, n)
     h = math.sqrt(dot(u, u))
     return h, scale(1.0 / h, turned_back(axes, (size[0] * u[0], size[1] * u[1], size[2] * u[2])))
-
-
-@func
-def least_radius(size):
-    """Smallest radius of curvature of an ellipsoid."""
-    least = min(size[0], size[1], size[2])
-    return least * least / max(size[0], size[1], size[2])
 
 
 @func
@@ -148,35 +130,31 @@ def shadow(axes, size, p, q):
     return math.sqrt(dot(u, u)), math.sqrt(dot(v, v)), first, second
 
 
-@part
-def nearest_in_shadow(d, axes, size, p, q):
-    """The same as `nearest_in_space` over unit n in the plane of unit p and q only: distance of a straight line."""
+@func
+def extreme_in_shadow(d, axes, size, p, q, sense):
+    """The greatest of n.d + sense h(n) over unit n in the plane of unit p and q, and that n; sense is 1.0 or -1.0."""
     a, b, first, second = shadow(axes, size, p, q)
     x, y = dot(d, first), dot(d, second)
-    least = min(a, b)
+    edge = max(a, b) if sense > 0.0 else min(a, b)
     p0, p1 = lifted(x, a), lifted(y, b)
-    d0, d1 = (a - least) * (a + least), (b - least) * (b + least)
+    d0, d1 = sense * (edge - a) * (edge + a), sense * (edge - b) * (edge + b)
     tau = secular_root(a * p0, b * p1, 0.0, d0, d1, 1.0)
     n0, n1 = p0 / (tau + d0), p1 / (tau + d1)
     inverse = 1.0 / math.sqrt(n0 * n0 + n1 * n1)
     n0, n1 = inverse * n0, inverse * n1
-    gap = n0 * p0 + n1 * p1 - math.sqrt((a * n0) ** 2 + (b * n1) ** 2)
-    return gap, add(scale(math.copysign(n0, x), first), scale(math.copysign(n1, y), second))
+    far = n0 * p0 + n1 * p1 + sense * math.sqrt((a * n0) ** 2 + (b * n1) ** 2)
+    return far, add(scale(math.copysign(n0, x), first), scale(math.copysign(n1, y), second))
+
+
+@part
+def nearest_in_shadow(d, axes, size, p, q):
+    """The same as `nearest_in_space` over unit n in the plane of unit p and q only: distance of a straight line."""
+    return extreme_in_shadow(d, axes, size, p, q, -1.0)
 
 
 @part
 def farthest_in_shadow(d, axes, size, p, q):
-    """Greatest of n.d + h(n) over unit n in the plane of unit p and q, and that n: how far the shadow of an ellipsoid
-    with centre d reaches from the origin [m]. Of two equally far places one is taken.
+    """How far the shadow of an ellipsoid with centre d on the plane of unit p and q reaches from the origin [m], and the
+    unit n to there. Of two equally far places one is taken.
     """
-    a, b, first, second = shadow(axes, size, p, q)
-    x, y = dot(d, first), dot(d, second)
-    most = max(a, b)
-    p0, p1 = lifted(x, a), lifted(y, b)
-    d0, d1 = (most - a) * (most + a), (most - b) * (most + b)
-    tau = secular_root(a * p0, b * p1, 0.0, d0, d1, 1.0)
-    n0, n1 = p0 / (tau + d0), p1 / (tau + d1)
-    inverse = 1.0 / math.sqrt(n0 * n0 + n1 * n1)
-    n0, n1 = inverse * n0, inverse * n1
-    far = n0 * p0 + n1 * p1 + math.sqrt((a * n0) ** 2 + (b * n1) ** 2)
-    return far, add(scale(math.copysign(n0, x), first), scale(math.copysign(n1, y), second))
+    return extreme_in_shadow(d, axes, size, p, q, 1.0)

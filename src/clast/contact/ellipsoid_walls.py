@@ -21,13 +21,12 @@ import math
 
 from ..backend import func, part
 from ..vec import add, dot, load, matrix_vector, norm, scale, sub
+from .ellipsoid_form import least_curvature, own_axes
 from .ellipsoid_point import (
     foot_on_plane,
     greatest_radius,
-    least_radius,
     nearest_in_shadow,
     nearest_in_space,
-    own_axes,
     stretched,
     support,
 )
@@ -76,7 +75,7 @@ def corner_contact(c, axes, size, meshes, v):
         return True, gap, n
     if gap < 0.0:
         deep, foot, normal = face_foot(c, axes, size, meshes, meshes.vertex_owner[v])
-        if deep < -0.5 * least_radius(size):
+        if deep < -0.5 * least_curvature(size):
             off = sub(foot, corner)
             most = STANDS_ON * max(size[0], size[1], size[2])
             if dot(off, off) <= most * most:
@@ -305,7 +304,7 @@ def ellipsoid_triangle(c, q, size, meshes, t):
     if claims_face(foot, gap, c, axes, size, meshes, t):
         status = 0 if yields_face(gap, c, axes, size, meshes, t) else 1
         feature = FACE
-        if status == 1 and gap < -least_radius(size):
+        if status == 1 and gap < -least_curvature(size):
             gap, n, feature = shorter_way_out(gap, n, c, axes, size, meshes, t)
         return status, gap, n, feature
     for k in range(3):

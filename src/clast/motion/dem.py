@@ -17,7 +17,7 @@ from ..contact.solids import load_form, surface_point
 from ..contact.touch import ball_any
 from ..errors import pick
 from ..material import combine
-from ..tables import ELLIPSOID, FIRST_WALL, FREE, NONE, TRIANGLE
+from ..tables import ELLIPSOID, FREE, TRIANGLE, is_particle
 from ..vec import add, cross, dot, load, scale, sub
 from . import integrate, laws
 from .curvature import wall_radius
@@ -328,8 +328,7 @@ class DEM:
         """
         bodies = scene.bodies
         shapes = scene.shapes(bodies)
-        particle = (shapes.kind > NONE) & (shapes.kind < FIRST_WALL)
-        rows = np.nonzero(particle & (bodies.motion[shapes.body] == FREE))[0]
+        rows = np.nonzero(is_particle(shapes.kind) & (bodies.motion[shapes.body] == FREE))[0]
         body = shapes.body[rows]
         # What stands for an ellipsoid: its smallest half-axis; where the stiffness is proportional to the radius of
         # the contact, the largest of those, a b / c on the flat side.

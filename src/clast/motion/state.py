@@ -20,7 +20,7 @@ from ..contact.bins import sort_shapes
 from ..contact.memory import make_pairs
 from ..contact.pairs import find_pairs, turned
 from ..contact.solids import make_forms, near_solids, update_forms
-from ..tables import DRIVEN, ELLIPSOID, FIRST_WALL, FREE, NONE, TRIANGLE, Bodies, Shapes
+from ..tables import DRIVEN, ELLIPSOID, FIRST_WALL, FREE, NONE, TRIANGLE, Bodies, Shapes, is_particle
 from . import integrate
 
 REORDER = 32  # rebuilds of the list after which bodies are sorted again
@@ -100,8 +100,7 @@ class State:
         self.label = self.new_labels(bodies)
         self.place(Bodies(*(np.array(column) for column in bodies)))
         free = self.bodies.motion == FREE
-        kind = self.shapes.kind
-        particle = (kind > NONE) & (kind < FIRST_WALL)
+        particle = is_particle(self.shapes.kind)
         particle[: len(free)] &= free
         poured = [inlet.reach * inlet.sizes.largest for inlet in scene.inlets]
         sizes = self.shapes.radius[particle] if particle.any() else np.array(poured)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..tables import ELLIPSOID, Parts
+from ..vec import rotation_matrices
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,5 @@ def half_widths(orientation, axes):
 
     The root of the diagonal of M = A R^2 A^T (Pazouki et al. 2012, eq. 12).
     """
-    w, x, y, z = orientation.T
-    turn = np.empty((len(orientation), 3, 3))
-    turn[:, 0] = np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)], -1)
-    turn[:, 1] = np.stack([2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)], -1)
-    turn[:, 2] = np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], -1)
+    turn = rotation_matrices(orientation)
     return np.sqrt(np.einsum("nij,nj->ni", turn**2, axes**2))

@@ -17,6 +17,7 @@ _HOMES = {
     "NotConverged": "errors",
     "Oscillation": "drives",
     "Plane": "shapes",
+    "Polyhedron": "shapes",
     "Quad": "shapes",
     "Scene": "scene",
     "SceneError": "errors",

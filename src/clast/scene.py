@@ -11,7 +11,7 @@ from .errors import pick
 from .filling import Inlet, Outlet, Sizes
 from .material import OVERRIDES, Material, check
 from .stacking import join_bodies, join_molds, make_bodies, make_mold
-from .tables import DRIVEN, FREE, Bodies, Meshes, Molds, Parts, Shapes
+from .tables import DRIVEN, FREE, Bodies, Hulls, Meshes, Molds, Parts, Shapes
 
 FILLINGS = {"random": "random", "lattice": "lattice"}
 
@@ -45,9 +45,9 @@ class Scene:
         self._chunks = [make_bodies(0, {})]
         self._mold_rows: dict = {}
         self._material_rows: dict[Material, int] = {}
-        self._mold_chunks: list[tuple[Molds, Parts, Meshes | None]] = []
+        self._mold_chunks: list[tuple[Molds, Parts, Meshes | None, Hulls | None]] = []
         self._bulk: list[tuple[float, float]] = []  # volume and moment of inertia per mass of each mold
-        self._molded = None  # joined molds, parts and meshes; made when asked
+        self._molded = None  # joined molds, parts, meshes and hulls; made when asked
 
     def add(
         self,
@@ -274,6 +274,11 @@ class Scene:
         """The triangles of all walls."""
         return self._tables()[2]
 
+    @property
+    def hulls(self):
+        """All convex polyhedra."""
+        return self._tables()[3]
+
     def shapes(self, bodies=None):
         """All parts of all bodies, placed in the world. bodies: Bodies in any order; default those of the scene.
 
@@ -331,6 +336,7 @@ class Scene:
             "molds": self.molds._asdict(),
             "parts": self.parts._asdict(),
             "meshes": self.meshes._asdict(),
+            "hulls": self.hulls._asdict(),
         }
         attributes = {
             "gravity": list(self.gravity),
@@ -366,7 +372,7 @@ class Scene:
         scene._chunks = [Bodies(**{k: np.array(groups["bodies"][k]) for k in Bodies._fields})]
         molded = [
             table(**{k: np.array(groups[name][k]) for k in table._fields})
-            for name, table in (("molds", Molds), ("parts", Parts), ("meshes", Meshes))
+            for name, table in (("molds", Molds), ("parts", Parts), ("meshes", Meshes), ("hulls", Hulls))
         ]
         scene._mold_chunks = [tuple(molded)]
         moment = np.trace(molded[0].inertia, axis1=1, axis2=2) / 3.0

@@ -1,8 +1,8 @@
-"""Tables put end to end: chunks of bodies, and the molds, parts and meshes of all shapes of a scene."""
+"""Tables put end to end: chunks of bodies, and the molds, parts, meshes and hulls of all shapes of a scene."""
 
 import numpy as np
 
-from .tables import Bodies, Meshes, Molds, Parts
+from .tables import POLYHEDRON, Bodies, Hulls, Meshes, Molds, Parts
 
 BODY_COLUMNS = {  # type and width, 0 for a plain column
     "number": (np.int64, 0),
@@ -31,7 +31,7 @@ def make_bodies(count, columns):
 
 
 def make_mold(shape):
-    """Molds with one row, Parts, and Meshes or None, of one shape."""
+    """Molds with one row, Parts, Meshes or None, and Hulls or None, of one shape."""
     parts = shape.parts()
     mold = Molds(
         first=np.zeros(1, dtype=np.int32),
@@ -40,7 +40,7 @@ def make_mold(shape):
         inertia=np.array([shape.inertia], dtype=float),
         round=np.array([shape.round], dtype=bool),
     )
-    return mold, parts, shape.mesh
+    return mold, parts, shape.mesh, getattr(shape, "hull", None)
 
 
 def join_bodies(chunks):
@@ -49,22 +49,43 @@ def join_bodies(chunks):
 
 
 def join_molds(chunks):
-    """Molds, Parts and Meshes of all chunks (Molds, Parts, Meshes or None), with row numbers shifted accordingly."""
-    molds, parts, meshes = [_empty_molds()], [_empty_parts()], [_empty_meshes()]
+    """Molds, Parts, Meshes and Hulls of all chunks, which may have None for the last two, with row numbers shifted."""
+    molds, parts, meshes, hulls = [_empty_molds()], [_empty_parts()], [_empty_meshes()], [empty_hulls()]
     part_count = 0
     before = dict.fromkeys(("triangle", "vertex", "edge", "edge_side", "vertex_edge"), 0)
-    for mold, part, mesh in chunks:
+    earlier = dict.fromkeys(("vertex", "normal", "edge", "loop", "inner"), 0)
+    for mold, part, mesh, hull in chunks:
         molds.append(mold._replace(first=mold.first + part_count))
-        feature = np.where(part.feature >= 0, part.feature + before["triangle"], part.feature)
-        parts.append(part._replace(feature=feature))
+        shift = np.where(part.kind == POLYHEDRON, earlier["inner"], before["triangle"])
+        parts.append(part._replace(feature=np.where(part.feature >= 0, part.feature + shift, part.feature)))
         part_count += len(part.kind)
         if mesh is not None:
             meshes.append(_shift_mesh(mesh, before))
             before = {name: count + len(getattr(mesh, name)) for name, count in before.items()}
+        if hull is not None:
+            hulls.append(_shift_hull(hull, earlier))
+            earlier = {name: count + getattr(hull, name).shape[name in WIDE] for name, count in earlier.items()}
     return (
         _join(Molds, molds, _empty_molds()),
         _join(Parts, parts, _empty_parts()),
         _join(Meshes, meshes, _empty_meshes()),
+        _join(Hulls, hulls, empty_hulls()),
+    )
+
+
+WIDE = ("vertex", "normal", "side")  # columns of Hulls that stand side by side
+
+
+def _shift_hull(hull, before):
+    """A hull with its row numbers as they are when so many rows of each column stand before it."""
+    return hull._replace(
+        vertex_start=hull.vertex_start[1:] + before["vertex"],
+        face_start=hull.face_start[1:] + before["normal"],
+        edge_start=hull.edge_start[1:] + before["edge"],
+        edge=hull.edge + before["vertex"],
+        edge_face=hull.edge_face + before["normal"],
+        loop_start=hull.loop_start[1:] + before["loop"],
+        loop=hull.loop + before["vertex"],
     )
 
 
@@ -92,7 +113,10 @@ def _join(kind, chunks, like):
     columns = []
     for name, column in zip(kind._fields, zip(*chunks, strict=True), strict=True):
         pattern = getattr(like, name)
-        joined = np.concatenate([np.asarray(piece).reshape(-1, *pattern.shape[1:]) for piece in column])
+        if kind is Hulls and name in WIDE:
+            joined = np.concatenate(column, axis=1)
+        else:
+            joined = np.concatenate([np.asarray(piece).reshape(-1, *pattern.shape[1:]) for piece in column])
         columns.append(np.ascontiguousarray(joined, dtype=pattern.dtype))
     return kind(*columns)
 
@@ -129,4 +153,28 @@ def _empty_meshes():
         vertex_owner=none,
         vertex_start=np.zeros(1, dtype=np.int32),
         vertex_edge=none,
+    )
+
+
+def empty_hulls():
+    """Hulls without a row."""
+    none, two, wide = np.zeros(0), np.zeros((0, 2), dtype=np.int32), np.zeros((3, 0))
+    start = np.zeros(1, dtype=np.int32)
+    return Hulls(
+        vertex_start=start,
+        face_start=start,
+        edge_start=start,
+        vertex=wide,
+        normal=wide,
+        offset=none,
+        edge=two,
+        edge_face=two,
+        edge_bend=np.zeros((0, 2)),
+        loop_start=start,
+        loop=np.zeros(0, dtype=np.int32),
+        side=wide,
+        side_offset=none,
+        inner=none,
+        outer=none,
+        ball=none,
     )

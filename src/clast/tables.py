@@ -13,11 +13,19 @@ import numpy as np
 NONE = -1  # a body whose parts stand in rows of their own
 SPHERE = 0
 ELLIPSOID = 1
+POLYHEDRON = 2
 FIRST_WALL = 8
 PLANE = 8
 CYLINDER = 9
 TRIANGLE = 10
-KINDS = {SPHERE: "sphere", ELLIPSOID: "ellipsoid", PLANE: "plane", CYLINDER: "cylinder", TRIANGLE: "triangle"}
+KINDS = {
+    SPHERE: "sphere",
+    ELLIPSOID: "ellipsoid",
+    POLYHEDRON: "polyhedron",
+    PLANE: "plane",
+    CYLINDER: "cylinder",
+    TRIANGLE: "triangle",
+}
 
 
 def is_particle(kind):
@@ -69,7 +77,32 @@ class Parts(NamedTuple):
     size: np.ndarray  # (p,3) [m]: sphere (radius, 0, 0); ellipsoid: semi-axes along the body's axes;
     # cylinder (radius, half length, +1 hollow or -1 solid)
     reach: np.ndarray  # (p,) [m], radius about `offset` that contains the part; infinite for what has no end
-    feature: np.ndarray  # (p,) int32, row of Meshes.triangle for TRIANGLE; -1 otherwise
+    feature: np.ndarray  # (p,) int32, row of Meshes.triangle for TRIANGLE, of Hulls for POLYHEDRON; -1 otherwise
+
+
+class Hulls(NamedTuple):
+    """All convex polyhedra, in the axes of their body at size factor 1, about the centre of mass.
+
+    Coordinates stand in columns, x of all corners side by side, so that loops over corners become vector instructions.
+    Rows of corners, faces, edges and loops are counted over all hulls; hull h owns start[h] up to start[h + 1] of each.
+    """
+
+    vertex_start: np.ndarray  # (h+1,) int32, into the columns of vertex
+    face_start: np.ndarray  # (h+1,) int32, into the columns of normal
+    edge_start: np.ndarray  # (h+1,) int32, into edge
+    vertex: np.ndarray  # (3,v) [m]
+    normal: np.ndarray  # (3,f) unit, outward
+    offset: np.ndarray  # (f,) [m]; the polyhedron is where normal . x <= offset for all faces
+    edge: np.ndarray  # (e,2) int32, the two corners, columns of vertex
+    edge_face: np.ndarray  # (e,2) int32, the two faces that meet there, columns of normal
+    edge_bend: np.ndarray  # (e,2) cosine c between the two normals, and 1 / (1 - c^2)
+    loop_start: np.ndarray  # (f+1,) int32, into loop
+    loop: np.ndarray  # (l,) int32, corners of each face in order, counterclockwise seen from outside
+    side: np.ndarray  # (3,l) unit, in the plane of the face, at right angles to the side from corner loop[k] to the next, outward
+    side_offset: np.ndarray  # (l,) [m]; within the outline of the face side . x <= side_offset
+    inner: np.ndarray  # (h,) [m], radius of the largest ball about the centre of mass inside
+    outer: np.ndarray  # (h,) [m], radius of the least ball about the centre of mass around
+    ball: np.ndarray  # (h,) [m], radius of the ball of the same volume
 
 
 class Meshes(NamedTuple):

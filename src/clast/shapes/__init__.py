@@ -9,7 +9,8 @@ from .cylinder import Cylinder
 from .ellipsoid import Ellipsoid
 from .mesh import MeshWall, load_mesh
 from .plane import Plane
+from .polyhedron import Polyhedron
 from .quad import Quad
 from .sphere import Sphere
 
-__all__ = ["Clump", "Cylinder", "Ellipsoid", "MeshWall", "Plane", "Quad", "Sphere", "load_mesh"]
+__all__ = ["Clump", "Cylinder", "Ellipsoid", "MeshWall", "Plane", "Polyhedron", "Quad", "Sphere", "load_mesh"]

@@ -56,6 +56,14 @@ def part(function):
     return numba.njit(error_model="numpy", _nrt=False, fastmath=False)(function)
 
 
+def search(function):
+    """Like `part`, for loops that look for the largest of many numbers: they become vector instructions only where the
+    compiler need not care for what is not a number. Products and sums are fused. No sum is reordered."""
+    if SIMULATED:
+        return function
+    return numba.njit(error_model="numpy", _nrt=False, fastmath=FUSE | {"nnan"})(function)
+
+
 @functools.cache
 def sources_hash():
     """Hash of all files that hold kernels or what kernels call."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .results import springs_of
 from .tables import FREE
 from .vec import rotation_matrices
 
@@ -38,8 +39,8 @@ def energy(sim):
 
 def elastic_energy(sim):
     """Energy [J] stored in the springs of all contacts."""
-    overlap, slip, radius, mix = sim.springs()
-    return float(sim.method.recipe.energy(overlap, slip, radius, mix).sum())
+    overlap, slip, radius, mix, share = springs_of(sim)
+    return float((share * sim.method.recipe.energy(overlap, slip, radius, mix)).sum())
 
 
 def momentum(sim):

@@ -10,16 +10,18 @@ import numpy as np
 
 from . import backend, clearance, drives, running
 from .backend import kernel
-from .contact.narrow import lower_first, measure, select, sort_pairs
+from .contact.hull_pair import work_width
+from .contact.hulls import touch_for as hull_touch_for
+from .contact.narrow import refuse_mixture
 from .contact.pairs import BROAD, periodic_box
-from .contact.solids import make_forms
 from .contact.touch import touch_for
 from .errors import Diverged, Escaped, pick
 from .files import checkpoint
-from .motion import dem, integrate, solids
+from .motion import dem, hulls, integrate, solids
 from .motion.dem import DEM
 from .motion.state import State, place_parts
 from .report import Report
+from .results import contacts_of
 from .scene import Scene
 from .tables import FREE, Bodies, is_particle
 
@@ -43,6 +45,7 @@ class Simulation:
             raise TypeError(f"Simulation: the method must be clast.DEM(...), got {method!r}")
         if len(scene.bodies.number) == 0 and not scene.inlets:
             raise ValueError("Simulation: the scene is empty; add bodies with scene.add or scene.fill first")
+        refuse_mixture("Simulation", scene.parts)
         self.device = find_device(device)
         self.scene, self.method = scene, method
         self.critical, self.stiffest = method.critical_step(scene)
@@ -181,10 +184,22 @@ class Simulation:
             self._kernels.solids(
                 blocks, balls, state.solids, there.rows, there.forms, state.pairs, self._mixes, self._edges, dt
             )
-        if len(state.pairs.mix) > balls + state.solids:
+        if state.patches:
+            first, count, width = balls + state.solids, state.patches, work_width(state.hulls)
+            tables = there.bodies, there.shapes, there.rows, there.parts, there.hulls, state.pairs, self._mixes, self._edges
+            blocks = (count + hulls.BLOCK - 1) // hulls.BLOCK
+            self._kernels.patches(blocks, first, count, *tables, dt, width)
+        if len(state.pairs.mix) > balls + state.solids + state.patches:
             width = dem.WIDTH if self.device is backend.CPU else 1
             chunks = (len(state.pairs.wall_start) + width - 2) // width
-            self._kernels.walls(chunks, *state.kernel_tables, there.forms, state.pairs, self._mixes, there.box, dt)
+            if not state.only_polyhedra:
+                self._kernels.walls(chunks, *state.kernel_tables, there.forms, state.pairs, self._mixes, there.box, dt)
+            if state.polyhedra:
+                chunks = (len(state.pairs.wall_start) + hulls.BLOCK - 2) // hulls.BLOCK
+                width, most = work_width(state.hulls), int(np.diff(state.pairs.wall_start).max())
+                self._kernels.patch_walls(
+                    chunks, *state.kernel_tables, state.pairs, self._mixes, there.box, dt, width, most
+                )
 
     def _bind(self, rolling):
         """Compose the kernels of this scene: the law, and only what the scene has."""
@@ -193,7 +208,9 @@ class Simulation:
         used = np.unique(self.state.bodies.mold) if not scene.inlets else np.arange(len(molds.round))
         clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
         ellipsoids = self.state.ellipsoids
-        has = {"CLUMPS": clumps, "ELLIPSOIDS": ellipsoids, "PERIODIC": self.box.periodic, "ROLLING": rolling}
+        polyhedra = self.state.polyhedra
+        has = {"CLUMPS": clumps, "SOLIDS": ellipsoids or polyhedra}
+        has |= {"PERIODIC": self.box.periodic, "COUPLES": rolling or polyhedra}
         law = self.method.recipe.function
         triangles = len(self.state.meshes.triangle) > 0
         on_cpu = self.device is backend.CPU
@@ -214,8 +231,20 @@ class Simulation:
                 wall_touch=touch_for(ellipsoids, triangles),
                 TRIANGLES=triangles,
                 ELLIPSOIDS=ellipsoids,
+                SOLIDS=has["SOLIDS"],
                 ROLLING=rolling,
                 **width,
+            ),
+            patches=kernel(
+                hulls.hull_block, grain=2, allocates=True, law=law, ROLLING=rolling, PERIODIC=has["PERIODIC"]
+            ),
+            patch_walls=kernel(
+                hulls.hull_wall_block,
+                grain=2,
+                allocates=True,
+                law=law,
+                ROLLING=rolling,
+                triangle_touch=hull_touch_for(self.state.meshes),
             ),
         )
         self._mixes = self.device.to_device(self.mixes)
@@ -364,17 +393,7 @@ class Simulation:
 
     def contacts(self):
         """The contacts of the present state: Contacts with slip and force, sorted by pair, then shape."""
-        self.start()
-        state, pairs = self.state, self.state.fetch_pairs()
-        listed, swap = lower_first(state.shapes, pairs.shape)
-        order = sort_pairs(state.shapes, state.label, listed, state.next_label)
-        contacts, status = measure(state.tables, state.label, self.box, 0.0, listed[order])
-        rows = np.nonzero(status)[0]
-        order = order[rows]
-        # The list has walls second; here the lower number comes first, and force and slip follow.
-        sign = np.where(swap[order], -1.0, 1.0)[:, None]
-        force, slip = sign * pairs.action[order, :3], sign * pairs.memory[order, :3]
-        return select(contacts, rows)._replace(force=force, slip=slip)
+        return contacts_of(self)
 
     def report(self):
         """Numbers of the run so far: times, speed, contacts, energies, momentum."""
@@ -393,33 +412,6 @@ class Simulation:
         fast = np.einsum("ni,ni->n", bodies.velocity, bodies.velocity)[free]
         turning = np.einsum("ni,ni->n", bodies.spin, bodies.spin)[free]
         return 0.5 * float(bodies.mass[free] @ fast + bodies.inertia[free] @ turning)
-
-    def springs(self):
-        """Contacts as springs: overlap (c,) [m], length of the slip (c,) [m], reduced radius (c,) [m], rows of Mix (c,7)."""
-        self.start()
-        state, pairs = self.state, self.state.fetch_pairs()
-        listed, _ = lower_first(state.shapes, pairs.shape)
-        contacts, status = measure(state.tables, state.label, self.box, 0.0, listed)
-        rows = np.nonzero(status)[0]
-        slip = np.linalg.norm(pairs.memory[rows, :3], axis=1)
-        if state.ellipsoids:
-            all_radii = np.empty(len(pairs.shape))
-            kernel(solids.radius_row)(
-                len(pairs.shape),
-                state.balls,
-                state.balls + state.solids,
-                state.shapes,
-                make_forms(state.tables),
-                pairs,
-                contacts.normal,
-                all_radii,
-            )
-            radius = all_radii[rows]
-        else:
-            radius = state.shapes.radius[pairs.shape[rows]]
-            # Against a wall the reduced radius is that of the sphere.
-            radius = np.where(rows < state.balls, 1.0 / (1.0 / radius).sum(1), radius[:, 0])
-        return np.maximum(-contacts.gap[rows], 0.0), slip, radius, self.mixes[pairs.mix[rows]]
 
     def take_up(self):
         """Forces and memory of contacts have been put back as they were saved: nothing is to be started."""

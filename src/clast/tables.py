@@ -94,7 +94,8 @@ class Hulls(NamedTuple):
     normal: np.ndarray  # (3,f) unit, outward
     offset: np.ndarray  # (f,) [m]; the polyhedron is where normal . x <= offset for all faces
     edge: np.ndarray  # (e,2) int32, the two corners, columns of vertex
-    edge_face: np.ndarray  # (e,2) int32, the two faces that meet there, columns of normal
+    edge_face: np.ndarray  # (e,2) int32, the two faces that meet there, columns of normal; their normals m, n are in such
+    # an order that m x n points from the first corner to the second
     edge_bend: np.ndarray  # (e,2) cosine c between the two normals, and 1 / (1 - c^2)
     loop_start: np.ndarray  # (f+1,) int32, into loop
     loop: np.ndarray  # (l,) int32, corners of each face in order, counterclockwise seen from outside
@@ -143,15 +144,16 @@ class Box(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """The shapes near enough to touch, with the memory and the force of each contact. First spheres with spheres, then
-    other pairs of particles, the lower number first; then particles with walls, the particle first, grouped by it."""
+    """The shapes near enough to touch, with the memory and the force of each contact. First spheres with spheres, pairs with
+    an ellipsoid, pairs with a polyhedron, the lower number first; then particles with walls, the particle first, grouped
+    by it."""
 
     shape: np.ndarray  # (p,2) int32, rows of Shapes
     mix: np.ndarray  # (p,) int32, row of the table of combined materials
-    memory: np.ndarray  # (p,3) slip [m], or (p,6) with the rolling angle [rad]; see `clast.motion.solids` for 4 more
+    memory: np.ndarray  # (p,3) slip [m], or (p,6) with the rolling angle [rad]; see `clast.motion.solids` and `hulls` for 4 more
     action: np.ndarray  # (p,6) force on the second shape [N]; then of two spheres, and of spheres at walls in a scene
-    # without ellipsoids, the torque over minus the radius, else the point where the force acts [m]; zero without contact
-    couple: np.ndarray  # (p,3) [N m], rolling resistance on the second shape; (0,3) without rolling friction
+    # of nothing but spheres, the torque over minus the radius, else the point where the force acts [m]; zero without contact
+    couple: np.ndarray  # (p,3) [N m], of rolling resistance and of patches on the second shape; (0,3) if there are none
     wall_start: np.ndarray  # (w+1,) int32, first pair of each particle that is near a wall
     start: np.ndarray  # (n+1,) int32, into entry
     entry: np.ndarray  # (k,) int32, contacts of a body: 2 * pair + side, in the order of the partners' numbers

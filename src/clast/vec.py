@@ -108,6 +108,23 @@ def unrotate(q, v):
 
 
 @func
+def quat_matrix(q):
+    """The turn q as a matrix, three rows of three."""
+    w, x, y, z = q
+    return (
+        (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
+        (2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)),
+        (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
+    )
+
+
+@func
+def transposed(m):
+    """The transpose of a matrix."""
+    return ((m[0][0], m[1][0], m[2][0]), (m[0][1], m[1][1], m[2][1]), (m[0][2], m[1][2], m[2][2]))
+
+
+@func
 def quat_multiply(p, q):
     """The turn q followed by the turn p."""
     return (

@@ -102,11 +102,11 @@ def carry_row(
                 at += 1
 
 
-def make_pairs(tables, free, free_pairs, walls, materials, width, rolling, old=None):
+def make_pairs(tables, free, free_pairs, walls, materials, width, couples, old=None):
     """The list of pairs, ready for forces.
 
     free (s,) bool: shapes of free bodies; free_pairs (p,2), walls (q,2): rows of Shapes; materials: number of
-    materials; width: columns of memory; rolling: whether there is rolling friction.
+    materials; width: columns of memory; couples: whether contacts have couples.
     old: None, or (Pairs, its shapes' numbers, former row of each body or -1) to carry memory over from.
     """
     device = backend.DEVICE[-1]
@@ -149,5 +149,5 @@ def make_pairs(tables, free, free_pairs, walls, materials, width, rolling, old=N
             memory,
         )
     action = device.zeros((total, 6), np.float64)
-    couple = device.zeros((total if rolling else 0, 3), np.float64)
+    couple = device.zeros((total if couples else 0, 3), np.float64)
     return Pairs(pair, mix, memory, action, couple, wall_start, start, entry)

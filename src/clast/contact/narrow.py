@@ -7,10 +7,12 @@ import numpy as np
 from .. import primitives
 from ..backend import func, kernel
 from ..errors import pick
-from ..tables import ELLIPSOID, FIRST_WALL, SPHERE, Contacts, empty_contacts
+from ..tables import ELLIPSOID, FIRST_WALL, POLYHEDRON, SPHERE, Contacts, empty_contacts
 from ..vec import load, sub
 from . import touch
 from .bins import bins, sphere_contacts
+from .hull_pair import POINT
+from .hulls import measure_hulls
 from .near import image
 from .pairs import BROAD, find_pairs, periodic_box
 from .solids import between, contact_arm, load_form, make_forms, measure_solids, surface_point
@@ -22,13 +24,16 @@ DEFAULT = "opm"
 touch_wall = touch.ball_any  # bound to the kernel, so that only what a scene has is compiled
 
 
-def touch_row(p, bodies, shapes, parts, meshes, forms, box, margin, pair, label, status, contacts):
+def touch_row(p, bodies, shapes, parts, meshes, hulls, forms, box, margin, pair, label, status, contacts):
     """The contact of one pair of shapes, the lower number first; status 0 where there is none within the margin.
 
-    Pairs of particles other than two spheres are left to `solid_contact_row`.
+    Pairs of particles other than two spheres are left to `solid_contact_row`, those with a polyhedron to `measure_hulls`.
     """
     a, b = pair[p, 0], pair[p, 1]
     status[p] = 0
+    if shapes.kind[a] == POLYHEDRON or shapes.kind[b] == POLYHEDRON:
+        name_row(p, a, b, bodies, shapes, label, contacts)
+        return
     if max(shapes.kind[a], shapes.kind[b]) == ELLIPSOID:
         return
     swap = shapes.kind[a] >= FIRST_WALL
@@ -98,29 +103,67 @@ def solid_contact_row(k, bodies, shapes, forms, box, edges, pair, label, rows, n
 
 
 def measure(tables, label, box, margin, pair, narrow=DEFAULT):
-    """Contacts of listed pairs (p,2), rows of Shapes with the lower number first, and which of them touch (p,) int8.
+    """Contacts of listed pairs (p,2), rows of Shapes with the lower number first, within the margin [m], in their order.
 
     label (n,): number of the first part of each body. narrow: a name in NARROW.
+    Returns Contacts and the row of `pair` that each belongs to (c,): one for a pair, up to four with a polyhedron.
     """
     n = len(pair)
     contacts = empty_contacts(n)
     status = np.empty(n, np.int8)
-    bodies, shapes, _, meshes = tables
+    bodies, shapes, _, meshes, hulls = tables
     ellipsoids = bool((shapes.kind == ELLIPSOID).any())
     forms = make_forms(tables) if ellipsoids else np.empty((0, 8))
     wall = touch.touch_for(ellipsoids, len(meshes.triangle))
     kernel(touch_row, touch_wall=wall)(n, *tables, forms, box, margin, pair, label, status, contacts)
     if ellipsoids:
-        kinds = shapes.kind[pair]
-        rows = np.nonzero(kinds.max(1) == ELLIPSOID)[0]
-        normal, gap = measure_solids(shapes.centre, forms, pair[rows], box, margin, chm=NARROW[narrow])
-        near = np.nonzero(gap <= margin)[0]
-        status[rows[near]] = 1
-        edges = (*box.length.tolist(), *box.inverse.tolist())
-        kernel(solid_contact_row)(
-            len(near), bodies, shapes, forms, box, edges, pair, label, rows[near], normal[near], gap[near], contacts
-        )
-    return contacts, status
+        measure_ellipsoids(tables, label, box, margin, pair, forms, narrow, contacts, status)
+    if len(hulls.inner) == 0:
+        source = np.nonzero(status)[0]
+        return contacts if len(source) == n else select(contacts, source), source
+    rows = np.nonzero((shapes.kind[pair] == POLYHEDRON).any(1))[0].astype(np.int32)
+    found, spots = measure_hulls(tables, box, margin, pair, rows)
+    status[rows] = found
+    spot = np.full(n, -1, np.int32)
+    spot[rows] = np.arange(len(rows))
+    start = primitives.scan(status)
+    every, source = empty_contacts(int(start[-1])), np.empty(int(start[-1]), np.int64)
+    kernel(spread_row)(n, start, contacts, spot, spots, every, source)
+    return every, source
+
+
+def spread_row(p, start, contacts, spot, spots, every, source):
+    """Write all contacts of pair p: the one that it has, or its points, row spot[p] of `spots`."""
+    for k in range(start[p], start[p + 1]):
+        source[k] = p
+        for i in range(2):
+            every.pair[k, i] = contacts.pair[p, i]
+            every.shape[k, i] = contacts.shape[p, i]
+        if spot[p] >= 0:
+            at = POINT * (k - start[p])
+            every.gap[k] = spots[spot[p], at + 3]
+            every.feature[k] = int(spots[spot[p], at + 7])
+            for i in range(3):
+                every.point[k, i] = spots[spot[p], at + i]
+                every.normal[k, i] = spots[spot[p], at + 4 + i]
+        else:
+            every.gap[k], every.feature[k] = contacts.gap[p], contacts.feature[p]
+            for i in range(3):
+                every.point[k, i] = contacts.point[p, i]
+                every.normal[k, i] = contacts.normal[p, i]
+
+
+def measure_ellipsoids(tables, label, box, margin, pair, forms, narrow, contacts, status):
+    """Write the contacts of the pairs whose second kind is an ellipsoid, and which of them are within the margin."""
+    bodies, shapes = tables[:2]
+    rows = np.nonzero(shapes.kind[pair].max(1) == ELLIPSOID)[0]
+    normal, gap = measure_solids(shapes.centre, forms, pair[rows], box, margin, chm=NARROW[narrow])
+    near = np.nonzero(gap <= margin)[0]
+    status[rows[near]] = 1
+    edges = (*box.length.tolist(), *box.inverse.tolist())
+    kernel(solid_contact_row)(
+        len(near), bodies, shapes, forms, box, edges, pair, label, rows[near], normal[near], gap[near], contacts
+    )
 
 
 def select(contacts, rows):
@@ -165,7 +208,7 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=DEFAULT, pairs=None
     as fast with 0.4 million contacts and 2.6 times with 3.4 million.
     narrow: how pairs with an ellipsoid are measured, "opm" or "chm+opm": the common normal of all pairs whose boxes
     meet, or only of those that the characteristic equation does not tell apart first; both find the same contacts.
-    Returns Contacts, sorted by pair, then shape. Bodies that are walls make no contacts with each other.
+    Returns Contacts, sorted by pair, then shape; of a polyhedron up to four points for a pair, the deepest first. Bodies that are walls make no contacts with each other.
     """
     margin = float(margin)
     if math.isnan(margin) or margin < 0.0:
@@ -174,30 +217,36 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=DEFAULT, pairs=None
     pick("narrow phase", narrow, NARROW)
     bodies = scene.bodies
     shapes = scene.shapes(bodies)
-    tables = bodies, shapes, scene.parts, scene.meshes
+    tables = bodies, shapes, scene.parts, scene.meshes, scene.hulls
+    refuse_mixture("find_contacts", scene.parts)
     box = periodic_box(scene)
     many = scene.molds.count[bodies.mold].astype(np.int64)
     label = np.cumsum(many) - many
-    exact = False  # every pair listed is a contact
     if pairs is None:
         if math.isinf(margin):
             raise ValueError("find_contacts: margin = inf needs pairs=; every body would pair with every other")
         if not sort and search is bins and len(shapes.body) == len(bodies.number) and not shapes.kind.any():
             return sphere_contacts(shapes, bodies.number, box, margin)
         tag = np.where(shapes.kind < FIRST_WALL, shapes.body, np.int32(-1))
-        listed, solids, walls = find_pairs(tables, tag, box, margin, search)
-        exact = len(solids) + len(walls) == 0
-        if len(solids):
-            listed = np.concatenate([listed, solids])
+        listed, solids, polyhedra, walls = find_pairs(tables, tag, box, margin, search)
+        if len(solids) or len(polyhedra):
+            listed = np.concatenate([listed, solids, polyhedra])
         if len(walls):
             listed = np.concatenate([listed, lower_first(shapes, walls)[0]])
         if sort:
             listed = listed[sort_pairs(shapes, label, listed, len(shapes.number))]
     else:
         listed = expand_pairs(pairs, bodies, shapes)
-    contacts, status = measure(tables, label, box, margin, listed, narrow)
-    # Of spheres alone every pair that the broad phase lists is a contact.
-    return contacts if exact else select(contacts, np.nonzero(status)[0])
+    return measure(tables, label, box, margin, listed, narrow)[0]
+
+
+def refuse_mixture(place, parts):
+    """ValueError if there are ellipsoids and polyhedra: their contacts are not known."""
+    if (parts.kind == ELLIPSOID).any() and (parts.kind == POLYHEDRON).any():
+        raise ValueError(
+            f"{place}: ellipsoids and polyhedra cannot meet in one scene yet; make the ellipsoids polyhedra, "
+            "for example clast.Polyhedron(ellipsoid.surface()[0]), or spheres or clumps"
+        )
 
 
 def expand_pairs(pairs, bodies, shapes):

@@ -61,7 +61,7 @@ def make_forms(tables):
 
 def update_forms(tables, forms):
     """Bring the forms to where the shapes are now."""
-    bodies, shapes, parts, _ = tables
+    bodies, shapes, parts = tables[:3]
     chunk = backend.DEVICE[-1].chunk
     kernel(form_row, grain=4)((len(shapes.kind) + chunk - 1) // chunk, chunk, bodies, shapes, parts, forms)
 

@@ -17,7 +17,7 @@ from ..contact.solids import load_form, surface_point
 from ..contact.touch import ball_any
 from ..errors import pick
 from ..material import combine
-from ..tables import ELLIPSOID, FREE, TRIANGLE, is_particle
+from ..tables import ELLIPSOID, FREE, POLYHEDRON, TRIANGLE, is_particle
 from ..vec import add, cross, dot, load, scale, sub
 from . import integrate, laws
 from .curvature import wall_radius
@@ -33,6 +33,7 @@ PERIODIC = False
 UNIFORM = False  # one material
 TRIANGLES = False  # walls of triangles
 ELLIPSOIDS = False
+SOLIDS = False  # actions of walls hold points
 wall_touch = ball_any
 
 
@@ -183,7 +184,7 @@ def ball_row(p, bodies, shapes, rows, pairs, mixes, edges, dt):
         roll_pair(p, sub(wb, wa), normal, overlap, ra * rb / (ra + rb), n, pairs, mixes, dt)
 
 
-def wall_row(c, bodies, shapes, parts, meshes, forms, pairs, mixes, box, dt):
+def wall_row(c, bodies, shapes, parts, meshes, hulls, forms, pairs, mixes, box, dt):
     """Forces of 64 particles with all walls near them.
 
     The gap and normal of each pair stand in its action until its force does: the touch is a large function, and written in
@@ -192,6 +193,8 @@ def wall_row(c, bodies, shapes, parts, meshes, forms, pairs, mixes, box, dt):
     for g in range(c * WIDTH, min(len(pairs.wall_start) - 1, (c + 1) * WIDTH)):
         first, last = pairs.wall_start[g], pairs.wall_start[g + 1]
         s = pairs.shape[first, 0]
+        if SOLIDS and shapes.kind[s] == POLYHEDRON:
+            continue  # `clast.motion.hulls` looks after these
         for p in range(first, last):
             status, gap, n, feature = wall_touch(s, pairs.shape[p, 1], bodies, shapes, parts, meshes, box, 0.0)
             pairs.action[p, 0] = gap if status == 1 else np.inf
@@ -205,7 +208,7 @@ def wall_row(c, bodies, shapes, parts, meshes, forms, pairs, mixes, box, dt):
         for p in range(first, last):
             gap, n = pairs.action[p, 0], (pairs.action[p, 1], pairs.action[p, 2], pairs.action[p, 3])
             if gap < 0.0:
-                touch_wall(p, gap, n, bodies, shapes, forms, pairs, mixes, box, dt, law, ROLLING, ELLIPSOIDS)
+                touch_wall(p, gap, n, bodies, shapes, forms, pairs, mixes, box, dt, law, ROLLING, ELLIPSOIDS, SOLIDS)
             else:
                 for i in range(6):
                     pairs.action[p, i] = 0.0
@@ -217,7 +220,7 @@ def wall_row(c, bodies, shapes, parts, meshes, forms, pairs, mixes, box, dt):
 
 
 @func
-def touch_wall(p, gap, n, bodies, shapes, forms, pairs, mixes, box, dt, law, rolling, ellipsoids):
+def touch_wall(p, gap, n, bodies, shapes, forms, pairs, mixes, box, dt, law, rolling, ellipsoids, solids):
     """Force of contact p of a particle with a wall in direction n."""
     s, w = pairs.shape[p, 0], pairs.shape[p, 1]
     a, b = shapes.body[s], shapes.body[w]
@@ -248,7 +251,7 @@ def touch_wall(p, gap, n, bodies, shapes, forms, pairs, mixes, box, dt, law, rol
     touch = Touch(overlap, -opening, n, slide, slip, bodies.mass[a], r)
     normal, shear, slip = law(touch, mix_of(mixes, pairs.mix[p]), dt)
     # Torque on the sphere over minus its radius, as for two spheres; or where the force acts.
-    where = q if ellipsoids else scale(distance / r, cross(n, shear))
+    where = q if solids else scale(distance / r, cross(n, shear))
     for i in range(3):
         pairs.action[p, i] = normal * n[i] + shear[i]
         pairs.action[p, 3 + i] = where[i]

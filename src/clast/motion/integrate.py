@@ -34,9 +34,9 @@ INTEGRATORS = {"verlet": (0.5, 0.0, 0.5), "symplectic": (1.0, 0.0, 0.0), "explic
 
 # Bound to the kernels: what the scene has.
 CLUMPS = False  # some body is not round
-ELLIPSOIDS = False  # some body is an ellipsoid
+SOLIDS = False  # some body is neither a sphere nor made of spheres
 PERIODIC = False
-ROLLING = False
+COUPLES = False  # contacts have couples
 SUM = True
 MOVE = True
 
@@ -126,9 +126,10 @@ def advance_row(
     of the chunk is from its reference [m^2] and whether all is well. Between two steps both are done in one pass,
     because memory is read once then; arrays are taken out of their tables once a chunk, which halves the time again.
 
-    Actions of the first `balls` pairs hold torques as `dem.touch_balls` gives them; with ELLIPSOIDS those of all others
-    hold the point where the force acts. A turn of an ellipsoid moves its surface by no more than the difference of its
-    longest and shortest half-axis, swing (m,) of each mold at size factor 1 [m], times the angle since turned_from (n,4).
+    Actions of the first `balls` pairs hold torques as `dem.touch_balls` gives them; with SOLIDS those of all others
+    hold the point where the force acts. A turn of a solid moves its surface by no more than swing (m,) of its mold at size
+    factor 1 [m] times the angle since turned_from (n,4): the difference of the longest and the shortest half-axis of an
+    ellipsoid, sqrt(outer^2 - inner^2) of a polyhedron.
     """
     orientation, forces, torques = bodies.orientation, bodies.force, bodies.torque
     start, entry, pair, action, couple = pairs.start, pairs.entry, pairs.shape, pairs.action, pairs.couple
@@ -160,7 +161,7 @@ def advance_row(
                 fx += gx
                 fy += gy
                 fz += gz
-                if ELLIPSOIDS and p >= balls:
+                if SOLIDS and p >= balls:
                     ax, ay, az = action[p, 3] - x[0], action[p, 4] - x[1], action[p, 5] - x[2]
                     if PERIODIC:
                         # The image nearest to the part: a clump may be longer than half a period.
@@ -181,7 +182,7 @@ def advance_row(
                     tx -= radius * action[p, 3]
                     ty -= radius * action[p, 4]
                     tz -= radius * action[p, 5]
-                if ROLLING:
+                if COUPLES:
                     tx += sign * couple[p, 0]
                     ty += sign * couple[p, 1]
                     tz += sign * couple[p, 2]
@@ -216,7 +217,7 @@ def advance_row(
                 )
                 d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
             far = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
-            if ELLIPSOIDS:
+            if SOLIDS:
                 # Twice the chord between two quaternions is the angle, up to 5 % for chords below 1/2.
                 o = load4(turned_from, i)
                 e = (q[0] - o[0], q[1] - o[1], q[2] - o[2], q[3] - o[3])

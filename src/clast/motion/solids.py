@@ -210,13 +210,14 @@ def solid_row(k, first, count, rows, forms, pairs, mixes, edges, dt):
         roll_pair(p, sub(wb, wa), normal, -gap, radius, n, pairs, mixes, dt)
 
 
-def radius_row(p, balls, free_pairs, shapes, forms, pairs, normal, radius):
-    """Reduced radius [m] of contact p of the list, at its normal: see `contact_radius`."""
+def radius_row(k, rows, balls, free_pairs, shapes, forms, pairs, normal, radius):
+    """Reduced radius [m] of contact k, pair rows[k] of the list, at its normal: see `contact_radius`."""
+    p = rows[k]
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
-    n = load(normal, p)
+    n = load(normal, k)
     if p < balls:
-        radius[p] = shapes.radius[a] * shapes.radius[b] / (shapes.radius[a] + shapes.radius[b])
+        radius[k] = shapes.radius[a] * shapes.radius[b] / (shapes.radius[a] + shapes.radius[b])
     elif p < free_pairs:
-        radius[p] = contact_radius(load_form(forms, a), load_form(forms, b), n)
+        radius[k] = contact_radius(load_form(forms, a), load_form(forms, b), n)
     else:
-        radius[p] = wall_radius(load_form(forms, a), n)
+        radius[k] = wall_radius(load_form(forms, a), n)

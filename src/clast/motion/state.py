@@ -17,10 +17,11 @@ import numpy as np
 from .. import backend
 from ..backend import kernel
 from ..contact.bins import sort_shapes
+from ..contact.hulls import near_hulls
 from ..contact.memory import make_pairs
 from ..contact.pairs import find_pairs, turned
 from ..contact.solids import make_forms, near_solids, update_forms
-from ..tables import DRIVEN, ELLIPSOID, FIRST_WALL, FREE, NONE, TRIANGLE, Bodies, Shapes, is_particle
+from ..tables import DRIVEN, ELLIPSOID, FIRST_WALL, FREE, NONE, POLYHEDRON, TRIANGLE, Bodies, Shapes, is_particle
 from . import integrate
 
 REORDER = 32  # rebuilds of the list after which bodies are sorted again
@@ -67,12 +68,22 @@ def place_parts(bodies, shapes, parts, box, rows, reference=None):
     return math.sqrt(device.peak(moved))
 
 
+def swings(molds, parts, hulls):
+    """How far the surface of each mold moves at the most when it turns by one radian, at size factor 1 [m], (m,)."""
+    first = molds.first
+    kind, size, hull = parts.kind[first], parts.size[first], parts.feature[first]
+    swing = np.where(kind == ELLIPSOID, size.max(1) - size.min(1), 0.0)
+    edged = kind == POLYHEDRON
+    swing[edged] = np.sqrt(hulls.outer[hull[edged]] ** 2 - hulls.inner[hull[edged]] ** 2)
+    return swing
+
+
 class State:
     """Tables, list of pairs, and when the list must be made again."""
 
     def __init__(self, scene, box, search, rolling, margin):
         self.device = device = backend.DEVICE[-1]
-        self.molds, self.parts, self.meshes = scene.molds, scene.parts, scene.meshes
+        self.molds, self.parts, self.meshes, self.hulls = scene.molds, scene.parts, scene.meshes, scene.hulls
         self.inverses = np.zeros_like(self.molds.inertia)
         solid = self.molds.volume > 0.0
         self.inverses[solid] = np.linalg.inv(self.molds.inertia[solid])
@@ -81,15 +92,16 @@ class State:
         bodies = scene.bodies
         # By the molds, not by the bodies that are left: outlets may have removed the last ellipsoid before a checkpoint.
         self.ellipsoids = bool((self.parts.kind == ELLIPSOID).any())
-        size = self.parts.size[self.molds.first]
-        # Slip, rolling angle; of pairs with an ellipsoid the last normal and whether it touched.
-        self.width = (6 if rolling else 3) + (4 if self.ellipsoids else 0)
-        self.swing = np.where(self.parts.kind[self.molds.first] == ELLIPSOID, size.max(1) - size.min(1), 0.0)
+        self.polyhedra = bool((self.parts.kind == POLYHEDRON).any())
+        # Slip, rolling angle; with solids the last normal, and whether it touched or the angle of a patch.
+        self.width = (6 if rolling else 3) + (4 if self.ellipsoids or self.polyhedra else 0)
+        self.swing = swings(self.molds, self.parts, self.hulls)
         # The same tables where the kernels run; on the CPU they are the same arrays.
         self.there = SimpleNamespace(
             molds=device.upload(self.molds),
             parts=device.upload(self.parts),
             meshes=device.upload(self.meshes),
+            hulls=device.upload(self.hulls),
             box=device.upload(self.box),
             inverses=device.to_device(self.inverses),
             swing=device.to_device(self.swing),
@@ -107,7 +119,8 @@ class State:
         self.size = float(np.median(sizes)) if len(sizes) else 1.0
         self.tuned = margin is None
         self.margin = 0.1 * self.size if margin is None else float(margin)
-        self.pairs, self.balls, self.solids = None, 0, 0  # the list; how many of it are pairs of spheres, other pairs
+        # The list; how many of it are pairs of spheres, with an ellipsoid, with a polyhedron.
+        self.pairs, self.balls, self.solids, self.patches = None, 0, 0, 0
         self.rebuilds, self.since = 0, 0
         self.former = None  # row of each body in the tables that the present list was made for
 
@@ -122,14 +135,14 @@ class State:
 
     @property
     def tables(self):
-        """Bodies, Shapes, Parts and Meshes as NumPy arrays; what moves is as of the last `fetch`."""
-        return self.bodies, self.shapes, self.parts, self.meshes
+        """Bodies, Shapes, Parts, Meshes and Hulls as NumPy arrays; what moves is as of the last `fetch`."""
+        return self.bodies, self.shapes, self.parts, self.meshes, self.hulls
 
     @property
     def kernel_tables(self):
-        """Bodies, Shapes, Parts and Meshes where the kernels run."""
+        """Bodies, Shapes, Parts, Meshes and Hulls where the kernels run."""
         there = self.there
-        return there.bodies, there.shapes, there.parts, there.meshes
+        return there.bodies, there.shapes, there.parts, there.meshes, there.hulls
 
     def place(self, bodies):
         """Take these Bodies, NumPy arrays in the order of `label`, for the present ones."""
@@ -170,6 +183,11 @@ class State:
         n = len(self.bodies.number)
         return len(self.shapes.body) > n and (self.box.periodic or bool(np.any(self.shapes.kind[n:] < FIRST_WALL)))
 
+    @property
+    def only_polyhedra(self):
+        """Whether all particles are polyhedra."""
+        return self.polyhedra and bool((self.parts.kind[self.parts.kind < FIRST_WALL] == POLYHEDRON).all())
+
     def follow(self):
         """Bring what depends on where bodies are and how they are turned up to date, before contacts are looked at."""
         if self.ellipsoids:
@@ -196,17 +214,23 @@ class State:
                 old[2] = np.ascontiguousarray(old[2][order])
         free = self.bodies.motion[self.shapes.body] == FREE
         tag = device.to_device(np.where(free, self.shapes.body, np.int32(-1)))
-        balls, solids, walls = find_pairs(self.kernel_tables, tag, self.box, self.margin, self.search, self.tables)
+        found = find_pairs(self.kernel_tables, tag, self.box, self.margin, self.search, self.tables)
+        balls, solids, patches, walls = found
+        if self.ellipsoids or self.polyhedra:
+            there.turned_from = device.copy(there.bodies.orientation)
+        if self.polyhedra:
+            patches = near_hulls(self.kernel_tables, patches, self.box, self.margin)
         if self.ellipsoids:
             there.forms = make_forms(self.kernel_tables)
-            there.turned_from = device.copy(there.bodies.orientation)
             solids = near_solids(there.shapes.centre, there.forms, solids, self.box, self.margin)
         if old is not None:
             old[2] = device.to_device(old[2])
-        self.balls, self.solids = len(balls), len(solids)
-        both = device.concatenate(balls, solids) if len(solids) else balls
+        self.balls, self.solids, self.patches = len(balls), len(solids), len(patches)
+        particles = device.concatenate(balls, solids) if len(solids) else balls
+        particles = device.concatenate(particles, patches) if len(patches) else particles
         free = device.to_device(free)
-        self.pairs = make_pairs(self.kernel_tables, free, both, walls, self.materials, self.width, self.rolling, old)
+        couples = self.rolling or self.polyhedra
+        self.pairs = make_pairs(self.kernel_tables, free, particles, walls, self.materials, self.width, couples, old)
         self.listed_number = there.shapes.number
         self.reference = device.copy(there.shapes.centre)
         if (self.bodies.motion == DRIVEN).any():

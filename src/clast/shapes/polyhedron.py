@@ -119,6 +119,10 @@ def build_hull(vertices, faces, volume):
     ends = np.sort(np.stack([loop, after], axis=1), axis=1)
     order = np.lexsort((owner, ends[:, 1], ends[:, 0]))
     edge, edge_face = ends[order[::2]], np.stack([owner[order[::2]], owner[order[1::2]]], axis=1)
+    # The first face is the one from which the edge runs along normal x normal of the second.
+    along = vertices[edge[:, 1]] - vertices[edge[:, 0]]
+    turned = np.cross(normal[edge_face[:, 0]], normal[edge_face[:, 1]])
+    edge_face = np.where(np.einsum("ei,ei->e", along, turned)[:, None] > 0.0, edge_face, edge_face[:, ::-1])
     cosine = np.einsum("ei,ei->e", normal[edge_face[:, 0]], normal[edge_face[:, 1]])
     return Hulls(
         vertex_start=np.array([0, len(vertices)], np.int32),

@@ -1,0 +1,469 @@
+"""Two convex polyhedra: the plane that parts them or the least way out, and the points where they touch.
+
+The least translation that separates two overlapping polyhedra is at right angles to a face of one of them or to an edge
+of each (Minkowski difference; Govender et al. 2014 search the same two types). All of these are considered, but most are ruled
+out by a bound that costs one number per face: the height H of the other body's centre over it. A ball of radius
+`inner` about that centre lies in the body, so no direction n can have a separation above n . (way to the centre) - inner.
+
+Everything is in the axes of the first body, about its centre, in metres; `turn` (3,3) and d (3,) bring a corner v of the second,
+at size factor k, to d + k turn v. `work` is one row r of room to write in: contact points first (`POINT`), then scratch.
+"""
+
+import math
+
+import numpy as np
+
+from ..backend import func, part, search
+from ..vec import add, cross, dot, matrix_vector, scale, sub, transposed
+
+VERTEX_FACE = 1  # types of contact: a feature number is 4 * (which feature) + type
+EDGE_EDGE = 2
+
+# Columns of a point in `work`: point (3), gap, normal (3), feature number; four points.
+POINT = 8
+EDGES = 32  # then the edges of the second body that are looked at together
+
+# An edge-edge contact must be better than a face by this fraction of the size: the same answer, but parallel faces and edges
+# that differ by rounding alone do not take turns.
+FACE_FIRST = 1e-10
+PARALLEL = 1e-12  # squared sine between two edges below which they have no common normal
+CHUNK = 32  # edges of the second body at a time
+STEP = np.uintp(CHUNK)
+SCRATCH = EDGES + 13 * CHUNK
+TINY = 1e-300
+NEVER = -1e300
+WITHIN = 1e-12  # what lies this fraction of the size outside an outline counts as inside
+
+
+def work_width(hulls):
+    """Columns of `work` that any pair of these hulls needs."""
+    faces = int(np.diff(hulls.face_start).max(initial=0))
+    edges = int(np.diff(hulls.edge_start).max(initial=0))
+    corners = int(np.diff(hulls.loop_start).max(initial=0))
+    return SCRATCH + 3 * faces + 2 * edges + 16 * (corners + 4)
+
+
+@func
+def column(table, i):
+    """Column i of a (3,n) array as a vector."""
+    return (table[0, i], table[1, i], table[2, i])
+
+
+@search
+def reach_along(vertex, first, last, n):
+    """The largest n . v of the corners first to last."""
+    most = also = -math.inf
+    # Two at a time, because each comparison waits for the one before.
+    for i in range(first, last - 1, 2):
+        v, w = np.uintp(i), np.uintp(i + 1)
+        one = n[0] * vertex[0, v] + n[1] * vertex[1, v] + n[2] * vertex[2, v]
+        two = n[0] * vertex[0, w] + n[1] * vertex[1, w] + n[2] * vertex[2, w]
+        most = one if one > most else most
+        also = two if two > also else also
+    v = np.uintp(last - 1)
+    one = n[0] * vertex[0, v] + n[1] * vertex[1, v] + n[2] * vertex[2, v]
+    most = one if one > most else most
+    return most if most > also else also
+
+
+@func
+def farthest_along(vertex, first, last, n):
+    """The corner with the largest n . v, the first of several."""
+    most, corner = -math.inf, first
+    for i in range(first, last):
+        v = np.uintp(i)
+        here = n[0] * vertex[0, v] + n[1] * vertex[1, v] + n[2] * vertex[2, v]
+        corner = i if here > most else corner
+        most = max(most, here)
+    return corner
+
+
+@search
+def heights(h, k, d, hulls, work, at):
+    """Write the height of the point d over each face of hull h to work from `at` on."""
+    normal, offset = hulls.normal, hulls.offset
+    first, last = hulls.face_start[h], hulls.face_start[h + 1]
+    for i in range(last - first):
+        f = np.uintp(first + i)
+        work[np.uintp(at + i)] = d[0] * normal[0, f] + d[1] * normal[1, f] + d[2] * normal[2, f] - k * offset[f]
+
+
+@func
+def highest(work, at, count):
+    """The first of the largest of `count` numbers from `at` on."""
+    best, which = -math.inf, 0
+    for i in range(count):
+        here = work[np.uintp(at + i)]
+        which = i if here > best else which
+        best = here if here > best else best
+    return which
+
+
+@func
+def list_edges(h, hulls, better, inner, work, centre_at, deep_at, at):
+    """Write the edges of hull h that may have a separation above `better` to work from `at` on; returns how many.
+
+    No direction n has a separation above n . u - inner, u being the way from the edge to the other body's centre, nor above n . u
+    with the way u to any of its points: the deepest is taken. u . n is known for the normals of the two faces that meet
+    at the edge, the heights at centre_at and deep_at.
+    """
+    count = 0
+    start = hulls.face_start[h]
+    faces, bend = hulls.edge_face, hulls.edge_bend
+    for i in range(hulls.edge_start[h], hulls.edge_start[h + 1]):
+        e = np.uintp(i)
+        f, g = faces[e, 0] - start, faces[e, 1] - start
+        cosine, inverse = bend[e, 0], bend[e, 1]
+        near = above(work[np.uintp(centre_at + f)], work[np.uintp(centre_at + g)], cosine, inverse, better + inner)
+        near = near & above(work[np.uintp(deep_at + f)], work[np.uintp(deep_at + g)], cosine, inverse, better)
+        work[np.uintp(at + count)] = i
+        count += 1 if near else 0
+    return count
+
+
+@func
+def above(one, two, cosine, inverse, least):
+    """Whether n . u is above `least` for some direction n between two normals, from u . normal of both and their angle.
+
+    Either the projection of u lies between the normals, or one of them is the best.
+    """
+    between = (one > cosine * two) & (two > cosine * one)
+    square = (one * one + two * two - 2.0 * cosine * one * two) * inverse
+    return (between & (square > least * abs(least))) | (max(one, two) > least)
+
+
+@search
+def cross_edges(along, n0, n1, p, work, count):
+    """Separations of one edge of a with `count` edges of b (`put_edge`), written behind them.
+
+    along (3,), n0, n1 (3,), p (3,): the edge, the normals of its faces, its first corner. The two are a face of the Minkowski
+    difference where their arcs of normals cross; elsewhere the separation is minus infinity. Selects and no branches: this is the
+    innermost loop, and `count` is a multiple of four.
+    """
+    least = PARALLEL * (along[0] * along[0] + along[1] * along[1] + along[2] * along[2])
+    for i in range(count):
+        # Columns at a constant distance: the compiler sees that what is written is never read again.
+        j = np.uintp(EDGES + i)
+        ux, uy, uz = work[j + 3 * STEP], work[j + 4 * STEP], work[j + 5 * STEP]
+        m0 = along[0] * work[j + 6 * STEP] + along[1] * work[j + 7 * STEP] + along[2] * work[j + 8 * STEP]
+        m1 = along[0] * work[j + 9 * STEP] + along[1] * work[j + 10 * STEP] + along[2] * work[j + 11 * STEP]
+        k0 = n0[0] * ux + n0[1] * uy + n0[2] * uz
+        k1 = n1[0] * ux + n1[1] * uy + n1[2] * uz
+        x = along[1] * uz - along[2] * uy
+        y = along[2] * ux - along[0] * uz
+        z = along[0] * uy - along[1] * ux
+        square = x * x + y * y + z * z
+        apart = x * (work[j] - p[0]) + y * (work[j + STEP] - p[1]) + z * (work[j + 2 * STEP] - p[2])
+        # The common normal points out of a: to the side of n0 and n1.
+        outward = x * (n0[0] + n1[0]) + y * (n0[1] + n1[1]) + z * (n0[2] + n1[2])
+        apart = (apart if outward > 0.0 else -apart) / math.sqrt(square + TINY)
+        crossing = (m0 * m1 < 0.0) & (k0 * k1 < 0.0) & (m0 * k1 < 0.0)
+        wide = square > least * (ux * ux + uy * uy + uz * uz)
+        work[j + 12 * STEP] = apart if crossing & wide else NEVER
+
+
+@part
+def separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
+    """The largest separation of the two over all faces and pairs of edges: (s, n, type, feature a, feature b).
+
+    s [m] is negative where they overlap and then the least way out; positive, it is a lower bound of their distance, and the
+    search ends with the first above `limit`. n (3,): unit, from a to b. type: VERTEX_FACE with the face (counted within its hull)
+    as feature a, or as feature b if it belongs to b (the other is -1); EDGE_EDGE with both edges (rows of Hulls.edge).
+    """
+    vertex, normal = hulls.vertex, hulls.normal
+    a0, a1, b0, b1 = hulls.vertex_start[ha], hulls.vertex_start[ha + 1], hulls.vertex_start[hb], hulls.vertex_start[hb + 1]
+    first_a, first_b = hulls.face_start[ha], hulls.face_start[hb]
+    faces_a, faces_b = hulls.face_start[ha + 1] - first_a, hulls.face_start[hb + 1] - first_b
+    inner_a, inner_b = ka * hulls.inner[ha], kb * hulls.inner[hb]
+    back = transposed(turn)
+    at_a, at_b = SCRATCH, SCRATCH + faces_a
+    best, n, kind, one, two = -math.inf, (0.0, 0.0, 0.0), VERTEX_FACE, -1, -1
+
+    # Faces of a, the one that b's centre is highest above first: most others are then out of the question.
+    heights(ha, ka, d, hulls, work, at_a)
+    likely = highest(work, at_a, faces_a)
+    for i in range(-1, faces_a):
+        f = likely if i < 0 else i
+        if i != likely and work[at_a + f] - inner_b > best:
+            m = column(normal, first_a + f)
+            w = matrix_vector(back, m)
+            s = work[at_a + f] - kb * reach_along(vertex, b0, b1, (-w[0], -w[1], -w[2]))
+            if s > best:
+                best, n, one = s, m, f
+                if s > limit:
+                    return best, n, kind, one, two
+    w = matrix_vector(back, n)
+    deep_b = column(vertex, farthest_along(vertex, b0, b1, (-w[0], -w[1], -w[2])))
+    deep_b = add(d, scale(kb, matrix_vector(turn, deep_b)))
+    # Faces of b, in its own axes.
+    away = matrix_vector(back, d)
+    away = (-away[0], -away[1], -away[2])
+    heights(hb, kb, away, hulls, work, at_b)
+    likely = highest(work, at_b, faces_b)
+    better = best + FACE_FIRST * (ka * hulls.outer[ha] + kb * hulls.outer[hb])
+    m = matrix_vector(turn, column(normal, first_b + likely))
+    deep_a = column(vertex, farthest_along(vertex, a0, a1, (-m[0], -m[1], -m[2])))
+    deep_a = sub(scale(ka, matrix_vector(back, deep_a)), matrix_vector(back, d))
+    for i in range(-1, faces_b):
+        f = likely if i < 0 else i
+        if i != likely and work[at_b + f] - inner_a > better:
+            m = matrix_vector(turn, column(normal, first_b + f))
+            s = work[at_b + f] - ka * reach_along(vertex, a0, a1, (-m[0], -m[1], -m[2]))
+            if s > better:
+                best, better, n, one, two = s, s, (-m[0], -m[1], -m[2]), -1, f
+                if s > limit:
+                    return best, n, kind, one, two
+    # Pairs of edges whose arcs of normals cross; only these are faces of the Minkowski difference.
+    better = best + FACE_FIRST * (ka * hulls.outer[ha] + kb * hulls.outer[hb])
+    deep_at = at_b + faces_b
+    list_a = deep_at + max(faces_a, faces_b)
+    heights(ha, ka, deep_b, hulls, work, deep_at)
+    count_a = list_edges(ha, hulls, better, inner_b, work, at_a, deep_at, list_a)
+    if count_a == 0:
+        return best, n, kind, one, two
+    list_b = list_a + count_a
+    heights(hb, kb, deep_a, hulls, work, deep_at)
+    count_b = list_edges(hb, hulls, better, inner_a, work, at_b, deep_at, list_b)
+    for block in range(0, count_b, CHUNK):
+        used = min(CHUNK, count_b - block)
+        padded = (used + 3) // 4 * 4  # what stands beyond `used` is never looked at
+        for j in range(used):
+            put_edge(int(work[list_b + block + j]), kb, turn, d, hulls, work, EDGES + j)
+        for i in range(count_a):
+            e = int(work[list_a + i])
+            p = scale(ka, column(vertex, hulls.edge[e, 0]))
+            along = sub(column(vertex, hulls.edge[e, 1]), column(vertex, hulls.edge[e, 0]))
+            n0, n1 = column(normal, hulls.edge_face[e, 0]), column(normal, hulls.edge_face[e, 1])
+            cross_edges(along, n0, n1, p, work, padded)
+            s, found = better, -1
+            for j in range(used):
+                here = work[EDGES + 12 * CHUNK + j]
+                found = j if here > s else found
+                s = here if here > s else s
+            if found >= 0:
+                m = cross(along, get_edge(work, EDGES + found + 3 * CHUNK))
+                n = scale((1.0 if dot(m, add(n0, n1)) > 0.0 else -1.0) / math.sqrt(dot(m, m)), m)
+                best, better, kind, one, two = s, s, EDGE_EDGE, e, int(work[list_b + block + found])
+                if best > limit:
+                    return best, n, kind, one, two
+    return best, n, kind, one, two
+
+
+@func
+def put_edge(e, k, turn, d, hulls, work, at):
+    """Write edge e of b in the axes of a: its first corner, its direction, the normals of its faces, one number every CHUNK."""
+    v = column(hulls.vertex, hulls.edge[e, 0])
+    start = add(d, scale(k, matrix_vector(turn, v)))
+    along = matrix_vector(turn, sub(column(hulls.vertex, hulls.edge[e, 1]), v))
+    m0 = matrix_vector(turn, column(hulls.normal, hulls.edge_face[e, 0]))
+    m1 = matrix_vector(turn, column(hulls.normal, hulls.edge_face[e, 1]))
+    for i in range(3):
+        work[at + i * CHUNK] = start[i]
+        work[at + (3 + i) * CHUNK] = along[i]
+        work[at + (6 + i) * CHUNK] = m0[i]
+        work[at + (9 + i) * CHUNK] = m1[i]
+
+
+@func
+def get_edge(work, at):
+    """Read a vector that `put_edge` wrote."""
+    return (work[at], work[at + CHUNK], work[at + 2 * CHUNK])
+
+
+@func
+def put(work, at, v):
+    """Write a vector."""
+    work[at], work[at + 1], work[at + 2] = v
+
+
+@func
+def get(work, at):
+    """Read a vector."""
+    return (work[at], work[at + 1], work[at + 2])
+
+
+@func
+def parted(ha, ka, hb, kb, turn, d, n, hulls):
+    """Whether the plane at right angles to n (in the axes of a) parts the two for certain; never for n = 0."""
+    w = matrix_vector(transposed(turn), n)
+    a = ka * reach_along(hulls.vertex, hulls.vertex_start[ha], hulls.vertex_start[ha + 1], n)
+    b = kb * reach_along(hulls.vertex, hulls.vertex_start[hb], hulls.vertex_start[hb + 1], (-w[0], -w[1], -w[2]))
+    return dot(n, d) * (1.0 - 1e-12) > a + b
+
+
+@part
+def contact_points(ha, ka, hb, kb, turn, d, s, n, kind, one, two, hulls, margin, work):
+    """Write the points where the two touch, from what `separation` found, and return how many: 1 to 4.
+
+    Each is on the surface of a; points farther apart than margin [m] are left out, the deepest never.
+    """
+    if kind == EDGE_EDGE:
+        edges = hulls.edge_start[hb + 1] - hulls.edge_start[hb]
+        which = (one - hulls.edge_start[ha]) * edges + two - hulls.edge_start[hb]
+        put(work, 0, nearest_of_edges(one, ka, two, kb, turn, d, hulls))
+        work[3] = s
+        put(work, 4, n)
+        work[7] = 4 * which + EDGE_EDGE
+        return 1
+    faces_a = hulls.face_start[ha + 1] - hulls.face_start[ha]
+    if one >= 0:
+        count = face_patch(ha, ka, one, hb, kb, turn, d, n, hulls, margin, work)
+        for i in range(count):
+            # The corners belong to b; a's surface is a gap away.
+            put(work, POINT * i, sub(get(work, POINT * i), scale(work[POINT * i + 3], n)))
+    else:
+        back = transposed(turn)
+        away = matrix_vector(back, d)
+        m = matrix_vector(back, n)
+        m, away = (-m[0], -m[1], -m[2]), (-away[0], -away[1], -away[2])
+        count = face_patch(hb, kb, two, ha, ka, back, away, m, hulls, margin, work)
+        for i in range(count):
+            put(work, POINT * i, add(d, matrix_vector(turn, get(work, POINT * i))))
+    for i in range(count):
+        put(work, POINT * i + 4, n)
+        work[POINT * i + 7] = 4 * (one if one >= 0 else faces_a + two) + VERTEX_FACE
+    return count
+
+
+@func
+def nearest_of_edges(one, ka, two, kb, turn, d, hulls):
+    """The point of edge `one` of a that is nearest to the line of edge `two` of b (eqs. 4 and 5 of the paper)."""
+    p = scale(ka, column(hulls.vertex, hulls.edge[one, 0]))
+    u = sub(scale(ka, column(hulls.vertex, hulls.edge[one, 1])), p)
+    first, second = column(hulls.vertex, hulls.edge[two, 0]), column(hulls.vertex, hulls.edge[two, 1])
+    q = add(d, scale(kb, matrix_vector(turn, first)))
+    v = scale(kb, matrix_vector(turn, sub(second, first)))
+    w = sub(p, q)
+    uu, vv, uv = dot(u, u), dot(v, v), dot(u, v)
+    t = (uv * dot(v, w) - vv * dot(u, w)) / max(uu * vv - uv * uv, 1e-300)
+    return add(p, scale(min(max(t, 0.0), 1.0), u))
+
+
+@func
+def face_towards(h, k, n, hulls):
+    """Of the faces at the corner of hull h that is farthest along n, the one that faces n most."""
+    corner = column(hulls.vertex, farthest_along(hulls.vertex, hulls.vertex_start[h], hulls.vertex_start[h + 1], n))
+    near = WITHIN * hulls.outer[h]
+    best, face = -2.0, hulls.face_start[h]
+    for f in range(hulls.face_start[h], hulls.face_start[h + 1]):
+        m = column(hulls.normal, f)
+        turned = dot(m, n)
+        if turned > best and dot(m, corner) >= hulls.offset[f] - near:
+            best, face = turned, f
+    return face
+
+
+@func
+def face_patch(h, k, face, hb, kb, turn, d, n, hulls, margin, work):
+    """Corners of the part of b's face that lies over `face` of hull h and not above it by more than the margin; at most 4.
+
+    Everything in the axes of h. Writes points of b and their gaps; returns how many, at least one.
+    """
+    w = matrix_vector(transposed(turn), n)
+    back = (-w[0], -w[1], -w[2])
+    other = face_towards(hb, kb, back, hulls)
+    here, there = SCRATCH, SCRATCH + 4 * (hulls.loop_start[face + 1 + hulls.face_start[h]] - hulls.loop_start[face + hulls.face_start[h]] + hulls.loop_start[other + 1] - hulls.loop_start[other])
+    height = k * hulls.offset[hulls.face_start[h] + face]
+    count = 0
+    for i in range(hulls.loop_start[other], hulls.loop_start[other + 1]):
+        x = add(d, scale(kb, matrix_vector(turn, column(hulls.vertex, hulls.loop[i]))))
+        put(work, here + 4 * count, x)
+        work[here + 4 * count + 3] = dot(n, x) - height
+        count += 1
+    near = WITHIN * (k * hulls.outer[h] + kb * hulls.outer[hb])
+    f = hulls.face_start[h] + face
+    for side in range(hulls.loop_start[f], hulls.loop_start[f + 1]):
+        m, limit = column(hulls.side, side), k * hulls.side_offset[side] + near
+        outside = False
+        for i in range(count):
+            outside = outside or dot(m, get(work, here + 4 * i)) > limit
+        if outside:
+            count = clip(m, limit, count, work, here, there)
+            here, there = there, here
+    kept = 0
+    for i in range(count):
+        if work[here + 4 * i + 3] <= margin:
+            for j in range(4):
+                work[here + 4 * kept + j] = work[here + 4 * i + j]
+            kept += 1
+    if kept == 0:
+        x = column(hulls.vertex, farthest_along(hulls.vertex, hulls.vertex_start[hb], hulls.vertex_start[hb + 1], back))
+        x = add(d, scale(kb, matrix_vector(turn, x)))
+        put(work, 0, x)
+        work[3] = dot(n, x) - height
+        return 1
+    return spread(kept, n, work, here)
+
+
+@func
+def clip(m, limit, count, work, here, there):
+    """Cut the polygon of `count` corners off where m . x is above the limit; the rest is written to `there`."""
+    kept = 0
+    before = count - 1
+    last = dot(m, get(work, here + 4 * before)) - limit
+    for i in range(count):
+        now = dot(m, get(work, here + 4 * i)) - limit
+        if (now > 0.0) != (last > 0.0):
+            t = last / (last - now)
+            for j in range(4):
+                one, two = work[here + 4 * before + j], work[here + 4 * i + j]
+                work[there + 4 * kept + j] = one + t * (two - one)
+            kept += 1
+        if now <= 0.0:
+            for j in range(4):
+                work[there + 4 * kept + j] = work[here + 4 * i + j]
+            kept += 1
+        before, last = i, now
+    return kept
+
+
+@func
+def spread(count, n, work, here):
+    """Choose four of `count` points at `here` that keep the patch's width, the deepest first, and write them as the answer.
+
+    The deepest, the farthest from it, and on either side of the line between these two the farthest.
+    """
+    first = 0
+    for i in range(1, count):
+        first = i if work[here + 4 * i + 3] < work[here + 4 * first + 3] else first
+    p = get(work, here + 4 * first)
+    if count > 4:
+        most, second = -1.0, first
+        for i in range(count):
+            x = sub(get(work, here + 4 * i), p)
+            far = dot(x, x)
+            second = i if far > most else second
+            most = max(most, far)
+        across = cross(n, sub(get(work, here + 4 * second), p))
+        low, high, third, fourth = 0.0, 0.0, -1, -1
+        least = 1e-9 * most
+        for i in range(count):
+            far = dot(across, sub(get(work, here + 4 * i), p))
+            if far > max(high, least):
+                high, third = far, i
+            if far < min(low, -least):
+                low, fourth = far, i
+        write_point(first, 0, work, here)
+        write_point(second, 1, work, here)
+        kept = 2
+        if third >= 0:
+            write_point(third, kept, work, here)
+            kept += 1
+        if fourth >= 0:
+            write_point(fourth, kept, work, here)
+            kept += 1
+        return kept
+    write_point(first, 0, work, here)
+    kept = 1
+    for i in range(count):
+        if i != first:
+            write_point(i, kept, work, here)
+            kept += 1
+    return kept
+
+
+@func
+def write_point(i, to, work, here):
+    """Copy point i at `here` to the answer."""
+    for j in range(4):
+        work[POINT * to + j] = work[here + 4 * i + j]

@@ -11,7 +11,7 @@ import numpy as np
 from . import backend, clearance, drives, running
 from .backend import kernel
 from .contact.hull_pair import work_width
-from .contact.hulls import touch_for as hull_touch_for
+from .contact.hulls import sphere_points_for, wall_points_for
 from .contact.narrow import refuse_mixture
 from .contact.pairs import BROAD, periodic_box
 from .contact.touch import touch_for
@@ -236,7 +236,13 @@ class Simulation:
                 **width,
             ),
             patches=kernel(
-                hulls.hull_block, grain=2, allocates=True, law=law, ROLLING=rolling, PERIODIC=has["PERIODIC"]
+                hulls.hull_block,
+                grain=2,
+                allocates=True,
+                law=law,
+                ROLLING=rolling,
+                PERIODIC=has["PERIODIC"],
+                sphere_points=sphere_points_for(self.state.there.parts),
             ),
             patch_walls=kernel(
                 hulls.hull_wall_block,
@@ -244,7 +250,7 @@ class Simulation:
                 allocates=True,
                 law=law,
                 ROLLING=rolling,
-                triangle_touch=hull_touch_for(self.state.meshes),
+                wall_points=wall_points_for(self.state.parts),
             ),
         )
         self._mixes = self.device.to_device(self.mixes)

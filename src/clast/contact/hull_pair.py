@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from ..backend import func, part, search
+from ..backend import func, search
 from ..vec import add, cross, dot, matrix_vector, scale, sub, transposed
 
 VERTEX_FACE = 1  # types of contact: a feature number is 4 * (which feature) + type
@@ -79,11 +79,9 @@ def farthest_along(vertex, first, last, n):
 
 
 @search
-def heights(h, k, d, hulls, work, at):
-    """Write the height of the point d over each face of hull h to work from `at` on."""
-    normal, offset = hulls.normal, hulls.offset
-    first, last = hulls.face_start[h], hulls.face_start[h + 1]
-    for i in range(last - first):
+def heights(normal, offset, first, count, k, d, work, at):
+    """Write the height of the point d over `count` faces from `first` on to work from `at` on."""
+    for i in range(count):
         f = np.uintp(first + i)
         work[np.uintp(at + i)] = d[0] * normal[0, f] + d[1] * normal[1, f] + d[2] * normal[2, f] - k * offset[f]
 
@@ -162,25 +160,27 @@ def cross_edges(along, n0, n1, p, work, count):
         work[j + 12 * STEP] = apart if crossing & wide else NEVER
 
 
-@part
-def separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
-    """The largest separation of the two over all faces and pairs of edges: (s, n, type, feature a, feature b).
+@func
+def face_separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
+    """The largest separation over the faces of both: (s, n, face of a or -1, face of b or -1, deep corner of a, of b).
 
-    s [m] is negative where they overlap and then the least way out; positive, it is a lower bound of their distance, and the
-    search ends with the first above `limit`. n (3,): unit, from a to b. type: VERTEX_FACE with the face (counted within its hull)
-    as feature a, or as feature b if it belongs to b (the other is -1); EDGE_EDGE with both edges (rows of Hulls.edge).
+    The search ends with the first above `limit`. Heights of the centres over all faces stay in work from SCRATCH on. The deep
+    corners (3,), of a in b's axes and of b in a's, are points of either body for the bound of `list_edges`.
     """
-    vertex, normal = hulls.vertex, hulls.normal
-    a0, a1, b0, b1 = hulls.vertex_start[ha], hulls.vertex_start[ha + 1], hulls.vertex_start[hb], hulls.vertex_start[hb + 1]
+    vertex, normal, offset = hulls.vertex, hulls.normal, hulls.offset
+    a0, a1 = hulls.vertex_start[ha], hulls.vertex_start[ha + 1]
+    b0, b1 = hulls.vertex_start[hb], hulls.vertex_start[hb + 1]
     first_a, first_b = hulls.face_start[ha], hulls.face_start[hb]
     faces_a, faces_b = hulls.face_start[ha + 1] - first_a, hulls.face_start[hb + 1] - first_b
     inner_a, inner_b = ka * hulls.inner[ha], kb * hulls.inner[hb]
     back = transposed(turn)
+    away = matrix_vector(back, d)
+    away = (-away[0], -away[1], -away[2])
     at_a, at_b = SCRATCH, SCRATCH + faces_a
-    best, n, kind, one, two = -math.inf, (0.0, 0.0, 0.0), VERTEX_FACE, -1, -1
+    best, n, one, two = -math.inf, (0.0, 0.0, 0.0), -1, -1
 
     # Faces of a, the one that b's centre is highest above first: most others are then out of the question.
-    heights(ha, ka, d, hulls, work, at_a)
+    heights(normal, offset, first_a, faces_a, ka, d, work, at_a)
     likely = highest(work, at_a, faces_a)
     for i in range(-1, faces_a):
         f = likely if i < 0 else i
@@ -191,19 +191,17 @@ def separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
             if s > best:
                 best, n, one = s, m, f
                 if s > limit:
-                    return best, n, kind, one, two
+                    return best, n, one, two, away, d
     w = matrix_vector(back, n)
     deep_b = column(vertex, farthest_along(vertex, b0, b1, (-w[0], -w[1], -w[2])))
     deep_b = add(d, scale(kb, matrix_vector(turn, deep_b)))
     # Faces of b, in its own axes.
-    away = matrix_vector(back, d)
-    away = (-away[0], -away[1], -away[2])
-    heights(hb, kb, away, hulls, work, at_b)
+    heights(normal, offset, first_b, faces_b, kb, away, work, at_b)
     likely = highest(work, at_b, faces_b)
-    better = best + FACE_FIRST * (ka * hulls.outer[ha] + kb * hulls.outer[hb])
     m = matrix_vector(turn, column(normal, first_b + likely))
     deep_a = column(vertex, farthest_along(vertex, a0, a1, (-m[0], -m[1], -m[2])))
-    deep_a = sub(scale(ka, matrix_vector(back, deep_a)), matrix_vector(back, d))
+    deep_a = add(away, scale(ka, matrix_vector(back, deep_a)))
+    better = best + FACE_FIRST * (ka * hulls.outer[ha] + kb * hulls.outer[hb])
     for i in range(-1, faces_b):
         f = likely if i < 0 else i
         if i != likely and work[at_b + f] - inner_a > better:
@@ -212,18 +210,37 @@ def separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
             if s > better:
                 best, better, n, one, two = s, s, (-m[0], -m[1], -m[2]), -1, f
                 if s > limit:
-                    return best, n, kind, one, two
+                    return best, n, one, two, deep_a, deep_b
+    return best, n, one, two, deep_a, deep_b
+
+
+@func
+def separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
+    """The largest separation of the two over all faces and pairs of edges: (s, n, type, feature a, feature b).
+
+    s [m] is negative where they overlap and then the least way out; positive, it is a lower bound of their distance, and the
+    search ends with the first above `limit`. n (3,): unit, from a to b. type: VERTEX_FACE with the face (counted within its hull)
+    as feature a, or as feature b if it belongs to b (the other is -1); EDGE_EDGE with both edges (rows of Hulls.edge).
+    """
+    best, n, one, two, deep_a, deep_b = face_separation(ha, ka, hb, kb, turn, d, hulls, limit, work)
+    kind = VERTEX_FACE
+    if best > limit:
+        return best, n, kind, one, two
     # Pairs of edges whose arcs of normals cross; only these are faces of the Minkowski difference.
+    vertex, normal, offset = hulls.vertex, hulls.normal, hulls.offset
+    first_a, first_b = hulls.face_start[ha], hulls.face_start[hb]
+    faces_a, faces_b = hulls.face_start[ha + 1] - first_a, hulls.face_start[hb + 1] - first_b
+    at_a, at_b = SCRATCH, SCRATCH + faces_a
     better = best + FACE_FIRST * (ka * hulls.outer[ha] + kb * hulls.outer[hb])
     deep_at = at_b + faces_b
     list_a = deep_at + max(faces_a, faces_b)
-    heights(ha, ka, deep_b, hulls, work, deep_at)
-    count_a = list_edges(ha, hulls, better, inner_b, work, at_a, deep_at, list_a)
+    heights(normal, offset, first_a, faces_a, ka, deep_b, work, deep_at)
+    count_a = list_edges(ha, hulls, better, kb * hulls.inner[hb], work, at_a, deep_at, list_a)
     if count_a == 0:
         return best, n, kind, one, two
     list_b = list_a + count_a
-    heights(hb, kb, deep_a, hulls, work, deep_at)
-    count_b = list_edges(hb, hulls, better, inner_a, work, at_b, deep_at, list_b)
+    heights(normal, offset, first_b, faces_b, kb, deep_a, work, deep_at)
+    count_b = list_edges(hb, hulls, better, ka * hulls.inner[ha], work, at_b, deep_at, list_b)
     for block in range(0, count_b, CHUNK):
         used = min(CHUNK, count_b - block)
         padded = (used + 3) // 4 * 4  # what stands beyond `used` is never looked at
@@ -231,10 +248,10 @@ def separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
             put_edge(int(work[list_b + block + j]), kb, turn, d, hulls, work, EDGES + j)
         for i in range(count_a):
             e = int(work[list_a + i])
-            p = scale(ka, column(vertex, hulls.edge[e, 0]))
-            along = sub(column(vertex, hulls.edge[e, 1]), column(vertex, hulls.edge[e, 0]))
+            p = column(vertex, hulls.edge[e, 0])
+            along = sub(column(vertex, hulls.edge[e, 1]), p)
             n0, n1 = column(normal, hulls.edge_face[e, 0]), column(normal, hulls.edge_face[e, 1])
-            cross_edges(along, n0, n1, p, work, padded)
+            cross_edges(along, n0, n1, scale(ka, p), work, padded)
             s, found = better, -1
             for j in range(used):
                 here = work[EDGES + 12 * CHUNK + j]
@@ -291,7 +308,7 @@ def parted(ha, ka, hb, kb, turn, d, n, hulls):
     return dot(n, d) * (1.0 - 1e-12) > a + b
 
 
-@part
+@func
 def contact_points(ha, ka, hb, kb, turn, d, s, n, kind, one, two, hulls, margin, work):
     """Write the points where the two touch, from what `separation` found, and return how many: 1 to 4.
 

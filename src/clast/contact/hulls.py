@@ -3,30 +3,16 @@
 Points are found in the axes of a polyhedron; see `clast.contact.hull_pair` for how they stand in `work`.
 """
 
-import math
-
 import numpy as np
 
 from .. import backend, primitives
-from ..backend import func, kernel, part
-from ..tables import FIRST_WALL, PLANE, POLYHEDRON, TRIANGLE
-from ..vec import (
-    add,
-    load,
-    load4,
-    matrix_vector,
-    quat_matrix,
-    quat_multiply,
-    rotate,
-    scale,
-    sub,
-    transposed,
-    unrotate,
-)
+from ..backend import func, kernel
+from ..tables import CYLINDER, FIRST_WALL, PLANE, POLYHEDRON, SPHERE, TRIANGLE
+from ..vec import add, dot, load, load4, quat_matrix, quat_multiply, rotate, scale, sub, unrotate
 from .hull_ball import hull_ball
 from .hull_cylinder import hull_cylinder
 from .hull_distance import hull_distance
-from .hull_pair import POINT, contact_points, get, parted, put, separation, work_width
+from .hull_pair import POINT, contact_points, face_separation, get, put, separation, work_width
 from .hull_triangle import hull_triangle
 from .hull_walls import hull_plane
 from .near import image
@@ -34,9 +20,6 @@ from .solids import between, keep_row
 
 BLOCK = 64  # pairs a task
 
-# Bound to the kernels: what the scene has.
-PERIODIC = False
-triangle_touch = hull_triangle  # or `no_triangle`, so that nothing is compiled for nothing
 
 
 @func
@@ -54,7 +37,7 @@ def second_in_first(a, b, bodies, shapes, edges, periodic):
     return turn, unrotate(q, between(a, b, shapes.centre, edges, periodic))
 
 
-@part
+@func
 def hull_hull(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work):
     """Points of two polyhedra a and b in the axes of a: how many, 0 if they are farther apart than margin [m]."""
     ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
@@ -77,7 +60,7 @@ def hull_hull(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work)
     return contact_points(ha, ka, hb, kb, turn, d, s, n, kind, one, two, hulls, margin, work)
 
 
-@part
+@func
 def hull_sphere(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work):
     """The point of polyhedron a and sphere b in the axes of a: 1, or 0 if they are farther apart than margin [m]."""
     body = shapes.body[a]
@@ -93,47 +76,94 @@ def hull_sphere(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, wor
     return 1 if found == 1 and gap <= margin else 0
 
 
-@part
-def no_triangle(h, k, hulls, meshes, t, q, shift, size, margin, work):
-    """In place of `hull_triangle` where a scene has no triangles."""
-    return 0
-
-
-@part
-def hull_wall(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work, triangle_touch):
-    """Points of polyhedron s and wall w in the axes of s: how many."""
+@func
+def wall_pose(s, w, bodies, shapes, box):
+    """How the body of wall w lies in the axes of shape s's body: quaternion of its turn, way to its origin."""
     body, wall = shapes.body[s], shapes.body[w]
-    part_row = shapes.part[w]
-    h, k, size = parts.feature[shapes.part[s]], bodies.scale[body], bodies.scale[wall]
-    q, turn = load4(bodies.orientation, body), load4(bodies.orientation, wall)
+    q = load4(bodies.orientation, body)
     d = sub(load(bodies.position, wall), load(shapes.centre, s))
     if box.periodic:
         # The image nearest to the wall piece itself, which may lie far from its body's origin.
         away = sub(load(shapes.centre, w), load(shapes.centre, s))
-        for_image = (
-            image(away[0], box.length[0], box.inverse[0]) - away[0],
-            image(away[1], box.length[1], box.inverse[1]) - away[1],
-            image(away[2], box.length[2], box.inverse[2]) - away[2],
+        d = (
+            d[0] + image(away[0], box.length[0], box.inverse[0]) - away[0],
+            d[1] + image(away[1], box.length[1], box.inverse[1]) - away[1],
+            d[2] + image(away[2], box.length[2], box.inverse[2]) - away[2],
         )
-        d = add(d, for_image)
-    d = unrotate(q, d)
-    turn = quat_multiply(conjugate(q), turn)
-    if parts.kind[part_row] == TRIANGLE:
-        return triangle_touch(h, k, hulls, meshes, parts.feature[part_row], turn, d, size, margin, work)
-    c = add(d, scale(size, rotate(turn, load(parts.offset, part_row))))
-    axis = rotate(turn, load(parts.axis, part_row))
-    if parts.kind[part_row] == PLANE:
-        # The plane's normal points to the side of the bodies.
-        height = -(c[0] * axis[0] + c[1] * axis[1] + c[2] * axis[2])
-        return hull_plane(h, k, hulls, (-axis[0], -axis[1], -axis[2]), height, margin, work)
-    radius, half, sense = size * parts.size[part_row, 0], size * parts.size[part_row, 1], parts.size[part_row, 2]
+    return quat_multiply(conjugate(q), load4(bodies.orientation, wall)), unrotate(q, d)
+
+
+@func
+def no_sphere(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work):
+    """In place of `hull_sphere` in a scene without spheres."""
+    return 0
+
+
+# Points of polyhedron s and wall w in the axes of s: how many. Which of these functions a kernel gets depends on what a
+# scene has, so that nothing is compiled for nothing.
+
+
+@func
+def hull_flat(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work):
+    """Against a plane."""
+    turn, d = wall_pose(s, w, bodies, shapes, box)
+    row, body = shapes.part[w], shapes.body[s]
+    c = add(d, scale(bodies.scale[shapes.body[w]], rotate(turn, load(parts.offset, row))))
+    axis = rotate(turn, load(parts.axis, row))
+    # The plane's normal points to the side of the bodies.
+    n = (-axis[0], -axis[1], -axis[2])
+    return hull_plane(parts.feature[shapes.part[s]], bodies.scale[body], hulls, n, dot(c, n), margin, work)
+
+
+@func
+def hull_smooth(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work):
+    """Against a plane or a cylinder."""
+    row = shapes.part[w]
+    if parts.kind[row] == PLANE:
+        return hull_flat(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work)
+    turn, d = wall_pose(s, w, bodies, shapes, box)
+    size, body = bodies.scale[shapes.body[w]], shapes.body[s]
+    c = add(d, scale(size, rotate(turn, load(parts.offset, row))))
+    axis = rotate(turn, load(parts.axis, row))
+    radius, half, sense = size * parts.size[row, 0], size * parts.size[row, 1], parts.size[row, 2]
+    h, k = parts.feature[shapes.part[s]], bodies.scale[body]
     return hull_cylinder(h, k, hulls, c, axis, radius, half, sense, margin, work)
 
 
-def touch_for(meshes):
-    """The function for triangles, or the one for none."""
-    return hull_triangle if len(meshes.triangle) else no_triangle
+@func
+def hull_mesh(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work):
+    """Against a plane or a triangle."""
+    row = shapes.part[w]
+    if parts.kind[row] == PLANE:
+        return hull_flat(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work)
+    turn, d = wall_pose(s, w, bodies, shapes, box)
+    h, k, size = parts.feature[shapes.part[s]], bodies.scale[shapes.body[s]], bodies.scale[shapes.body[w]]
+    return hull_triangle(h, k, hulls, meshes, parts.feature[row], turn, d, size, margin, work)
 
+
+@func
+def hull_any(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work):
+    """Against any wall."""
+    if parts.kind[shapes.part[w]] == TRIANGLE:
+        return hull_mesh(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work)
+    return hull_smooth(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work)
+
+
+def wall_points_for(parts):
+    """The function for the walls that there are in Parts."""
+    cylinders, triangles = bool((parts.kind == CYLINDER).any()), bool((parts.kind == TRIANGLE).any())
+    return {
+        (False, False): hull_flat,
+        (True, False): hull_smooth,
+        (False, True): hull_mesh,
+        (True, True): hull_any,
+    }[cylinders, triangles]
+
+
+# Bound to the kernels: what the scene has.
+PERIODIC = False
+sphere_points = hull_sphere
+wall_points = hull_any
 
 # Which pairs of a list are near enough to keep.
 
@@ -142,27 +172,32 @@ def near_block(block, bodies, shapes, parts, hulls, pair, edges, margin, width, 
     """Whether pairs of a block are within the margin; may err towards yes."""
     work = np.empty(width)
     for p in range(block * BLOCK, min(len(near), (block + 1) * BLOCK)):
-        near[p] = is_near(p, bodies, shapes, parts, hulls, pair, edges, margin, work, PERIODIC)
+        near[p] = is_near(p, bodies, shapes, parts, hulls, pair, edges, margin, work, PERIODIC, sphere_points)
 
 
 def near_row(p, bodies, shapes, parts, hulls, pair, edges, margin, work, near):
     """The same for one pair, for a CUDA grid."""
-    near[p] = is_near(p, bodies, shapes, parts, hulls, pair, edges, margin, work[p], PERIODIC)
+    near[p] = is_near(p, bodies, shapes, parts, hulls, pair, edges, margin, work[p], PERIODIC, sphere_points)
 
 
 @func
-def is_near(p, bodies, shapes, parts, hulls, pair, edges, margin, work, periodic):
+def is_near(p, bodies, shapes, parts, hulls, pair, edges, margin, work, periodic, sphere_points):
     """Whether the separation of pair p is within the margin: 1 or 0."""
     a, b = pair[p, 0], pair[p, 1]
     if shapes.kind[a] == POLYHEDRON and shapes.kind[b] == POLYHEDRON:
         ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
         ka, kb = bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
         turn, d = second_in_first(a, b, bodies, shapes, edges, periodic)
-        s, n, kind, one, two = separation(ha, ka, hb, kb, turn, d, hulls, margin, work)
-        return 1 if s <= margin else 0
+        # Faces alone find out most that are apart, and edges would cost as much again to compile.
+        return 1 if face_separation(ha, ka, hb, kb, turn, d, hulls, margin, work)[0] <= margin else 0
     if shapes.kind[a] != POLYHEDRON:
         a, b = b, a
-    return hull_sphere(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work)
+    return sphere_points(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work)
+
+
+def sphere_points_for(parts):
+    """The function for spheres if there are any among the Parts."""
+    return hull_sphere if (backend.DEVICE[-1].to_host(parts.kind) == SPHERE).any() else no_sphere
 
 
 def near_hulls(tables, pair, box, margin):
@@ -174,11 +209,11 @@ def near_hulls(tables, pair, box, margin):
     edges = (*box.length.tolist(), *box.inverse.tolist())
     width = work_width(hulls)
     if device is backend.CPU:
-        search = kernel(near_block, grain=2, allocates=True, PERIODIC=bool(box.periodic))
+        search = kernel(near_block, grain=2, allocates=True, PERIODIC=bool(box.periodic), sphere_points=sphere_points_for(parts))
         search((count + BLOCK - 1) // BLOCK, bodies, shapes, parts, hulls, pair, edges, float(margin), width, near)
     else:
         work = device.empty((count, width), np.float64)
-        search = kernel(near_row, PERIODIC=bool(box.periodic))
+        search = kernel(near_row, PERIODIC=bool(box.periodic), sphere_points=sphere_points_for(parts))
         search(count, bodies, shapes, parts, hulls, pair, edges, float(margin), work, near)
     start = primitives.scan(near)
     kept = device.empty((int(device.to_host(start[-1:])[0]), 2), np.int32)
@@ -200,11 +235,11 @@ def spot_block(block, bodies, shapes, parts, meshes, hulls, box, edges, margin, 
         swap = shapes.kind[a] != POLYHEDRON
         s, t = (b, a) if swap else (a, b)
         if shapes.kind[t] >= FIRST_WALL:
-            count = hull_wall(s, t, bodies, shapes, parts, meshes, hulls, box, margin, work, triangle_touch)
+            count = wall_points(s, t, bodies, shapes, parts, meshes, hulls, box, margin, work)
         elif shapes.kind[t] == POLYHEDRON:
             count = hull_hull(s, t, bodies, shapes, parts, hulls, edges, PERIODIC, margin, work)
         else:
-            count = hull_sphere(s, t, bodies, shapes, parts, hulls, edges, PERIODIC, margin, work)
+            count = sphere_points(s, t, bodies, shapes, parts, hulls, edges, PERIODIC, margin, work)
         found[k] = count
         q, x = load4(bodies.orientation, shapes.body[s]), load(shapes.centre, s)
         sign = -1.0 if swap else 1.0
@@ -224,7 +259,7 @@ def measure_hulls(tables, box, margin, pair, rows):
     bodies, shapes, parts, meshes, hulls = tables
     found, spots = np.zeros(len(rows), np.int64), np.empty((len(rows), 4 * POINT))
     edges = (*box.length.tolist(), *box.inverse.tolist())
-    has = {"PERIODIC": bool(box.periodic), "triangle_touch": touch_for(meshes)}
+    has = {"PERIODIC": bool(box.periodic), "sphere_points": sphere_points_for(parts), "wall_points": wall_points_for(parts)}
     kernel(spot_block, grain=2, allocates=True, **has)(
         (len(rows) + BLOCK - 1) // BLOCK,
         bodies,

@@ -12,10 +12,9 @@ import math
 
 import numpy as np
 
-from ..backend import func, part
+from ..backend import func
 from ..contact.hull_pair import POINT, contact_points, get, parted, put, separation
-from ..contact.hull_triangle import hull_triangle
-from ..contact.hulls import hull_sphere, hull_wall, second_in_first
+from ..contact.hulls import hull_any, hull_sphere, second_in_first
 from ..contact.near import image
 from ..tables import POLYHEDRON, SPHERE
 from ..vec import add, cross, dot, load, load4, normalize, rotate, scale, sub, unrotate
@@ -31,7 +30,8 @@ SHARE = 7  # column of a point in `work`: the feature number first, then its sha
 law = laws.hertz
 ROLLING = False
 PERIODIC = False
-triangle_touch = hull_triangle
+sphere_points = hull_sphere
+wall_points = hull_any
 
 
 @func
@@ -124,17 +124,16 @@ def forget(p, pairs, rolling):
     pairs.memory[p, (6 if rolling else 3) + 3] = 0.0
 
 
-@part
-def touch_hulls(p, bodies, shapes, parts, hulls, pairs, edges, periodic, rolling, work):
+@func
+def touch_hulls(p, bodies, shapes, parts, hulls, pairs, edges, periodic, rolling, work, sphere_points):
     """Contact points of pair p of the list in the axes of its polyhedron, the first if both are: how many.
 
     Where two polyhedra are apart, the normal of the plane that parts them is remembered.
     """
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
-    if shapes.kind[a] != POLYHEDRON:
-        return hull_sphere(b, a, bodies, shapes, parts, hulls, edges, periodic, 0.0, work)
-    if shapes.kind[b] != POLYHEDRON:
-        return hull_sphere(a, b, bodies, shapes, parts, hulls, edges, periodic, 0.0, work)
+    if shapes.kind[a] == SPHERE or shapes.kind[b] == SPHERE:
+        s, t = (b, a) if shapes.kind[a] == SPHERE else (a, b)
+        return sphere_points(s, t, bodies, shapes, parts, hulls, edges, periodic, 0.0, work)
     first = 6 if rolling else 3
     ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
     ka, kb = bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
@@ -154,9 +153,9 @@ def touch_hulls(p, bodies, shapes, parts, hulls, pairs, edges, periodic, rolling
 
 
 @func
-def hull_pair(p, bodies, shapes, rows, parts, hulls, pairs, mixes, edges, dt, work, law, rolling, periodic):
+def hull_pair(p, bodies, shapes, rows, parts, hulls, pairs, mixes, edges, dt, work, law, rolling, periodic, sphere_points):
     """Force of pair p of the list, two particles of which one is a polyhedron."""
-    count = touch_hulls(p, bodies, shapes, parts, hulls, pairs, edges, periodic, rolling, work)
+    count = touch_hulls(p, bodies, shapes, parts, hulls, pairs, edges, periodic, rolling, work, sphere_points)
     if count == 0:
         forget(p, pairs, rolling)
         return
@@ -211,13 +210,13 @@ def hull_block(block, first, count, bodies, shapes, rows, parts, hulls, pairs, m
     work = np.empty(width)
     begin = first + block * BLOCK
     for p in range(begin, min(begin + BLOCK, first + count)):
-        hull_pair(p, bodies, shapes, rows, parts, hulls, pairs, mixes, edges, dt, work, law, ROLLING, PERIODIC)
+        hull_pair(p, bodies, shapes, rows, parts, hulls, pairs, mixes, edges, dt, work, law, ROLLING, PERIODIC, sphere_points)
 
 
 def hull_row(k, first, bodies, shapes, rows, parts, hulls, pairs, mixes, edges, dt, work):
     """The same for one pair, for a CUDA grid."""
     p = first + k
-    hull_pair(p, bodies, shapes, rows, parts, hulls, pairs, mixes, edges, dt, work[k], law, ROLLING, PERIODIC)
+    hull_pair(p, bodies, shapes, rows, parts, hulls, pairs, mixes, edges, dt, work[k], law, ROLLING, PERIODIC, sphere_points)
 
 
 def hull_wall_block(block, bodies, shapes, parts, meshes, hulls, pairs, mixes, box, dt, width, largest):
@@ -231,20 +230,18 @@ def hull_wall_block(block, bodies, shapes, parts, meshes, hulls, pairs, mixes, b
         first, last = pairs.wall_start[g], pairs.wall_start[g + 1]
         s = pairs.shape[first, 0]
         if shapes.kind[s] == POLYHEDRON:
-            find_points(first, last, bodies, shapes, parts, meshes, hulls, pairs, box, work, store, triangle_touch)
+            find_points(first, last, bodies, shapes, parts, meshes, hulls, pairs, box, work, store, wall_points)
             share_walls(first, last, shapes, pairs, store)
             press_walls(first, last, bodies, shapes, parts, hulls, pairs, mixes, box, dt, work, store, law, ROLLING)
 
 
 @func
-def find_points(first, last, bodies, shapes, parts, meshes, hulls, pairs, box, work, store, triangle_touch):
+def find_points(first, last, bodies, shapes, parts, meshes, hulls, pairs, box, work, store, wall_points):
     """Write the points of one polyhedron with the walls of pairs first to last of the list to store: 32 columns, how many."""
     s = pairs.shape[first, 0]
     q, x = load4(bodies.orientation, shapes.body[s]), load(shapes.centre, s)
     for p in range(first, last):
-        count = hull_wall(
-            s, pairs.shape[p, 1], bodies, shapes, parts, meshes, hulls, box, 0.0, work, triangle_touch
-        )
+        count = wall_points(s, pairs.shape[p, 1], bodies, shapes, parts, meshes, hulls, box, 0.0, work)
         # The wall does not give way: the contact point is on its surface.
         to_world(work, count, q, x, 1.0)
         for i in range(POINT * count):

@@ -100,10 +100,14 @@ class Hulls(NamedTuple):
     loop_start: np.ndarray  # (f+1,) int32, into loop
     loop: np.ndarray  # (l,) int32, corners of each face in order, counterclockwise seen from outside
     side: np.ndarray  # (3,l) unit, in the plane of the face, at right angles to the side from corner loop[k] to the next, outward
+    loop_edge: np.ndarray  # (l,) int32, the edge from corner loop[k] to the next, row of edge
     side_offset: np.ndarray  # (l,) [m]; within the outline of the face side . x <= side_offset
     inner: np.ndarray  # (h,) [m], radius of the largest ball about the centre of mass inside
     outer: np.ndarray  # (h,) [m], radius of the least ball about the centre of mass around
     ball: np.ndarray  # (h,) [m], radius of the ball of the same volume
+    box: np.ndarray  # (h,3) [m], half-widths of a box along the axes of its body; zero if it is none
+    box_face: np.ndarray  # (h,6) int32, the face of a box at -x, +x, -y, +y, -z, +z, counted within its hull
+    box_edge: np.ndarray  # (h,12) int32, rows of edge: 4 along x, at (-y, -z), (-y, +z), (+y, -z), (+y, +z), then along y at z, x, ...
 
 
 class Meshes(NamedTuple):

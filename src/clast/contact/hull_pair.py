@@ -40,7 +40,7 @@ def work_width(hulls):
     faces = int(np.diff(hulls.face_start).max(initial=0))
     edges = int(np.diff(hulls.edge_start).max(initial=0))
     corners = int(np.diff(hulls.loop_start).max(initial=0))
-    return SCRATCH + 3 * faces + 2 * edges + 16 * (corners + 4)
+    return SCRATCH + 4 * faces + 2 * edges + 16 * (corners + 4)
 
 
 @func
@@ -162,10 +162,10 @@ def cross_edges(along, n0, n1, p, work, count):
 
 @func
 def face_separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
-    """The largest separation over the faces of both: (s, n, face of a or -1, face of b or -1, deep corner of a, of b).
+    """The largest separation over the faces of both: (s, n, face of a or -1, face of b or -1).
 
-    The search ends with the first above `limit`. Heights of the centres over all faces stay in work from SCRATCH on. The deep
-    corners (3,), of a in b's axes and of b in a's, are points of either body for the bound of `list_edges`.
+    The search ends with the first above `limit`. In work from SCRATCH on stay, for every face of a, then of b, the height of the
+    other's centre over it; then, in the same order, that of a deep corner of the other.
     """
     vertex, normal, offset = hulls.vertex, hulls.normal, hulls.offset
     a0, a1 = hulls.vertex_start[ha], hulls.vertex_start[ha + 1]
@@ -177,41 +177,53 @@ def face_separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
     away = matrix_vector(back, d)
     away = (-away[0], -away[1], -away[2])
     at_a, at_b = SCRATCH, SCRATCH + faces_a
-    best, n, one, two = -math.inf, (0.0, 0.0, 0.0), -1, -1
+    deep_at_a, deep_at_b = at_b + faces_b, at_b + faces_b + faces_a
+    two = -1
 
-    # Faces of a, the one that b's centre is highest above first: most others are then out of the question.
+    # Faces of a. The one that b's centre is highest above comes first; the corner of b that is deepest under it then rules
+    # out most of the others, because no face can part the two by more than its height over that.
     heights(normal, offset, first_a, faces_a, ka, d, work, at_a)
-    likely = highest(work, at_a, faces_a)
-    for i in range(-1, faces_a):
-        f = likely if i < 0 else i
-        if i != likely and work[at_a + f] - inner_b > best:
+    one = highest(work, at_a, faces_a)
+    n = column(normal, first_a + one)
+    w = matrix_vector(back, n)
+    deep = farthest_along(vertex, b0, b1, (-w[0], -w[1], -w[2]))
+    best = work[at_a + one] + kb * dot(w, column(vertex, deep))
+    if best > limit:
+        return best, n, one, two
+    deep_b = add(d, scale(kb, matrix_vector(turn, column(vertex, deep))))
+    heights(normal, offset, first_a, faces_a, ka, deep_b, work, deep_at_a)
+    likely = one
+    for f in range(faces_a):
+        if f != likely and min(work[at_a + f] - inner_b, work[deep_at_a + f]) > best:
             m = column(normal, first_a + f)
             w = matrix_vector(back, m)
             s = work[at_a + f] - kb * reach_along(vertex, b0, b1, (-w[0], -w[1], -w[2]))
             if s > best:
                 best, n, one = s, m, f
                 if s > limit:
-                    return best, n, one, two, away, d
-    w = matrix_vector(back, n)
-    deep_b = column(vertex, farthest_along(vertex, b0, b1, (-w[0], -w[1], -w[2])))
-    deep_b = add(d, scale(kb, matrix_vector(turn, deep_b)))
+                    return best, n, one, two
     # Faces of b, in its own axes.
+    better = best + FACE_FIRST * (ka * hulls.outer[ha] + kb * hulls.outer[hb])
     heights(normal, offset, first_b, faces_b, kb, away, work, at_b)
     likely = highest(work, at_b, faces_b)
     m = matrix_vector(turn, column(normal, first_b + likely))
-    deep_a = column(vertex, farthest_along(vertex, a0, a1, (-m[0], -m[1], -m[2])))
-    deep_a = add(away, scale(ka, matrix_vector(back, deep_a)))
-    better = best + FACE_FIRST * (ka * hulls.outer[ha] + kb * hulls.outer[hb])
-    for i in range(-1, faces_b):
-        f = likely if i < 0 else i
-        if i != likely and work[at_b + f] - inner_a > better:
+    deep = farthest_along(vertex, a0, a1, (-m[0], -m[1], -m[2]))
+    s = work[at_b + likely] + ka * dot(m, column(vertex, deep))
+    if s > better:
+        best, better, n, one, two = s, s, (-m[0], -m[1], -m[2]), -1, likely
+        if s > limit:
+            return best, n, one, two
+    deep_a = add(away, scale(ka, matrix_vector(back, column(vertex, deep))))
+    heights(normal, offset, first_b, faces_b, kb, deep_a, work, deep_at_b)
+    for f in range(faces_b):
+        if f != likely and min(work[at_b + f] - inner_a, work[deep_at_b + f]) > better:
             m = matrix_vector(turn, column(normal, first_b + f))
             s = work[at_b + f] - ka * reach_along(vertex, a0, a1, (-m[0], -m[1], -m[2]))
             if s > better:
                 best, better, n, one, two = s, s, (-m[0], -m[1], -m[2]), -1, f
                 if s > limit:
-                    return best, n, one, two, deep_a, deep_b
-    return best, n, one, two, deep_a, deep_b
+                    return best, n, one, two
+    return best, n, one, two
 
 
 @func
@@ -222,25 +234,21 @@ def separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
     search ends with the first above `limit`. n (3,): unit, from a to b. type: VERTEX_FACE with the face (counted within its hull)
     as feature a, or as feature b if it belongs to b (the other is -1); EDGE_EDGE with both edges (rows of Hulls.edge).
     """
-    best, n, one, two, deep_a, deep_b = face_separation(ha, ka, hb, kb, turn, d, hulls, limit, work)
+    best, n, one, two = face_separation(ha, ka, hb, kb, turn, d, hulls, limit, work)
     kind = VERTEX_FACE
     if best > limit:
         return best, n, kind, one, two
     # Pairs of edges whose arcs of normals cross; only these are faces of the Minkowski difference.
-    vertex, normal, offset = hulls.vertex, hulls.normal, hulls.offset
-    first_a, first_b = hulls.face_start[ha], hulls.face_start[hb]
-    faces_a, faces_b = hulls.face_start[ha + 1] - first_a, hulls.face_start[hb + 1] - first_b
-    at_a, at_b = SCRATCH, SCRATCH + faces_a
+    vertex, normal = hulls.vertex, hulls.normal
+    faces_a = hulls.face_start[ha + 1] - hulls.face_start[ha]
+    faces = faces_a + hulls.face_start[hb + 1] - hulls.face_start[hb]
     better = best + FACE_FIRST * (ka * hulls.outer[ha] + kb * hulls.outer[hb])
-    deep_at = at_b + faces_b
-    list_a = deep_at + max(faces_a, faces_b)
-    heights(normal, offset, first_a, faces_a, ka, deep_b, work, deep_at)
-    count_a = list_edges(ha, hulls, better, kb * hulls.inner[hb], work, at_a, deep_at, list_a)
+    list_a = SCRATCH + 2 * faces
+    count_a = list_edges(ha, hulls, better, kb * hulls.inner[hb], work, SCRATCH, SCRATCH + faces, list_a)
     if count_a == 0:
         return best, n, kind, one, two
-    list_b = list_a + count_a
-    heights(normal, offset, first_b, faces_b, kb, deep_a, work, deep_at)
-    count_b = list_edges(hb, hulls, better, ka * hulls.inner[ha], work, at_b, deep_at, list_b)
+    list_b, at_b = list_a + count_a, SCRATCH + faces_a
+    count_b = list_edges(hb, hulls, better, ka * hulls.inner[ha], work, at_b, at_b + faces, list_b)
     for block in range(0, count_b, CHUNK):
         used = min(CHUNK, count_b - block)
         padded = (used + 3) // 4 * 4  # what stands beyond `used` is never looked at

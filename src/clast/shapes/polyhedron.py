@@ -89,8 +89,8 @@ class Polyhedron:
         """
         place = "Polyhedron.random"
         count, seed = _whole(f"{place}: faces", faces, 4), _whole(f"{place}: seed", seed, 0)
-        if count > 1000:
-            raise ValueError(f"{place}: faces must be at most 1000, got {count}; use clast.Sphere or clast.Ellipsoid")
+        if count > 500:
+            raise ValueError(f"{place}: faces must be at most 500, got {count}; use clast.Sphere or clast.Ellipsoid")
         radius = _length(f"{place}: radius", radius)
         if np.shape(aspect) != (3,):
             raise ValueError(
@@ -189,8 +189,9 @@ def _rock(rng, count, evenness):
         dual = ConvexHull(direction / distance[:, None])
     except QhullError:
         return None
-    if len(dual.vertices) < count or (dual.equations[:, 3] > -0.3).any():
-        return None  # a plane that cuts nothing off, or a corner farther out than three times the ball
+    # Corners of regular solids are 3 times as far out as faces for 4 faces, 1.7 for 6, 1.26 for 12 and 20.
+    if len(dual.vertices) < count or (-dual.equations[:, 3] * (1.1 + 10.0 / count) < 1.0).any():
+        return None  # a plane cuts nothing off, or a corner is a spike
     corners = -dual.equations[:, :3] / dual.equations[:, 3:]
     size = np.zeros(count)
     for k in range(count):  # No face may be a speck: it must be some part as wide as the faces are on average.

@@ -116,6 +116,26 @@ def test_a_box_is_exact(edges):
     assert np.array_equal(shape.hull.edge_bend, np.tile([0.0, 1.0], (12, 1)))
 
 
+@pytest.mark.parametrize("name", SOLIDS)
+def test_symmetry_does_not_depend_on_the_order_of_points(name):
+    corners = Polyhedron.regular(name, radius=0.7).vertices
+    for seed in range(8):
+        shape = Polyhedron(corners[np.random.default_rng(seed).permutation(len(corners))])
+        assert not shape.origin.any()
+        assert np.array_equal(shape.inertia, shape.inertia[0, 0] * np.eye(3))
+
+
+def test_a_box_somewhere_has_the_normals_and_the_hash_of_one_at_the_origin():
+    corners = Polyhedron.box(0.3, 0.7, 0.4).vertices + [0.1, 0.2, -0.05]
+    corners = np.nextafter(
+        corners, np.random.default_rng(1).choice([-9.0, 9.0], corners.shape)
+    )  # the last bit up or down
+    assert sorted(np.abs(Polyhedron(corners).hull.normal).ravel().tolist()) == [0.0] * 12 + [1.0] * 6
+    pyramid = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 0.0, -1.0], [0.0, 1.0, -1.0], [0.0, -1.0, -1.0]])
+    one, other = Polyhedron(pyramid), Polyhedron(np.where(pyramid == 0.0, -0.0, pyramid))
+    assert one == other and hash(one) == hash(other)
+
+
 def test_mass_properties_of_a_rock_by_counting_points_inside():
     rock = Polyhedron.random(faces=23, seed=5, radius=0.7, aspect=(1.0, 0.8, 0.5))
     low, high = rock.bounds()
@@ -168,6 +188,23 @@ def test_a_cube_is_found_in_dirty_points(points, within):
 def test_nearly_coplanar_points_always_give_consistent_faces(noise, flat):
     points = (GRID + noise * np.random.default_rng(7).normal(size=GRID.shape)) * [1.0, 1.0, flat] @ TURN.T
     check_tables(Polyhedron(points), points)
+
+
+@pytest.mark.parametrize(("flat", "seed"), [(1e-3, 25), (1e-4, 8), (1e-5, 19)])
+def test_a_finer_tolerance_is_taken_where_faces_would_not_fit_together(flat, seed):
+    points = np.random.default_rng(seed).normal(size=(200, 3))
+    points *= [1.0, 1.0, flat] / np.linalg.norm(points, axis=1)[:, None]
+    check_tables(Polyhedron(points), points)
+
+
+def test_the_bend_of_a_nearly_flat_edge_keeps_its_digits():
+    rise = 1e-5  # of a pyramid on a cube; its faces have normals (2 rise, 0, 1) and so on
+    shape = Polyhedron(np.vstack([Polyhedron.box(1, 1, 1).vertices, [0.0, 0.0, 0.5 + rise]]))
+    check_tables(shape)
+    exact = (1.0 + 4.0 * rise**2) ** 2 / (8.0 * rise**2 + 16.0 * rise**4)
+    bend = np.sort(shape.hull.edge_bend[:, 1])
+    np.testing.assert_allclose(bend[-4:], exact, rtol=1e-10)
+    assert bend[-5] < 1.1
 
 
 def test_a_point_cloud_that_broke_a_hull_code():

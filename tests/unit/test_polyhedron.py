@@ -59,7 +59,10 @@ def check_tables(shape, points=None, within=1e-6):
     sides = {(a, b): f for a, b, f in zip(loop.tolist(), after.tolist(), owner.tolist(), strict=True)}
     assert len(sides) == len(loop) == 2 * len(table.edge)
     for (a, b), faces in zip(table.edge.tolist(), table.edge_face.tolist(), strict=True):
-        assert sorted(faces) == sorted([sides[a, b], sides[b, a]]) and faces[0] != faces[1]
+        assert faces == [sides[a, b], sides[b, a]] and faces[0] != faces[1]
+    first, second = normal[table.edge_face[:, 0]], normal[table.edge_face[:, 1]]
+    along = corners[table.edge[:, 1]] - corners[table.edge[:, 0]]
+    assert (np.einsum("ei,ei->e", np.cross(first, second), along) > 0.0).all()
     # Outlines: the side looks out of the face, in its plane, and holds all its corners.
     side = table.side.T
     np.testing.assert_allclose(np.linalg.norm(side, axis=1), 1.0, rtol=1e-14)

@@ -346,7 +346,8 @@ def build_hull(corners, faces, volume):
     owner = np.repeat(np.arange(len(faces)), np.diff(start))
     side = unit_vectors(np.cross(corners[after] - corners[loop], normal[owner]))
     ends = np.sort(np.stack([loop, after], axis=1), axis=1)
-    order = np.lexsort((owner, ends[:, 1], ends[:, 0]))
+    # Of the two faces at an edge, first the one that runs along it from the first corner to the second.
+    order = np.lexsort((loop > after, ends[:, 1], ends[:, 0]))
     edge, edge_face = ends[order[::2]], np.stack([owner[order[::2]], owner[order[1::2]]], axis=1)
     first, second = normal[edge_face[:, 0]], normal[edge_face[:, 1]]
     cosine = np.einsum("ei,ei->e", first, second)

@@ -12,7 +12,16 @@ THINNEST = 1e-6  # a polyhedron thinner than this fraction of its size is refuse
 COPLANAR = 3e-7
 THIN = 1e-3
 ROUNDS = 20  # in which corners that are none are left out
-FINER = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5)  # parts of the tolerance tried in turn until the faces fit together
+FINER = (
+    1.0,
+    0.5,
+    0.2,
+    0.1,
+    1e-2,
+    1e-3,
+    1e-4,
+    1e-5,
+)  # parts of the tolerance tried in turn until the faces fit together
 LEAST, MOST = 1e-40, 1e40  # [m], sizes beyond have no volume or inertia as a number
 NOISE = 1e-15  # components of unit vectors smaller than this are rounding of zero
 CHUNK = 4_000_000  # corners times faces looked at together
@@ -254,34 +263,52 @@ def outlines(skin, group):
 
 
 def fits(corners, faces, tolerance, points):
-    """Whether the faces close a convex body: each edge has two of them, corners - edges + faces is 2, no face is dented,
-    and no corner of a face and none of the points (n,3) is away from where it should be by more than 3 tolerances [m].
+    """Whether the faces close a convex body: each edge has two of them, corners - edges + faces is 2, all edges bend
+    outward, and no corner of a face and none of the points (n,3) is away from where it should be by more than 3
+    tolerances [m].
     """
-    loop = np.concatenate(faces)
-    after = np.concatenate([np.roll(face, -1) for face in faces])
+    loop, after, owner = sides_of(faces)
     here, back = loop * len(corners) + after, after * len(corners) + loop
     if len(np.unique(here)) < len(here) or not np.array_equal(np.sort(here), np.sort(back)):
         return False
-    if len(corners) - len(loop) // 2 + len(faces) != 2:
-        return False
     normal = face_normals(corners, faces)
-    if not np.isfinite(normal).all() or _deepest_dent(corners, faces, normal) > 3.0 * tolerance:
+    if len(corners) - len(loop) // 2 + len(faces) != 2 or not np.isfinite(normal).all():
         return False
-    offset = reach_along(corners, normal)
-    height = np.einsum("ki,ki->k", corners[loop], np.repeat(normal, [len(face) for face in faces], axis=0))
-    low = np.minimum.reduceat(height, np.cumsum([0] + [len(face) for face in faces[:-1]]))
-    return bool(
-        (offset - low).max() <= 3.0 * tolerance and (reach_along(points, normal) - offset).max() <= 3.0 * tolerance
-    )
+    edge, edge_face = edges_of(loop, after, owner)
+    bend = np.cross(normal[edge_face[:, 0]], normal[edge_face[:, 1]])
+    if (np.einsum("ei,ei->e", bend, corners[edge[:, 1]] - corners[edge[:, 0]]) <= 0.0).any():
+        return False
+    offset, start = reach_along(corners, normal), np.cumsum([0] + [len(face) for face in faces])
+    height = np.minimum.reduceat(np.einsum("ki,ki->k", corners[loop], normal[owner]), start[:-1])
+    away = max((offset - height).max(), (reach_along(points, normal) - offset).max())
+    side = face_sides(corners, normal, loop, after, owner)
+    for face, low in zip(faces, start.tolist(), strict=False):
+        if len(face) > 3:  # A triangle has no corner beyond its sides.
+            out = side[low : low + len(face)]
+            away = max(away, (corners[face] @ out.T - (corners[face] * out).sum(1)).max())
+    return away <= 3.0 * tolerance
 
 
-def _deepest_dent(corners, faces, normal):
-    """How far [m] a corner of a face lies inside the line between its neighbours, at most; negative if none does."""
-    here = corners[np.concatenate(faces)]
-    before = corners[np.concatenate([np.roll(face, 1) for face in faces])]
-    chord = corners[np.concatenate([np.roll(face, -1) for face in faces])] - before
-    across = np.cross(np.repeat(normal, [len(face) for face in faces], axis=0), chord)
-    return (np.einsum("ki,ki->k", across, here - before) / np.linalg.norm(chord, axis=1)).max()
+def sides_of(faces):
+    """All sides of all faces, in turn: rows of the corner where each starts and ends, and the face it belongs to."""
+    after = np.concatenate([np.roll(face, -1) for face in faces])
+    return np.concatenate(faces), after, np.repeat(np.arange(len(faces)), [len(face) for face in faces])
+
+
+def edges_of(loop, after, owner):
+    """Corners (e,2) and faces (e,2) of the edges of a closed surface, from its sides.
+
+    Of the two faces first comes the one that runs from the first corner to the second; the cross product of their normals
+    then points the same way.
+    """
+    ends = np.sort(np.stack([loop, after], axis=1), axis=1)
+    order = np.lexsort((loop > after, ends[:, 1], ends[:, 0]))
+    return ends[order[::2]], owner[order.reshape(-1, 2)]
+
+
+def face_sides(corners, normal, loop, after, owner):
+    """Unit vectors (l,3) in the planes of faces with normals (f,3), outward and at right angles to their sides."""
+    return unit_vectors(np.cross(corners[after] - corners[loop], normal[owner]))
 
 
 def face_normals(corners, faces):
@@ -340,15 +367,9 @@ def build_hull(corners, faces, volume):
     """Hulls with one row, for corners (v,3) about the centre of mass."""
     normal = face_normals(corners, faces)
     offset = reach_along(corners, normal)
-    start = np.cumsum([0, *map(len, faces)]).astype(np.int32)
-    loop = np.concatenate(faces).astype(np.int32)
-    after = np.concatenate([np.roll(face, -1) for face in faces])
-    owner = np.repeat(np.arange(len(faces)), np.diff(start))
-    side = unit_vectors(np.cross(corners[after] - corners[loop], normal[owner]))
-    ends = np.sort(np.stack([loop, after], axis=1), axis=1)
-    # Of the two faces at an edge, first the one that runs along it from the first corner to the second.
-    order = np.lexsort((loop > after, ends[:, 1], ends[:, 0]))
-    edge, edge_face = ends[order[::2]], np.stack([owner[order[::2]], owner[order[1::2]]], axis=1)
+    loop, after, owner = sides_of(faces)
+    side = face_sides(corners, normal, loop, after, owner)
+    edge, edge_face = edges_of(loop, after, owner)
     first, second = normal[edge_face[:, 0]], normal[edge_face[:, 1]]
     cosine = np.einsum("ei,ei->e", first, second)
     cosine = np.where(np.abs(cosine) < NOISE, 0.0, cosine)
@@ -364,8 +385,8 @@ def build_hull(corners, faces, volume):
         edge=edge.astype(np.int32),
         edge_face=edge_face.astype(np.int32),
         edge_bend=np.stack([cosine, 1.0 / sine], axis=1),
-        loop_start=start,
-        loop=loop,
+        loop_start=np.cumsum([0, *map(len, faces)]).astype(np.int32),
+        loop=loop.astype(np.int32),
         side=np.ascontiguousarray(side.T),
         side_offset=np.einsum("li,li->l", side, corners[loop]),
         inner=np.array([offset.min()]),

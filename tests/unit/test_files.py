@@ -14,6 +14,7 @@ import pytest
 import clast
 from clast import errors, files, tables
 from clast.files import checkpoint, trajectory, vtk
+from clast.stacking import empty_hulls
 
 GROUPS = {
     "bodies": {
@@ -284,7 +285,8 @@ def small_scene():
         radius=np.array([0.8, 0.6, 6.0, np.inf]),
     )
     meshes = filled(tables.Meshes, 0)
-    return SimpleNamespace(bodies=bodies, molds=molds, parts=parts, meshes=meshes, shapes=lambda: shapes)
+    tables_of = {"molds": molds, "parts": parts, "meshes": meshes, "hulls": empty_hulls()}
+    return SimpleNamespace(bodies=bodies, shapes=lambda: shapes, **tables_of)
 
 
 def test_vtp_holds_one_point_per_sphere_and_the_finite_walls_beside_it(tmp_path):
@@ -315,8 +317,9 @@ def test_vtp_of_nothing_and_of_triangles_can_be_read(tmp_path):
 
 def test_spheres_are_placed_as_the_scene_places_them():
     scene = small_scene()
-    body, centre, axes = vtk.particles(scene.bodies, scene.molds, scene.parts)
+    body, centre, axes, hull = vtk.particles(scene.bodies, scene.molds, scene.parts)
     np.testing.assert_array_equal(body, [0, 0])
+    np.testing.assert_array_equal(hull, [-1, -1])
     np.testing.assert_allclose(centre, scene.shapes().centre[:2], atol=1e-15)
     np.testing.assert_allclose(axes, scene.shapes().radius[:2, None] * np.ones(3))
 
@@ -343,6 +346,74 @@ def test_files_have_the_half_axes_of_ellipsoids(tmp_path):
         rows = list(csv.DictReader(file))
     assert [float(rows[1][f"axes_{axis}"]) for axis in "xyz"] == [1.6, 0.2, 0.2]
     assert [float(rows[1][f"orientation_{axis}"]) for axis in "wxyz"] == [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]
+
+
+def rocks():
+    """Boxes of two sizes with a ball and tetrahedra between them, turned by all kinds of angles."""
+    scene = clast.Scene()
+    turn = np.random.default_rng(4).normal(size=(4, 4))
+    scene.add(clast.Polyhedron.box(1.0, 2.0, 3.0), position=(1.0, 2.0, 3.0), orientation=turn[0], velocity=(4, 5, 6))
+    scene.add(clast.Sphere(0.5), position=(9.0, 0.0, 0.0))
+    solid = clast.Polyhedron.regular("tetrahedron", edge=1.0)
+    scene.add(solid, position=[[5, 5, 5], [7, 7, 7]], orientation=turn[1:3], scale=[1.0, 3.0])
+    scene.add(clast.Polyhedron.box(1.0, 2.0, 3.0), position=(-5.0, 0.0, 0.0), orientation=turn[3], scale=2.0)
+    scene.add(clast.Plane(), position=(0.0, 0.0, -9.0))
+    return scene
+
+
+def test_files_have_the_faces_of_polyhedra(tmp_path):
+    pyvista = pytest.importorskip("pyvista")
+    scene = rocks()
+    files.save(tmp_path / "a.vtp", scene)
+    points, faces = pyvista.read(tmp_path / "a.vtp"), pyvista.read(tmp_path / "a.polyhedra.vtp")
+    volume = np.array([6.0, np.pi / 6.0, np.sqrt(2.0) / 12.0, 27.0 * np.sqrt(2.0) / 12.0, 48.0])
+    np.testing.assert_allclose(4.0 / 3.0 * np.pi * points["radius"] ** 3, volume, rtol=1e-13)
+    np.testing.assert_array_equal(points["axes"], np.repeat(points["radius"][:, None], 3, axis=1))
+    assert faces.n_cells == 6 + 4 + 4 + 6 and faces.n_points == 8 + 4 + 4 + 8
+    np.testing.assert_array_equal(faces["number"], np.repeat([0, 2, 3, 4], [6, 4, 4, 6]))
+    np.testing.assert_array_equal(faces["velocity"][:7], [[4, 5, 6]] * 6 + [[0, 0, 0]])
+    for number, amount in zip((0, 2, 3, 4), volume[[0, 2, 3, 4]], strict=True):
+        body = faces.extract_cells(np.flatnonzero(faces["number"] == number)).extract_surface(algorithm=None)
+        # The volume is positive if faces look outward, and right if the right corners are joined.
+        assert body.triangulate().volume == pytest.approx(amount, rel=1e-6)
+    files.save(tmp_path / "b.vtp", mixed_scene())
+    assert not (tmp_path / "b.polyhedra.vtp").exists()
+
+
+def test_faces_of_many_polyhedra_are_those_of_each():
+    scene = rocks()
+    body, centre, axes, hull = vtk.particles(scene.bodies, scene.molds, scene.parts, scene.hulls)
+    np.testing.assert_array_equal(hull, [0, -1, 1, 1, 0])
+    solid, bodies = np.flatnonzero(hull >= 0), scene.bodies
+    found = vtk.polygons(
+        centre[solid], bodies.orientation[solid], bodies.scale[solid], hull[solid], scene.hulls._asdict()
+    )
+    corners, loops = [], []
+    for row in solid:
+        shape = scene.originals[bodies.mold[row]]
+        loops += [(face + sum(map(len, corners))).tolist() for face in shape.faces]
+        turned = vtk.rotate(bodies.orientation[row], shape.vertices * bodies.scale[row])
+        corners.append(turned + bodies.position[row])
+    np.testing.assert_allclose(found.vertices, np.concatenate(corners), rtol=1e-15, atol=1e-15)
+    assert [part.tolist() for part in np.split(found.loop, found.start[1:-1])] == loops
+    np.testing.assert_array_equal(found.owner, np.repeat([0, 1, 2, 3], [6, 4, 4, 6]))
+    with pytest.raises(TypeError, match="no table of their hulls"):
+        vtk.particles(scene.bodies, scene.molds, scene.parts)
+
+
+def test_a_checkpoint_and_a_trajectory_hold_polyhedra(tmp_path):
+    scene = rocks()
+    checkpoint.write(tmp_path / "a.h5", *scene.describe())
+    again = clast.Scene.rebuild(*checkpoint.read(tmp_path / "a.h5"))
+    groups, attributes = scene.describe()
+    groups.pop("bodies")
+    with trajectory.Trajectory(tmp_path / "t.h5", "w") as run:
+        run.header(groups, attributes)
+    with trajectory.Trajectory(tmp_path / "t.h5") as run:
+        stored = run.groups["hulls"]
+    for name, column in scene.hulls._asdict().items():
+        np.testing.assert_array_equal(getattr(again.hulls, name), column)
+        np.testing.assert_array_equal(stored[name], column)
 
 
 def test_csv_has_a_header_and_exact_numbers(tmp_path):

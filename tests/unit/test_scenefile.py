@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clast import scenefile
+from clast import Polyhedron, scenefile
 from clast.errors import SceneError
-from clast.tables import ELLIPSOID
+from clast.tables import ELLIPSOID, POLYHEDRON
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.toml"))
 BALL = '[[bodies]]\nkind = "sphere"\nradius = 0.01\nposition = [0, 0, 0.5]\n'
 EGG = '[[bodies]]\nkind = "ellipsoid"\naxes = [0.03, 0.02, 0.01]\nposition = [0, 0, 0.5]\n'
+ROCK = '[[bodies]]\nkind = "polyhedron"\nfaces = 14\nradius = 0.02\nposition = [0, 0, 0.5]\n'
 FILL = "[[fill]]\nradius = 0.01\ncount = 5\nbox = [[0, 0, 0], [1, 1, 1]]\n"
 
 
@@ -119,6 +120,33 @@ def test_ellipsoids_as_bodies_in_fills_and_from_inlets(load):
     assert len(np.unique(scene.bodies.orientation[1:], axis=0)) == 7
 
 
+def test_polyhedra_of_all_kinds_as_bodies_in_fills_and_from_inlets(load, tmp_path):
+    cube = Polyhedron.box(10.0, 10.0, 10.0)
+    corners, triangles = cube.surface()
+    lines = [f"v {x} {y} {z}" for x, y, z in corners] + [f"f {a} {b} {c}" for a, b, c in triangles + 1]
+    (tmp_path / "cube.obj").write_text("\n".join(lines) + "\n")
+    box = "box = [[0, 0, 0], [1, 1, 1]]\n"
+    place = "position = [0, 0, 0]\n"
+    scene = load(
+        ROCK
+        + f'variant = 7\naspect = [1, 0.8, 0.6]\n[[bodies]]\nkind = "polyhedron"\nsolid = "octahedron"\nradius = 0.1\n{place}'
+        + f'[[bodies]]\nkind = "polyhedron"\npoints = [[0, 0, 0], [0.3, 0, 0], [0, 0.1, 0], [0, 0, 0.1]]\n{place}'
+        + f'[[bodies]]\nkind = "polyhedron"\nfile = "cube.obj"\nscale = 0.001\n{place}'
+        + f'[[fill]]\nkind = "polyhedron"\nedges = [0.03, 0.02, 0.01]\ncount = 5\nseed = 3\n{box}'
+        + f'[[inlet]]\nkind = "polyhedron"\nfaces = 6\nradius = 0.01\nrate = 10\n{box}'
+    ).scene
+    assert (scene.parts.kind == POLYHEDRON).all() and len(scene.bodies.number) == 9
+    assert scene.originals == [
+        Polyhedron.random(faces=14, radius=0.02, seed=7, aspect=(1.0, 0.8, 0.6)),
+        Polyhedron.regular("octahedron", radius=0.1),
+        Polyhedron([[0, 0, 0], [0.3, 0, 0], [0, 0.1, 0], [0, 0, 0.1]]),
+        cube,
+        Polyhedron.box(0.03, 0.02, 0.01),
+        Polyhedron.random(faces=6, radius=0.01),
+    ]
+    assert scene.bodies.mass[3] == pytest.approx(2500.0 * 1e-6)
+
+
 def test_a_mesh_is_looked_for_beside_the_scene_file(tmp_path, monkeypatch):
     corner = "vertex 0 0 0\nvertex 1000 0 0\nvertex 0 1000 0"
     (tmp_path / "parts").mkdir()
@@ -182,6 +210,28 @@ FAULTS = {
     EGG.replace("axes = [0.03, 0.02, 0.01]", "axes = 0.03"): "bodies[0].axes = 0.03: must be a list",
     EGG + "radius = 0.01": "bodies[0].radius: unknown key; ",
     EGG.replace('"ellipsoid"', '"elipsoid"'): "bodies[0].kind = 'elipsoid': unknown kind; did you mean 'ellipsoid'?",
+    ROCK.replace(
+        "14", "3"
+    ): "bodies[0].faces = 3: must be >= 4; faces is the number of faces of a random rock, for example",
+    ROCK.replace(
+        "faces = 14", ""
+    ): "bodies[0]: says nothing about its shape; a polyhedron needs exactly one of points, ",
+    ROCK
+    + "edges = [1, 1, 1]": "bodies[0]: has edges and faces; a polyhedron needs exactly one of points, edges, solid, ",
+    ROCK.replace("radius = 0.02", ""): "bodies[0].radius: is missing; faces needs the radius of the ball around it",
+    ROCK.replace(
+        "faces = 14", "edges = [1, 1, 1]"
+    ): "bodies[0].radius = 0.02: goes with solid, not with edges; leave it out",
+    ROCK.replace("faces = 14", 'solid = "cub"'): "bodies[0].solid: unknown regular solid 'cub'; did you mean 'cube'?",
+    ROCK.replace("faces = 14", 'solid = "cube"')
+    + "variant = 2": "bodies[0].variant = 2: goes with faces, not with solid",
+    ROCK.replace("faces = 14\nradius = 0.02", "points = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]"): (
+        "bodies[0].points: the points of a polyhedron all lie in a plane"
+    ),
+    ROCK.replace("faces = 14\nradius = 0.02", 'file = "no.stl"'): "bodies[0].file = 'no.stl': no such file in ",
+    ROCK.replace("faces = 14\nradius = 0.02", 'file = "scene.toml"'): (
+        "bodies[0].file = 'scene.toml': cannot be read as a polyhedron: "
+    ),
     FILL.replace("5", "0"): "fill[0].count = 0: must be >= 1",
     FILL.replace("5", "2.5"): "fill[0].count = 2.5: must be a whole number",
     FILL + "scale = [2, 1]": "fill[0].scale = [2.0, 1.0]: the first number must not be above the second",

@@ -216,6 +216,48 @@ def test_size_of_an_ellipsoid_is_the_radius_of_the_ball_of_its_volume():
     assert not stage.ball.any() and stage.axes.tolist() == [[0.008, 0.001, 0.001]]
 
 
+def test_a_picture_shows_a_box_with_flat_sides(tmp_path):
+    scene = clast.Scene()
+    eighth = (np.cos(np.pi / 8), 0.0, 0.0, np.sin(np.pi / 8))  # 45 degrees about z: an edge looks at the eye
+    scene.add(clast.Polyhedron.box(4.0, 4.0, 3.0), position=(0.0, 0.0, 0.0), orientation=eighth)
+    path = tmp_path / "a.png"
+    wide, high, sand = outline(path, scene)
+    scale = 150.0 / np.tan(np.radians(stages.VIEW_ANGLE) / 2.0)  # pixels at distance 1 m
+    assert wide == pytest.approx(scale * 2.0 * np.sqrt(2.0) / 30.0, abs=2.0)
+    assert high == pytest.approx(scale * 1.5 / (30.0 - 2.0 * np.sqrt(2.0)), abs=2.0), "the front edge is the nearest"
+    pixels = np.asarray(Image.open(path).convert("RGB"), dtype=int)
+    left, right = pixels[125:175, 95:140].reshape(-1, 3), pixels[125:175, 160:205].reshape(-1, 3)
+    assert np.ptp(left, axis=0).max() <= 12 and np.ptp(right, axis=0).max() <= 12, "one shade a side"
+    assert left.mean() - right.mean() > 20, "light comes from the left"
+    assert sand[150, 92:208].all()
+
+
+def test_polyhedra_of_a_run_are_drawn_beside_other_particles(tmp_path, monkeypatch):
+    scene = clast.Scene()
+    rock = clast.Polyhedron.random(faces=9, seed=1)
+    scene.add(rock, position=[[0, 0, 0], [3, 0, 0]], scale=[1.0, 0.5])
+    scene.add(clast.Sphere(1.0), position=(6.0, 0.0, 0.0))
+    scene.add(clast.Ellipsoid(1.0, 0.5, 0.5), position=(9.0, 0.0, 0.0))
+    groups, _ = scene.describe()
+    with Trajectory(tmp_path / "trajectory.h5", "w") as run:
+        run.append(0.0, 0, scene.bodies)
+        run.header({name: groups[name] for name in ("molds", "parts", "meshes", "hulls")})
+    with Trajectory(tmp_path / "trajectory.h5") as run:
+        stage = stages.Stage.of(run[0], run.groups)
+    assert stage.ball.tolist() == [False, False, True, False] and stage.hull.tolist() == [0, 0, -1, -1]
+    np.testing.assert_allclose(stage.radius, [1.0, 0.5, 1.0, 1.0], rtol=1e-12)
+    np.testing.assert_allclose(stage.size[:2], rock.hull.ball * [1.0, 0.5], rtol=1e-12)
+    drawn = []
+    monkeypatch.setattr(drawing, "_add_polyhedra", lambda canvas, stage, rows, paint: drawn.append(rows.tolist()))
+    monkeypatch.setattr(drawing, "_add_ellipsoids", lambda c, s, rows, p, level: drawn.append(rows.tolist()))
+    monkeypatch.setattr(drawing, "_add_balls", lambda canvas, centre, radius, paint: drawn.append(len(centre)))
+    drawing.add_particles(None, stage, np.zeros((4, 3), np.uint8), np.array([0.0, -30.0, 0.0]), 300)
+    assert drawn == [1, [0, 1], [3]]
+    monkeypatch.undo()
+    with Image.open(view.picture(tmp_path, **SMALL)) as shot:
+        assert np.asarray(shot.convert("RGB")).std() > 5.0
+
+
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.0, 0.7), (1.3, 2.2), (0.0, 1e-6), (-5.0, 12345.0)])
 def test_ticks_are_few_and_round(low, high):
     ticks = colours.ticks(low, high)

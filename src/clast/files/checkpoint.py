@@ -16,7 +16,7 @@ import numpy as np
 from .. import errors
 
 FORMAT = "clast checkpoint"
-VERSION = 2
+VERSION = 3
 
 
 def previous(path):

@@ -15,7 +15,7 @@ from .. import errors
 from . import checkpoint
 
 FORMAT = "clast trajectory"
-VERSION = 2
+VERSION = 3
 # What is kept of `tables.Bodies`: enough for pictures and measures, not for going on.
 COLUMNS = ("number", "position", "orientation", "velocity", "spin", "scale", "mold", "material", "motion")
 SCALAR = "scalar "  # prefix of the HDF5 attributes that hold a frame's scalars
@@ -70,7 +70,7 @@ class Trajectory:
             raise
 
     def header(self, groups, attributes=None):
-        """Store the tables that hold for all frames ("molds", "parts", "meshes"); replaces an earlier header."""
+        """Store the tables that hold for all frames ("molds", "parts", "meshes", "hulls"); replaces an earlier header."""
         groups, text = checkpoint.as_groups(groups), checkpoint.as_json(attributes or {})
         if "header" in self._file:
             del self._file["header"]

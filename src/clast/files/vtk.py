@@ -1,4 +1,4 @@
-"""ParaView's .vtp files, written by hand, and the surfaces of walls that they and pictures show."""
+"""ParaView's .vtp files, written by hand, and the surfaces of walls and polyhedra that they and pictures show."""
 
 from typing import NamedTuple
 
@@ -34,6 +34,11 @@ def write_triangles(path, vertices, triangles, cells=None):
     triangles = np.asarray(triangles, dtype=np.int64).reshape(-1, 3)
     offsets = 3 * np.arange(1, len(triangles) + 1)
     _write(path, vertices, {}, polys=(triangles.ravel(), offsets), cells=cells or {})
+
+
+def write_polygons(path, polygons, cells=None):
+    """Write Polygons; cells: dict of (f,...) arrays, one row per face."""
+    _write(path, polygons.vertices, {}, polys=(polygons.loop, polygons.start[1:]), cells=cells or {})
 
 
 class Surface(NamedTuple):
@@ -103,10 +108,46 @@ def plate(floor, points):
     return floor._replace(vertices=np.vstack([rim, middle]), triangles=triangles, centre=middle, radius=float(reach))
 
 
-def particles(bodies, molds, parts):
-    """All balls and ellipsoids of all bodies: rows of bodies (s,), centres (s,3) [m], half-axes (s,3) [m].
+class Polygons(NamedTuple):
+    """The faces of many polyhedra, placed in the world."""
 
-    Tables as in `surfaces`; the axes are those of the body, see `half_axes`.
+    vertices: np.ndarray  # (v,3) [m]
+    loop: np.ndarray  # (l,) rows of vertices, face by face, counterclockwise seen from outside
+    start: np.ndarray  # (f+1,) into loop
+    owner: np.ndarray  # (f,) which of the polyhedra the face belongs to
+
+
+def polygons(centre, orientation, scale, hull, hulls):
+    """Polygons of polyhedra with centres (n,3) [m], orientations (n,4), size factors (n,) and rows of hulls (n,)."""
+    hulls, hull = _columns(hulls), np.asarray(hull, dtype=int)
+    centre, orientation, scale = (np.asarray(column, dtype=float) for column in (centre, orientation, scale))
+    corner_start, face_start, loop_start = (
+        np.asarray(hulls[name], dtype=int) for name in ("vertex_start", "face_start", "loop_start")
+    )
+    body, corner = _runs(corner_start, hull)
+    arm = scale[body, None] * np.asarray(hulls["vertex"], dtype=float).T[corner]
+    vertices = centre[body] + rotate(orientation[body], arm)
+    owner, face = _runs(face_start, hull)
+    side, place = _runs(loop_start, face)
+    # Corners are counted over all hulls in the table, and over all bodies here.
+    first = np.cumsum(np.bincount(body, minlength=len(hull))) - np.bincount(body, minlength=len(hull))
+    shift = (first - corner_start[hull])[owner]
+    start = np.concatenate([[0], np.cumsum(loop_start[face + 1] - loop_start[face])])
+    return Polygons(vertices, np.asarray(hulls["loop"])[place] + shift[side], start, owner)
+
+
+def _runs(start, rows):
+    """For each of rows (n,), all entries that it owns in a list: (which of the rows, place in the list), in turn."""
+    count = start[rows + 1] - start[rows]
+    owner = np.repeat(np.arange(len(rows)), count)
+    return owner, np.arange(len(owner)) + np.repeat(start[rows] - np.cumsum(count) + count, count)
+
+
+def particles(bodies, molds, parts, hulls=None):
+    """All particles of all bodies: rows of bodies (s,), centres (s,3) [m], half-axes (s,3) [m], rows of hulls (s,).
+
+    Tables as in `surfaces`; hulls may be left out where there are no polyhedra. The axes are those of the body, see
+    `half_axes`; the row of hulls is -1 for balls and ellipsoids.
     """
     bodies, molds, parts = (_columns(table) for table in (bodies, molds, parts))
     mold = np.asarray(bodies["mold"], dtype=int)
@@ -115,23 +156,31 @@ def particles(bodies, molds, parts):
     body = np.repeat(np.arange(len(mold)), count)
     within = np.arange(len(body)) - np.repeat(np.cumsum(count) - count, count)
     part = np.asarray(molds["first"], dtype=int)[mold[body]] + within
-    drawn = np.isin(np.asarray(parts["kind"])[part], (tables.SPHERE, tables.ELLIPSOID))
+    drawn = tables.is_particle(np.asarray(parts["kind"])[part])
     body, part = body[drawn], part[drawn]
     scale = np.asarray(bodies["scale"], dtype=float)[body]
     arm = rotate(np.asarray(bodies["orientation"])[body], np.asarray(parts["offset"])[part])
     centre = np.asarray(bodies["position"], dtype=float)[body] + scale[:, None] * arm
-    return body, centre, half_axes(parts, part, scale)
+    solid = np.asarray(parts["kind"])[part] == tables.POLYHEDRON
+    hull = np.where(solid, np.asarray(parts["feature"])[part], -1)
+    return body, centre, half_axes(parts, part, scale, hulls), hull
 
 
-def half_axes(parts, part, scale):
+def half_axes(parts, part, scale, hulls=None):
     """Half-axes (s,3) [m] along the axes of the body of these rows of parts (s,) at size factors (s,).
 
-    An ellipsoid has its own, a sphere three times its radius.
+    An ellipsoid has its own, a sphere three times its radius, a polyhedron three times that of the ball of its volume.
     """
     parts = _columns(parts)
-    size = np.asarray(parts["size"], dtype=float)[part]
-    ball = np.asarray(parts["kind"])[part] == tables.SPHERE
-    return np.where(ball[:, None], size[:, :1], size) * np.asarray(scale)[:, None]
+    kind, size = np.asarray(parts["kind"])[part], np.asarray(parts["size"], dtype=float)[part]
+    size = np.where((kind == tables.SPHERE)[:, None], size[:, :1], size)
+    solid = np.flatnonzero(kind == tables.POLYHEDRON)
+    if len(solid):
+        if hulls is None:
+            raise TypeError("there are polyhedra, and no table of their hulls; give tables with a group 'hulls'")
+        row = np.asarray(parts["feature"])[part[solid]]
+        size[solid] = np.asarray(_columns(hulls)["ball"])[row, None]
+    return size * np.asarray(scale)[:, None]
 
 
 def rotate(orientation, vector):

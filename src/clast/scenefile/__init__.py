@@ -16,10 +16,11 @@ from ..material import Material
 from ..motion.dem import DEM
 from ..scene import Scene
 from ..scenes import Ready
-from ..shapes import Clump, Cylinder, Ellipsoid, Plane, Quad, Sphere, load_mesh
+from ..shapes import Clump, Cylinder, Ellipsoid, Plane, Polyhedron, Quad, Sphere, load_mesh
 from .keys import (
     LISTS,
     PARTICLES,
+    POLYHEDRA,
     SECTIONS,
     SOME_BOX,
     WALLS,
@@ -30,6 +31,7 @@ from .keys import (
     MaterialKeys,
     OutletKeys,
     PairKeys,
+    PolyhedronShape,
     RunKeys,
     SceneKeys,
     Section,
@@ -239,13 +241,18 @@ class _Reader:
             return self.guard(place, Cylinder, keys.radius, length, axis=keys.axis, inside=keys.inside), 1.0
         if keys.kind == "quad":
             return self.guard(f"{place}.corners", Quad, keys.corners), 1.0
-        file = self.path.parent / keys.file
+        return self.mesh(place, keys.file, "wall"), keys.scale
+
+    def mesh(self, place, name, shape):
+        """What `load_mesh` makes of a file beside the scene file."""
+        file = self.path.parent / name
         if not file.is_file():
-            self.fail(f"{place}.file", f"no such file in {self.path.parent}; the path is seen from there", keys.file)
+            self.fail(f"{place}.file", f"no such file in {self.path.parent}; the path is seen from there", name)
         try:
-            return load_mesh(file), keys.scale
+            return load_mesh(file, shape=shape)
         except Exception as fault:  # a mesh reader meets files of any kind and raises whatever it likes
-            self.fail(f"{place}.file", f"cannot be read as a mesh: {fault}; use STL, OBJ or PLY", keys.file)
+            what, hint = ("mesh", "; use STL, OBJ or PLY") if shape == "wall" else (shape, "")
+            self.fail(f"{place}.file", f"cannot be read as a {what}: {fault}{hint}", name)
 
     def particle(self, place, entry, model):
         """The shape, and the other keys of a table that describes both."""
@@ -257,9 +264,39 @@ class _Reader:
             return self.guard(place, Sphere, values.radius), keys
         if shape_model is EllipsoidShape:
             return self.guard(f"{place}.axes", Ellipsoid, *values.axes), keys
+        if shape_model is PolyhedronShape:
+            return self.polyhedron(place, values), keys
         if len(values.centres) != len(values.radii):
             self.fail(f"{place}.radii", f"needs one radius for each of the {len(values.centres)} centres", values.radii)
         return self.guard(place, Clump, values.centres, values.radii), keys
+
+    def polyhedron(self, place, values):
+        """The polyhedron of a table that has one of the keys of POLYHEDRA, and what goes with it."""
+        given = {name: value for name, value in dict(values).items() if value is not None}
+        makers = [name for name in POLYHEDRA if name in given]
+        if len(makers) != 1:
+            found = f"has {' and '.join(makers)}" if makers else "says nothing about its shape"
+            self.fail(place, f"{found}; a polyhedron needs exactly one of {', '.join(POLYHEDRA)}")
+        (maker,) = makers
+        for name in given:
+            if name != maker and name not in POLYHEDRA[maker]:
+                used = next(other for other, names in POLYHEDRA.items() if name in names)
+                self.fail(f"{place}.{name}", f"goes with {used}, not with {maker}; leave it out", given[name])
+        if "radius" in POLYHEDRA[maker] and values.radius is None:
+            self.fail(
+                f"{place}.radius", f"is missing; {maker} needs the radius of the ball around it, as radius = 0.01"
+            )
+        if maker == "points":
+            return self.guard(f"{place}.points", Polyhedron, values.points)
+        if maker == "edges":
+            return self.guard(f"{place}.edges", Polyhedron.box, *values.edges)
+        if maker == "solid":
+            return self.guard(f"{place}.solid", Polyhedron.regular, values.solid, radius=values.radius)
+        if maker == "file":
+            return self.mesh(place, values.file, "polyhedron")
+        aspect, seed = values.aspect or (1.0, 1.0, 1.0), values.variant or 0
+        options = {"faces": values.faces, "radius": values.radius, "aspect": aspect, "seed": seed}
+        return self.guard(f"{place}.faces", Polyhedron.random, **options)
 
     def body(self, place, entry, scene):
         shape, keys = self.particle(place, entry, BodyKeys)

@@ -149,6 +149,29 @@ class EllipsoidShape(Section):
     )
 
 
+class PolyhedronShape(Section):
+    points: list[Triple] | None = key(
+        "points [m] whose hull it is", "[[0, 0, 0], [0.01, 0, 0], [0, 0.01, 0], [0, 0, 0.01]]", None
+    )
+    edges: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=3, max_length=3)] | None = key(
+        "three edges [m] of a box along x, y, z of the body", "[0.02, 0.01, 0.01]", None
+    )
+    solid: str | None = key("name of a regular solid", '"cube"', None)
+    faces: int | None = key("number of faces of a random rock", "14", None, ge=4, le=500)
+    file: str | None = key(
+        "STL, OBJ or PLY file of a closed convex mesh, seen from the scene file", '"rock.stl"', None, min_length=1
+    )
+    radius: float | None = key("radius [m] of the ball around a regular solid or rock", "0.01", None, gt=0)
+    aspect: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=3, max_length=3)] | None = key(
+        "how long a rock is along x, y, z against each other", "[1, 0.8, 0.6]", None
+    )
+    variant: int | None = key("which of the rocks with so many faces, any whole number", "7", None, ge=0)
+
+
+# What makes a polyhedron, one of these, and the other keys that go with it.
+POLYHEDRA = {"points": (), "edges": (), "solid": ("radius",), "faces": ("radius", "aspect", "variant"), "file": ()}
+
+
 class ClumpShape(Section):
     centres: list[Triple] = key("centres of the spheres [m]", "[[0, 0, 0], [0.004, 0, 0]]", min_length=1)
     radii: list[Annotated[float, Field(gt=0)]] = key("radii of the spheres [m]", "[0.005, 0.005]", min_length=1)
@@ -171,6 +194,11 @@ class RunKeys(Section):
 
 
 WALLS = {"plane": PlaneKeys, "cylinder": CylinderKeys, "quad": QuadKeys, "mesh": MeshKeys}
-PARTICLES = {"sphere": SphereShape, "ellipsoid": EllipsoidShape, "clump": ClumpShape}
+PARTICLES = {
+    "sphere": SphereShape,
+    "ellipsoid": EllipsoidShape,
+    "polyhedron": PolyhedronShape,
+    "clump": ClumpShape,
+}
 SECTIONS = ("scene", "materials", "pairs", "walls", "bodies", "fill", "inlet", "outlet", "run")
 LISTS = SECTIONS[2:-1]

@@ -1,16 +1,24 @@
-"""A convex polyhedron: the hull of points, its faces, edges and mass properties."""
+"""A convex polyhedron: the hull of points, a box, a regular solid or a random rock."""
+
+import operator
 
 import numpy as np
 
-from ..tables import POLYHEDRON, Hulls, Parts
+from ..errors import pick
+from ..tables import POLYHEDRON, Parts
+from ..vec import rotation_matrices
+from .hull import build_hull, hull_of, solid_properties, triangles_of
 
-COPLANAR = 1e-7  # faces whose corners are nearer to one plane than this fraction of the size are one face
+GOLDEN = 0.5 * (1.0 + np.sqrt(5.0))
+TRIES = 400  # random rocks tried for one with the right number of faces, none of them a speck
 
 
 class Polyhedron:
     """The convex hull of points (n,3) [m], as one particle of uniform density.
 
     The particle's position is its centre of mass; `origin` (3,) is that point in the coordinates of `points`.
+    `vertices` (v,3) [m] are the corners about it, `faces` their rows face by face, counterclockwise seen from outside;
+    `volume` [m^3] and `inertia` (3,3) [m^2], per mass and in the axes of the points, are those of the solid.
     """
 
     wall = False
@@ -18,20 +26,89 @@ class Polyhedron:
     round = False
 
     def __init__(self, points):
-        corners, faces = hull_faces(np.array(points, dtype=float))
-        self.volume, self.origin, self.inertia = solid_properties(corners, faces)
-        self.vertices = corners - self.origin
-        self.faces = faces
+        middle, corners, faces = hull_of(points)
+        self.volume, centre, self.inertia = solid_properties(corners, faces)
+        self.origin = middle + centre
+        self.vertices = corners - centre
+        self.faces = tuple(faces)
         self.hull = build_hull(self.vertices, faces, self.volume)
+        # Equal shapes share one mold, found by their hash: what it is made of must not change.
+        for array in (self.vertices, self.origin, self.inertia, *self.faces):
+            array.flags.writeable = False
+        self._hash = hash((self.vertices.tobytes(), self.hull.loop.tobytes()))
 
     def __repr__(self):
         return f"Polyhedron({len(self.vertices)} corners, {len(self.faces)} faces, volume {self.volume:.6g} m^3)"
 
+    def __eq__(self, other):
+        """Whether both have the same corners about their centres of mass, and the same faces, to the bit."""
+        if not isinstance(other, Polyhedron):
+            return NotImplemented
+        same = np.array_equal(self.vertices, other.vertices)
+        return same and all(
+            np.array_equal(getattr(self.hull, k), getattr(other.hull, k)) for k in ("loop", "loop_start")
+        )
+
+    def __hash__(self):
+        return self._hash
+
     @classmethod
-    def box(cls, a, b, c):
+    def box(cls, a, b=None, c=None):
         """A box with edges a, b, c [m] along x, y, z."""
-        signs = np.array(np.meshgrid([-0.5, 0.5], [-0.5, 0.5], [-0.5, 0.5], indexing="ij")).reshape(3, -1).T
-        return cls(signs * [a, b, c])
+        like = "write for example clast.Polyhedron.box(0.02, 0.01, 0.01)"
+        for name, value in (("b", b), ("c", c)):
+            if value is None:
+                raise TypeError(f"a box needs three edges a, b, c [m], and {name} is missing; {like}")
+        edges = [
+            _length(f"the edge {name} of a box", value, like) for name, value in zip("abc", (a, b, c), strict=True)
+        ]
+        return cls(_signs(0.5, 0.5, 0.5) * edges)
+
+    @classmethod
+    def regular(cls, name, *, radius=None, edge=None):
+        """A regular solid: "tetrahedron", "cube", "octahedron", "dodecahedron" or "icosahedron".
+
+        radius: of the ball through its corners [m], 1 unless given; edge: length of its edges [m], instead of radius.
+        """
+        corners = pick("regular solid", name, REGULAR)
+        place = f"Polyhedron.regular({name!r})"
+        if radius is not None and edge is not None:
+            raise ValueError(f"{place}: radius={radius!r} and edge={edge!r} both give its size; leave one of them out")
+        if edge is not None:
+            apart = np.linalg.norm(corners[1:] - corners[0], axis=1).min()
+            return cls(corners * (_length(f"{place}: edge", edge) / apart))
+        around = np.sqrt((corners[0] ** 2).sum())
+        return cls(corners * (_length(f"{place}: radius", 1.0 if radius is None else radius) / around))
+
+    @classmethod
+    def random(cls, *, faces, seed=0, radius=1.0, aspect=(1.0, 1.0, 1.0)):
+        """A rock with exactly `faces` faces; the same seed gives the same rock.
+
+        radius: of the ball about its centre of mass that contains it [m]; aspect: how long it is along x, y and z
+        against each other.
+        """
+        place = "Polyhedron.random"
+        count, seed = _whole(f"{place}: faces", faces, 4), _whole(f"{place}: seed", seed, 0)
+        if count > 500:
+            raise ValueError(f"{place}: faces must be at most 500, got {count}; use clast.Sphere or clast.Ellipsoid")
+        radius = _length(f"{place}: radius", radius)
+        if np.shape(aspect) != (3,):
+            raise ValueError(
+                f"{place}: aspect must be three numbers along x, y, z such as (1, 0.8, 0.6), got {aspect!r}"
+            )
+        stretch = np.array([_length(f"{place}: aspect", value) for value in aspect])
+        rng = np.random.default_rng(seed)
+        for attempt in range(TRIES):
+            corners = _rock(rng, count, attempt / TRIES)
+            if corners is None:
+                continue
+            rough = cls(corners * (stretch / stretch.max()))
+            rock = cls(rough.vertices * (radius / rough.hull.outer[0]))
+            if len(rock.faces) == count:
+                return rock
+        raise ValueError(
+            f"{place}: no rock with {count} faces was found for seed {seed}; use another seed or fewer faces"
+        )
 
     def parts(self):
         """One POLYHEDRON part at the origin."""
@@ -44,107 +121,95 @@ class Polyhedron:
             feature=np.zeros(1, np.int32),
         )
 
+    def bounds(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)):
+        """The least axis-parallel box that contains it, (2,3) low and high [m], at a position and orientation."""
+        placed = self.vertices @ rotation_matrices(np.array([orientation], dtype=float))[0].T + np.asarray(position)
+        return np.stack([placed.min(axis=0), placed.max(axis=0)])
+
     def surface(self, extent=None):
         """Vertices (v,3) [m] and triangles (t,3)."""
         return self.vertices.copy(), triangles_of(self.faces)
 
 
-def hull_faces(points):
-    """Corners (v,3) and faces, a list of corner rows in order, counterclockwise seen from outside."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-    from scipy.spatial import ConvexHull
-
-    hull = ConvexHull(points)
-    size = np.ptp(points[hull.vertices], axis=0).max()
-    count = len(hull.simplices)
-    normal, offset = hull.equations[:, :3], hull.equations[:, 3]
-    # Two neighbours are one face if each lies in the plane of the other.
-    one = np.repeat(np.arange(count), 3)
-    two = hull.neighbors.reshape(-1)
-    corners = points[hull.simplices]
-    off = np.abs(np.einsum("pki,pi->pk", corners[two], normal[one]) + offset[one, None]).max(1)
-    back = np.abs(np.einsum("pki,pi->pk", corners[one], normal[two]) + offset[two, None]).max(1)
-    flat = np.maximum(off, back) <= COPLANAR * size
-    graph = coo_matrix((np.ones(flat.sum()), (one[flat], two[flat])), shape=(count, count))
-    _, group = connected_components(graph, directed=False)
-    faces = []
-    for k in range(group.max() + 1):
-        rows = np.flatnonzero(group == k)
-        used = np.unique(hull.simplices[rows])
-        n = normal[rows[0]]
-        middle = points[used].mean(0)
-        first = points[used[0]] - middle
-        first -= first @ n * n
-        angle = np.arctan2((points[used] - middle) @ np.cross(n, first), (points[used] - middle) @ first)
-        faces.append(used[np.argsort(angle)])
-    # A corner that lies on the straight line between two others belongs to two faces only.
-    times = np.bincount(np.concatenate(faces), minlength=len(points))
-    faces = [face[times[face] > 2] for face in faces]
-    kept, rows = np.unique(np.concatenate(faces), return_inverse=True)
-    ends = np.cumsum([len(face) for face in faces])[:-1]
-    return points[kept], [face.astype(np.int32) for face in np.split(rows.reshape(-1), ends)]
+def _length(what, value, like="give a length above 0"):
+    """The number `value` as a float, finite and above 0, or an error that names it."""
+    try:
+        length = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} must be a number [m], got {value!r}; {like}") from None
+    if not (length > 0.0 and np.isfinite(length)):
+        raise ValueError(f"{what} must be finite and above 0, got {value!r}; {like}")
+    return length
 
 
-def triangles_of(faces):
-    """The faces as triangles (t,3)."""
-    fans = [np.stack([np.full(len(f) - 2, f[0]), f[1:-1], f[2:]], axis=1) for f in faces]
-    return np.concatenate(fans).astype(np.int32)
+def _whole(what, value, least):
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{what} must be a whole number, got {value!r}") from None
+    if number < least:
+        raise ValueError(f"{what} must be at least {least}, got {number}")
+    return number
 
 
-def solid_properties(vertices, faces):
-    """Volume [m^3], centre of mass (3,) and inertia per mass about it (3,3) [m^2], from tetrahedra to a point inside."""
-    middle = vertices.mean(0)
-    corner = vertices[triangles_of(faces)] - middle
-    six = np.einsum("ti,ti->t", corner[:, 0], np.cross(corner[:, 1], corner[:, 2]))
-    volume = six.sum() / 6.0
-    total = corner.sum(1)
-    centre = (six[:, None] * total).sum(0) / (24.0 * volume)
-    # Second moments of a tetrahedron with one corner at the origin: V/20 (sum of a a^T + s s^T), s the sum of corners.
-    second = np.einsum("t,tki,tkj->ij", six, corner, corner) + np.einsum("t,ti,tj->ij", six, total, total)
-    second = second / (120.0 * volume) - np.outer(centre, centre)
-    return volume, middle + centre, np.trace(second) * np.eye(3) - second
+def _signs(x, y, z):
+    """The corners (k,3) with all signs of x, y and z, each once."""
+    grid = np.meshgrid(*[[-value, value] if value else [0.0] for value in (x, y, z)], indexing="ij")
+    return np.array(grid).reshape(3, -1).T
 
 
-def build_hull(vertices, faces, volume):
-    """Hulls with one row, for vertices (v,3) about the centre of mass."""
-    normal = np.array([_newell(vertices[face]) for face in faces])
-    offset = np.array([(vertices[face] @ n).max() for face, n in zip(faces, normal, strict=True)])
-    start = np.cumsum([0, *map(len, faces)]).astype(np.int32)
-    loop = np.concatenate(faces).astype(np.int32)
-    after = np.concatenate([np.roll(face, -1) for face in faces])
-    owner = np.repeat(np.arange(len(faces)), np.diff(start))
-    side = np.cross(vertices[after] - vertices[loop], normal[owner])
-    side /= np.linalg.norm(side, axis=1)[:, None]
-    ends = np.sort(np.stack([loop, after], axis=1), axis=1)
-    order = np.lexsort((owner, ends[:, 1], ends[:, 0]))
-    edge, edge_face = ends[order[::2]], np.stack([owner[order[::2]], owner[order[1::2]]], axis=1)
-    # The first face is the one from which the edge runs along normal x normal of the second.
-    along = vertices[edge[:, 1]] - vertices[edge[:, 0]]
-    turned = np.cross(normal[edge_face[:, 0]], normal[edge_face[:, 1]])
-    edge_face = np.where(np.einsum("ei,ei->e", along, turned)[:, None] > 0.0, edge_face, edge_face[:, ::-1])
-    cosine = np.einsum("ei,ei->e", normal[edge_face[:, 0]], normal[edge_face[:, 1]])
-    return Hulls(
-        vertex_start=np.array([0, len(vertices)], np.int32),
-        face_start=np.array([0, len(faces)], np.int32),
-        edge_start=np.array([0, len(edge)], np.int32),
-        vertex=np.ascontiguousarray(vertices.T),
-        normal=np.ascontiguousarray(normal.T),
-        offset=offset,
-        edge=edge.astype(np.int32),
-        edge_face=edge_face.astype(np.int32),
-        edge_bend=np.stack([cosine, 1.0 / (1.0 - cosine**2)], axis=1),
-        loop_start=start,
-        loop=loop,
-        side=np.ascontiguousarray(side.T),
-        side_offset=np.einsum("li,li->l", side, vertices[loop]),
-        inner=np.array([offset.min()]),
-        outer=np.array([np.linalg.norm(vertices, axis=1).max()]),
-        ball=np.array([np.cbrt(3.0 * volume / (4.0 * np.pi))]),
-    )
+REGULAR = {
+    "tetrahedron": np.array([[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]),
+    "cube": _signs(1.0, 1.0, 1.0),
+    "octahedron": np.concatenate([_signs(1.0, 0.0, 0.0), _signs(0.0, 1.0, 0.0), _signs(0.0, 0.0, 1.0)]),
+    "dodecahedron": np.concatenate(
+        [
+            _signs(1.0, 1.0, 1.0),
+            _signs(0.0, 1.0 / GOLDEN, GOLDEN),
+            _signs(1.0 / GOLDEN, GOLDEN, 0.0),
+            _signs(GOLDEN, 0.0, 1.0 / GOLDEN),
+        ]
+    ),
+    "icosahedron": np.concatenate([_signs(0.0, 1.0, GOLDEN), _signs(1.0, GOLDEN, 0.0), _signs(GOLDEN, 0.0, 1.0)]),
+}
 
 
-def _newell(corners):
-    """Unit normal of a polygon with corners (k,3)."""
-    normal = np.cross(corners - corners[0], np.roll(corners, -1, axis=0) - corners[0]).sum(0)
-    return normal / np.linalg.norm(normal)
+def _rock(rng, count, evenness):
+    """Corners (v,3) of a body between `count` planes around a ball of radius about 1, or None if one cuts nothing off.
+
+    The planes look in directions that push each other apart a little; evenness 0 is wild, 1 is nearly regular.
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    direction = _spread(rng.normal(size=(count, 3)), 6 + round(60 * evenness))
+    # A plane is hidden by its neighbours when it is farther out than they bulge, about 2 pi / count.
+    distance = 1.0 + min(0.3, 3.0 / count) * (1.0 - evenness) * rng.uniform(-1.0, 1.0, count)
+    # Planes and corners change places in the dual: each plane is a point, each triangle of the hull of those a corner.
+    try:
+        dual = ConvexHull(direction / distance[:, None])
+    except QhullError:
+        return None
+    # Corners of regular solids are 3 times as far out as faces for 4 faces, 1.7 for 6, 1.26 for 12 and 20.
+    if len(dual.vertices) < count or (-dual.equations[:, 3] * (1.1 + 10.0 / count) < 1.0).any():
+        return None  # a plane cuts nothing off, or a corner is a spike
+    corners = -dual.equations[:, :3] / dual.equations[:, 3:]
+    size = np.zeros(count)
+    for k in range(count):  # No face may be a speck: it must be some part as wide as the faces are on average.
+        rows = np.flatnonzero((dual.simplices == k).any(axis=1))
+        size[k] = np.linalg.norm(corners[rows] - corners[rows].mean(0), axis=1).mean()
+    return corners if size.min() > 0.25 * size.mean() else None
+
+
+def _spread(direction, rounds):
+    """Unit vectors (n,3) along the given ones, after so many rounds in which near ones push each other apart."""
+    direction = direction / np.linalg.norm(direction, axis=1)[:, None]
+    room = np.sqrt(4.0 * np.pi / len(direction))  # about the angle between neighbours
+    for _ in range(rounds):
+        apart = direction[:, None, :] - direction[None, :, :]
+        square = np.einsum("ijk,ijk->ij", apart, apart) + 1e-3 * room**2
+        push = np.einsum("ijk,ij->ik", apart, square**-1.5)
+        push *= 0.1 * room / np.maximum(np.linalg.norm(push, axis=1).mean(), 1e-12)
+        push *= np.minimum(1.0, 0.3 * room / np.maximum(np.linalg.norm(push, axis=1), 1e-12))[:, None]
+        direction = direction + push
+        direction /= np.linalg.norm(direction, axis=1)[:, None]
+    return direction

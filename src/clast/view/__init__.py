@@ -30,10 +30,11 @@ def render(
     """Draw one moment and save it; the suffix of `path` chooses the picture format (.png, .jpg, ...). Return the path.
 
     subject: a scene, or a trajectory frame, or columns by name (position, orientation, scale, mold, ...); the last two
-        need `tables`, the header groups of the trajectory: {"molds": ..., "parts": ..., "meshes": ...}.
+        need `tables`, the header groups of the trajectory: {"molds": ..., "parts": ..., "meshes": ..., "hulls": ...}.
     size: width and height in pixels.
-    colour: "speed" [m/s], "size" (radius [mm], of an ellipsoid that of the ball with its volume), "material", "number", None for sand, or an (n,) array, one value per
-        body; limits: (low, high) of the colour scale, by default of what is seen.
+    colour: "speed" [m/s], "size" (radius [mm], of an ellipsoid or polyhedron that of the ball with its volume), "material",
+        "number", None for sand, or an (n,) array, one value per body; limits: (low, high) of the colour scale, by default
+        of what is seen.
     camera: (position, target, up), three (3,) [m] each; by default along the axis of a drum, else a three-quarter view.
     walls: False to draw the particles alone. background: a colour, or (bottom, top).
     quality: 0 fast, 1 with ambient occlusion, 2 with four samples per pixel as well.

@@ -7,7 +7,7 @@ looked at. 3 + 3 normals of faces and 9 common normals of edges are all there is
 import math
 
 from ..backend import func
-from ..vec import cross, dot, matrix_vector, transposed
+from ..vec import cross, dot, scale, transposed
 
 NARROW = 1e-12  # squared sine between two edges below which they have no common normal
 
@@ -26,11 +26,11 @@ def unit_axis(i, sign):
 
 @func
 def box_separation(xa, xb, turn, d, limit, tolerance):
-    """The largest separation of two boxes: (s, n, axis of a or -1, axis of b or -1).
+    """The largest separation of two boxes: (s [m], n, axis of a or -1, axis of b or -1).
 
     xa, xb (3,): half-widths [m]; turn, d: how b lies in the axes of a. n (3,): unit, from a to b. One axis: the normal of a face;
-    both: the common normal of two edges along them, which must be better than a face by `tolerance` [m]. The search ends with the
-    first separation above `limit`.
+    both: the common normal of two edges along them, which must be better than a face by `tolerance` [m]. The search ends with faces
+    if one of them has more than `limit`.
     """
     best, n, one, two = -math.inf, (0.0, 0.0, 0.0), -1, -1
     for i in range(3):
@@ -53,25 +53,39 @@ def box_separation(xa, xb, turn, d, limit, tolerance):
     if best > limit:
         return best, n, one, two
     better = best + tolerance
-    for i in range(3):
-        own = unit_axis(i, 1.0)
-        for j in range(3):
-            m = cross(own, back[j])
-            along = dot(m, d)
-            w = matrix_vector(back, m)
-            s = abs(along) - reach(xa, m[0], m[1], m[2]) - reach(xb, w[0], w[1], w[2])
-            # Dividing by the length of m, which is below 1, makes a negative separation smaller still.
-            if s > better:
-                square = dot(m, m)
-                if square > NARROW:
-                    length = math.sqrt(square)
-                    s /= length
-                    if s > better:
-                        f = (1.0 if along >= 0.0 else -1.0) / length
-                        best, better, n, one, two = s, s, (f * m[0], f * m[1], f * m[2]), i, j
-                        if s > limit:
-                            return best, n, one, two
+    pair = -1
+    pair, better = edge_gap(0, 0, xa[1], xa[2], xb[1], xb[2], turn[1][0], turn[2][0], turn[0][1], turn[0][2], d[1], d[2], pair, better)
+    pair, better = edge_gap(0, 1, xa[1], xa[2], xb[2], xb[0], turn[1][1], turn[2][1], turn[0][2], turn[0][0], d[1], d[2], pair, better)
+    pair, better = edge_gap(0, 2, xa[1], xa[2], xb[0], xb[1], turn[1][2], turn[2][2], turn[0][0], turn[0][1], d[1], d[2], pair, better)
+    pair, better = edge_gap(1, 0, xa[2], xa[0], xb[1], xb[2], turn[2][0], turn[0][0], turn[1][1], turn[1][2], d[2], d[0], pair, better)
+    pair, better = edge_gap(1, 1, xa[2], xa[0], xb[2], xb[0], turn[2][1], turn[0][1], turn[1][2], turn[1][0], d[2], d[0], pair, better)
+    pair, better = edge_gap(1, 2, xa[2], xa[0], xb[0], xb[1], turn[2][2], turn[0][2], turn[1][0], turn[1][1], d[2], d[0], pair, better)
+    pair, better = edge_gap(2, 0, xa[0], xa[1], xb[1], xb[2], turn[0][0], turn[1][0], turn[2][1], turn[2][2], d[0], d[1], pair, better)
+    pair, better = edge_gap(2, 1, xa[0], xa[1], xb[2], xb[0], turn[0][1], turn[1][1], turn[2][2], turn[2][0], d[0], d[1], pair, better)
+    pair, better = edge_gap(2, 2, xa[0], xa[1], xb[0], xb[1], turn[0][2], turn[1][2], turn[2][0], turn[2][1], d[0], d[1], pair, better)
+    if pair >= 0:
+        best, one, two = better, pair // 3, pair % 3
+        m = cross(unit_axis(one, 1.0), back[two])
+        n = scale((1.0 if dot(m, d) >= 0.0 else -1.0) / math.sqrt(dot(m, m)), m)
     return best, n, one, two
+
+
+@func
+def edge_gap(i, j, a1, a2, b1, b2, r1, r2, s1, s2, d1, d2, pair, better):
+    """The better of what is there and the separation of edges along axis i of a and axis j of b: (3 i + j, s) or as given.
+
+    1 and 2 stand for the two axes after i or j: half-widths a, b; r, components of b's axis j in a's; s, of a's axis i in b's;
+    d, of the way from centre to centre.
+    """
+    s = abs(d2 * r1 - d1 * r2) - (a1 * abs(r2) + a2 * abs(r1) + b1 * abs(s2) + b2 * abs(s1))
+    # Dividing by the sine of their angle, which is below 1, makes a negative separation smaller still.
+    if s > better:
+        square = r1 * r1 + r2 * r2
+        if square > NARROW:
+            s /= math.sqrt(square)
+            if s > better:
+                return 3 * i + j, s
+    return pair, better
 
 
 @func

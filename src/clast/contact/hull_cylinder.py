@@ -202,15 +202,20 @@ def rim_apart(h, k, hulls, middle, axis, radius, margin):
 
 
 @func
-def out_through(h, k, hulls, x):
-    """The face over which x is highest, and that height [m]."""
-    best, most = hulls.face_start[h], -math.inf
+def out_through(h, k, hulls, x, axis, up, radial, sense):
+    """The face through which the rim point x has the least way out, -1 if none, its height over it and over all [m].
+
+    Matter of a solid cylinder is below its end and on the inner side of its rim, a shell is thin.
+    """
+    best, most, over = -1, -math.inf, -math.inf
     for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
         f = np.uintp(i)
-        height = dot(face_normal(hulls, f), x) - k * hulls.offset[f]
-        if height > most:
+        n = face_normal(hulls, f)
+        height = dot(n, x) - k * hulls.offset[f]
+        over = max(over, height)
+        if height > most and up * dot(n, axis) <= RISES and (sense > 0.0 or dot(n, radial) <= RISES):
             best, most = i, height
-    return best, most
+    return best, most, over
 
 
 @part
@@ -237,13 +242,13 @@ def rim_touches(h, k, hulls, c, axis, radius, half_length, up, sense, margin, wo
                 side = one if j % 2 == 0 else two
                 radial = scale(1.0 if j < 2 else -1.0, side)
                 x = add(middle, scale(radius, radial))
-                best, height = out_through(h, k, hulls, x)
-                # Matter of a solid cylinder is on the inner side of its rim, a shell is thin.
-                outward = sense < 0.0 and dot(n, radial) > RISES
-                if best == i and height <= margin and not outward:
-                    point = sub(x, scale(height, n))
-                    feature = 4.0 * (corners + i - first) + VERTEX_FACE
-                    count = add_point(work, count, size, point, height, n, feature)
+                best, height, over = out_through(h, k, hulls, x, axis, up, radial, sense)
+                # Outside the polyhedron only the gap to the face below counts.
+                if best >= 0 and height <= margin and (over <= 0.0 or over == height):
+                    m = face_normal(hulls, np.uintp(best))
+                    point = sub(x, scale(height, m))
+                    feature = 4.0 * (corners + best - first) + VERTEX_FACE
+                    count = add_point(work, count, size, point, height, m, feature)
     return count
 
 

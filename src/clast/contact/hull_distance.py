@@ -236,13 +236,16 @@ def nearest_of_edges(p, p1, q, q1):
     square = dot(m, m)
     if square > FLAT * dot(e, e) * dot(f, f):
         s = min(max(dot(cross(r, f), m) / square, 0.0), 1.0)
-        y = add(q, scale(place_on(q, f, add(p, scale(s, e))), f))
-        x = add(p, scale(place_on(p, e, y), e))
+        t = place_on(q, f, add(p, scale(s, e)))
+        y = add(q, scale(t, f))
+        s = place_on(p, e, y)
+        x = add(p, scale(s, e))
         v = sub(y, x)
         gap = norm(v)
         if gap < best:
             best, n, foot = gap, normalize(v), x
-            if square > gap * gap * max(dot(e, e), dot(f, f)):
+            # Between the ends v is along m; which of the two is more exact depends on the distance and the angle.
+            if 0.0 < min(s, t) and max(s, t) < 1.0 and square > gap * gap * max(dot(e, e), dot(f, f)):
                 n = scale((1.0 if dot(m, v) >= 0.0 else -1.0) / math.sqrt(square), m)
     return best, n, foot
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..backend import func, search
 from ..vec import add, cross, dot, matrix_vector, scale, sub, transposed
+from .hull_box import box_separation, edge_of, face_of
 
 VERTEX_FACE = 1  # types of contact: a feature number is 4 * (which feature) + type
 EDGE_EDGE = 2
@@ -102,20 +103,26 @@ def list_edges(h, hulls, better, inner, work, centre_at, deep_at, at):
     """Write the edges of hull h that may have a separation above `better` to work from `at` on; returns how many.
 
     No direction n has a separation above n . u - inner, u being the way from the edge to the other body's centre, nor above n . u
-    with the way u to any of its points: the deepest is taken. u . n is known for the normals of the two faces that meet
-    at the edge, the heights at centre_at and deep_at.
+    with the way u to any of its points: a deep corner is taken. u . n is known for the normals of the two faces that meet
+    at the edge, the heights at centre_at and deep_at; if `better` is not positive, one of the latter must be above it.
     """
     count = 0
     start = hulls.face_start[h]
-    faces, bend = hulls.edge_face, hulls.edge_bend
-    for i in range(hulls.edge_start[h], hulls.edge_start[h + 1]):
-        e = np.uintp(i)
-        f, g = faces[e, 0] - start, faces[e, 1] - start
-        cosine, inverse = bend[e, 0], bend[e, 1]
-        near = above(work[np.uintp(centre_at + f)], work[np.uintp(centre_at + g)], cosine, inverse, better + inner)
-        near = near & above(work[np.uintp(deep_at + f)], work[np.uintp(deep_at + g)], cosine, inverse, better)
-        work[np.uintp(at + count)] = i
-        count += 1 if near else 0
+    faces, bend, loop_edge = hulls.edge_face, hulls.edge_bend, hulls.loop_edge
+    least = min(better, 0.0)
+    for f in range(hulls.face_start[h + 1] - start):
+        if work[deep_at + f] > least:
+            for i in range(hulls.loop_start[start + f], hulls.loop_start[start + f + 1]):
+                e = np.uintp(loop_edge[i])
+                g = faces[e, 0] + faces[e, 1] - 2 * start - f
+                # An edge between two such faces is listed by the first.
+                if g < f and work[deep_at + g] > least:
+                    continue
+                cosine, inverse = bend[e, 0], bend[e, 1]
+                near = above(work[centre_at + f], work[centre_at + g], cosine, inverse, better + inner)
+                near = near & above(work[deep_at + f], work[deep_at + g], cosine, inverse, better)
+                work[at + count] = e
+                count += 1 if near else 0
     return count
 
 
@@ -234,6 +241,9 @@ def separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
     search ends with the first above `limit`. n (3,): unit, from a to b. type: VERTEX_FACE with the face (counted within its hull)
     as feature a, or as feature b if it belongs to b (the other is -1); EDGE_EDGE with both edges (rows of Hulls.edge).
     """
+    tolerance = FACE_FIRST * (ka * hulls.outer[ha] + kb * hulls.outer[hb])
+    if hulls.box[ha, 0] > 0.0 and hulls.box[hb, 0] > 0.0:
+        return two_boxes(ha, ka, hb, kb, turn, d, hulls, limit, tolerance)
     best, n, one, two = face_separation(ha, ka, hb, kb, turn, d, hulls, limit, work)
     kind = VERTEX_FACE
     if best > limit:
@@ -242,7 +252,7 @@ def separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
     vertex, normal = hulls.vertex, hulls.normal
     faces_a = hulls.face_start[ha + 1] - hulls.face_start[ha]
     faces = faces_a + hulls.face_start[hb + 1] - hulls.face_start[hb]
-    better = best + FACE_FIRST * (ka * hulls.outer[ha] + kb * hulls.outer[hb])
+    better = best + tolerance
     list_a = SCRATCH + 2 * faces
     count_a = list_edges(ha, hulls, better, kb * hulls.inner[hb], work, SCRATCH, SCRATCH + faces, list_a)
     if count_a == 0:
@@ -272,6 +282,23 @@ def separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
                 if best > limit:
                     return best, n, kind, one, two
     return best, n, kind, one, two
+
+
+@func
+def two_boxes(ha, ka, hb, kb, turn, d, hulls, limit, tolerance):
+    """The same as `separation` for two boxes."""
+    xa = (ka * hulls.box[ha, 0], ka * hulls.box[ha, 1], ka * hulls.box[ha, 2])
+    xb = (kb * hulls.box[hb, 0], kb * hulls.box[hb, 1], kb * hulls.box[hb, 2])
+    s, n, i, j = box_separation(xa, xb, turn, d, limit, tolerance)
+    kind, one, two = VERTEX_FACE, -1, -1
+    w = matrix_vector(transposed(turn), n)
+    if i >= 0 and j >= 0:
+        kind, one, two = EDGE_EDGE, edge_of(ha, i, n, hulls), edge_of(hb, j, (-w[0], -w[1], -w[2]), hulls)
+    elif i >= 0:
+        one = face_of(ha, i, n[i] > 0.0, hulls)
+    else:
+        two = face_of(hb, j, w[j] < 0.0, hulls)
+    return s, n, kind, one, two
 
 
 @func
@@ -367,6 +394,10 @@ def nearest_of_edges(one, ka, two, kb, turn, d, hulls):
 @func
 def face_towards(h, k, n, hulls):
     """Of the faces at the corner of hull h that is farthest along n, the one that faces n most."""
+    if hulls.box[h, 0] > 0.0:
+        x, y, z = abs(n[0]), abs(n[1]), abs(n[2])
+        axis = 0 if x >= y and x >= z else (1 if y >= z else 2)
+        return hulls.face_start[h] + face_of(h, axis, n[axis] > 0.0, hulls)
     corner = column(hulls.vertex, farthest_along(hulls.vertex, hulls.vertex_start[h], hulls.vertex_start[h + 1], n))
     near = WITHIN * hulls.outer[h]
     best, face = -2.0, hulls.face_start[h]

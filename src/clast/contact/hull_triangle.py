@@ -32,7 +32,6 @@ ON_CORNER = 1e-9  # of the outer radius: what stands so near to a corner of the 
 PARALLEL = 1e-12  # squared sine between two edges below which they do not cross
 STRAIGHT = 0.9999  # cosine above which two edges at a corner of the mesh are one straight line
 WALK = 24  # triangles that are looked at in search of the place where a corner came through the sheet
-SAME_WAY = 0.5  # cosine between the faces where a corner came through and where it is now
 
 
 @func
@@ -73,11 +72,18 @@ def stands_on(p, meshes, v, tolerance):
 
 
 @func
-def in_valley(p, c, meshes, t, j, u, i):
+def in_valley(p, c, meshes, t, j, u):
     """Whether p, beyond side j of t, lies behind the neighbour u that rises there, and c before it."""
     n = load(meshes.normal, u)
     facing = 1.0 if dot(inward(meshes, t, j), n) >= 0.0 else -1.0
     return facing * over_plane(c, meshes, u) > 0.0 and facing * over_plane(p, meshes, u) <= 0.0
+
+
+@func
+def hidden(c, meshes, t, j, u):
+    """Whether c lies behind the neighbour u that falls off beyond side j of t."""
+    facing = dot(inward(meshes, t, j), load(meshes.normal, u)) < 0.0
+    return (over_plane(c, meshes, u) > 0.0) != facing
 
 
 @func
@@ -108,8 +114,9 @@ def over_inside(p, c, behind, meshes, t, side, tolerance):
             other = inward(meshes, u, i)
             sharp = dot(inward(meshes, t, j), other) > -NEARLY_FLAT
             if sharp and side * dot(other, n) > 0.0:
-                inner = inner or (behind and in_valley(p, c, meshes, t, j, u, i))
-            else:
+                inner = inner or (behind and in_valley(p, c, meshes, t, j, u))
+            elif not (sharp and hidden(c, meshes, t, j, u)):
+                # Behind a ridge the nearer face counts, if both can be reached.
                 inner = on_own_side(p, meshes, e, t) and (inner or behind or not sharp)
         if not inner:
             return False
@@ -125,17 +132,28 @@ def turned_over(meshes, t, j, side, u, i):
     return 1.0 if dot(n, two) * dot(m, one) - dot(one, two) * dot(n, m) >= 0.0 else -1.0
 
 
+@func
+def ends_beside(x, meshes, u, j, entry, tolerance):
+    """Whether x lies beyond a side of triangle u, other than j and entry, where the sheet ends."""
+    for s in range(3):
+        alone = s != j and s != entry and sharing(meshes, meshes.side[u, s]) == 1
+        if alone and height_over_side(x, meshes, u, s) < -tolerance:
+            return True
+    return False
+
+
 @part
-def came_through(p, c, meshes, t, side, tolerance):
-    """Whether the straight way from c to p leads through the sheet that continues triangle t.
+def came_through(p, c, depth, meshes, t, side, tolerance):
+    """Whether the straight way from c to p leads through the sheet that continues triangle t, and p is not nearer to it there.
 
     From t the search goes across the side beyond which the way meets the plane, until it meets the inside of a triangle.
+    depth: of p behind t. Nothing behind the sheet is farther from it than from the place where the way leads through.
     """
     u, facing, entry = t, side, -1
     for _ in range(WALK):
         before, after = facing * over_plane(c, meshes, u), facing * over_plane(p, meshes, u)
         if not before - after > 0.0:
-            return u == t
+            return False
         x = add(c, scale(before / (before - after), sub(p, c)))
         worst, j = -tolerance, -1
         for s in range(3):
@@ -143,8 +161,7 @@ def came_through(p, c, meshes, t, side, tolerance):
             if s != entry and height < worst:
                 worst, j = height, s
         if j < 0:
-            turn = side * facing * dot(load(meshes.normal, t), load(meshes.normal, u))
-            return u == t or turn > SAME_WAY
+            return depth <= norm(sub(p, x)) + tolerance
         e = meshes.side[u, j]
         if sharing(meshes, e) != 2:
             return sharing(meshes, e) > 2
@@ -152,10 +169,11 @@ def came_through(p, c, meshes, t, side, tolerance):
         w, i = meshes.edge_side[row, 0], meshes.edge_side[row, 1]
         one, two = inward(meshes, u, j), inward(meshes, w, i)
         if dot(one, two) > -NEARLY_FLAT and facing * dot(two, load(meshes.normal, u)) > 0.0:
-            return in_valley(p, c, meshes, u, j, w, i)
+            if ends_beside(x, meshes, u, j, entry, tolerance) or not in_valley(p, c, meshes, u, j, w):
+                return False
         facing = turned_over(meshes, u, j, facing, w, i)
         u, entry = w, i
-    return True
+    return False
 
 
 @part
@@ -175,7 +193,7 @@ def corners_touch(h, k, hulls, meshes, t, side, n, height, c, q, shift, size, ma
             p = scale(1.0 / size, unrotate(q, sub(x, shift)))
             tolerance = ON_CORNER * outer / size
             if gap <= margin and over_inside(p, c, gap < 0.0, meshes, t, side, tolerance):
-                if not gap < 0.0 or came_through(p, c, meshes, t, side, tolerance):
+                if not gap < 0.0 or came_through(p, c, -gap / size, meshes, t, side, tolerance):
                     count = add_point(work, count, outer, x, gap, n, 4.0 * (i - first) + VERTEX_FACE)
     return count
 
@@ -277,15 +295,42 @@ def way_out(h, k, hulls, x, n):
 
 
 @func
-def least_face_depth(h, k, hulls, meshes, e, a, b, q):
-    """The least depth [m] below one face of the part from a to b of edge e of the mesh, of faces it may leave through."""
+def from_vertex(meshes, v, e):
+    """Unit vector from vertex v along its edge e."""
+    low = meshes.edge[e, 0]
+    way = sub(load(meshes.vertex, meshes.edge[e, 1] if low == v else low), load(meshes.vertex, v))
+    return scale(1.0 / norm(way), way)
+
+
+@part
+def rises_from_vertex(n, meshes, v):
+    """Whether no edge at vertex v leads from it against n (in the axes of the mesh), that is, into the polyhedron."""
+    for row in range(meshes.vertex_start[v], meshes.vertex_start[v + 1]):
+        if dot(n, from_vertex(meshes, v, meshes.vertex_edge[row])) < -RISES:
+            return False
+    return True
+
+
+@func
+def least_face_depth(h, k, hulls, meshes, e, a, b, low, high, q):
+    """The least depth [m] below one face of a part of edge e of the mesh, of the faces it may leave through.
+
+    The part lies inside the polyhedron, from `low` to `high` of the way from a to b; where it includes an end of the edge, that
+    corner of the mesh may have its say.
+    """
+    u = sub(b, a)
+    one, two = add(a, scale(low, u)), add(a, scale(high, u))
     least = math.inf
     for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
         f = np.uintp(i)
         n = face_normal(hulls, f)
-        depth = k * hulls.offset[f] - min(dot(n, a), dot(n, b))
-        if depth < least and rises_from_edge(unrotate(q, n), meshes, e):
-            least = depth
+        depth = k * hulls.offset[f] - min(dot(n, one), dot(n, two))
+        if depth < least:
+            m = unrotate(q, n)
+            rises = rises_from_edge(m, meshes, e)
+            rises = rises or (low <= 0.0 and rises_from_vertex(m, meshes, meshes.edge[e, 0]))
+            rises = rises or (high >= 1.0 and rises_from_vertex(m, meshes, meshes.edge[e, 1]))
+            least = depth if rises else least
     return least
 
 
@@ -311,7 +356,7 @@ def edge_touches(h, k, hulls, meshes, e, j, q, shift, size, margin, work, count)
         return count
     if not apart:
         # Where the end of an edge dips into the polyhedron, its corner knows a shorter way out.
-        least = least_face_depth(h, k, hulls, meshes, e, add(a, scale(low, u)), add(a, scale(high, u)), q)
+        least = least_face_depth(h, k, hulls, meshes, e, a, b, low, high, q)
         if -gap > least + ON_CORNER * outer:
             return count
     feature = 4.0 * (3 * (found - hulls.edge_start[h]) + j) + EDGE_EDGE
@@ -328,28 +373,15 @@ def edge_touches(h, k, hulls, meshes, e, j, q, shift, size, margin, work, count)
     return count
 
 
-@func
-def from_vertex(meshes, v, e):
-    """Unit vector from vertex v along its edge e."""
-    low = meshes.edge[e, 0]
-    way = sub(load(meshes.vertex, meshes.edge[e, 1] if low == v else low), load(meshes.vertex, v))
-    return scale(1.0 / norm(way), way)
-
-
 @part
-def pointed(n, c, meshes, v):
-    """Whether vertex v of the mesh sticks out towards c, and no edge leads from it against n, into the polyhedron.
-
-    A vertex between two edges in one line adds nothing to what these edges report.
-    """
+def pointed(c, meshes, v):
+    """Whether vertex v of the mesh sticks out towards c; between two edges in one line it adds nothing to what these report."""
     count = 0
     for row in range(meshes.vertex_start[v], meshes.vertex_start[v + 1]):
         e = meshes.vertex_edge[row]
-        way = from_vertex(meshes, v, e)
-        if dot(n, way) < -RISES:
-            return False
         if sticks_out(c, meshes, e):
             count += 1
+            way = from_vertex(meshes, v, e)
             for other in range(meshes.vertex_start[v], row):
                 o = meshes.vertex_edge[other]
                 if dot(way, from_vertex(meshes, v, o)) < -STRAIGHT and sticks_out(c, meshes, o):
@@ -374,17 +406,22 @@ def vertex_touches(h, k, hulls, meshes, v, j, c, q, shift, size, margin, work, c
     x = add(shift, scale(size, rotate(q, load(meshes.vertex, v))))
     if norm(x) - outer > margin:
         return count
-    face, gap = hulls.face_start[h], -math.inf
+    most = -math.inf
     for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
         f = np.uintp(i)
-        height = dot(face_normal(hulls, f), x) - k * hulls.offset[f]
-        if height > gap:
+        most = max(most, dot(face_normal(hulls, f), x) - k * hulls.offset[f])
+    if most > margin or not pointed(c, meshes, v):
+        return count
+    face, gap = -1, -math.inf
+    for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
+        f = np.uintp(i)
+        n = face_normal(hulls, f)
+        height = dot(n, x) - k * hulls.offset[f]
+        if height > gap and rises_from_vertex(unrotate(q, n), meshes, v):
             face, gap = i, height
+    if face < 0 or (most > 0.0 and not (gap == most and within_outline(k, hulls, face, x))):
+        return count
     n = face_normal(hulls, face)
-    if gap > margin or not (gap <= 0.0 or within_outline(k, hulls, face, x)):
-        return count
-    if not pointed(unrotate(q, n), c, meshes, v):
-        return count
     corners = hulls.vertex_start[h + 1] - hulls.vertex_start[h]
     feature = 4.0 * (corners + 3 * (face - hulls.face_start[h]) + j) + VERTEX_FACE
     return add_point(work, count, outer, sub(x, scale(gap, n)), gap, n, feature)

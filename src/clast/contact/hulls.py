@@ -12,7 +12,7 @@ from ..vec import add, dot, load, load4, quat_matrix, quat_multiply, rotate, sca
 from .hull_ball import hull_ball
 from .hull_cylinder import hull_cylinder
 from .hull_distance import hull_distance
-from .hull_pair import POINT, contact_points, face_separation, get, put, separation, work_width
+from .hull_pair import POINT, contact_points, face_separation, get, put, separation, two_boxes, work_width
 from .hull_triangle import hull_triangle
 from .hull_walls import hull_plane
 from .near import image
@@ -188,6 +188,8 @@ def is_near(p, bodies, shapes, parts, hulls, pair, edges, margin, work, periodic
         ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
         ka, kb = bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
         turn, d = second_in_first(a, b, bodies, shapes, edges, periodic)
+        if hulls.box[ha, 0] > 0.0 and hulls.box[hb, 0] > 0.0:
+            return 1 if two_boxes(ha, ka, hb, kb, turn, d, hulls, margin, 0.0)[0] <= margin else 0
         # Faces alone find out most that are apart, and edges would cost as much again to compile.
         return 1 if face_separation(ha, ka, hb, kb, turn, d, hulls, margin, work)[0] <= margin else 0
     if shapes.kind[a] != POLYHEDRON:

@@ -388,8 +388,33 @@ def build_hull(corners, faces, volume):
         loop_start=np.cumsum([0, *map(len, faces)]).astype(np.int32),
         loop=loop.astype(np.int32),
         side=np.ascontiguousarray(side.T),
+        loop_edge=loop_edges(loop, after, edge),
         side_offset=np.einsum("li,li->l", side, corners[loop]),
         inner=np.array([offset.min()]),
         outer=np.array([np.linalg.norm(corners, axis=1).max()]),
         ball=np.array([np.cbrt(3.0 * volume / (4.0 * np.pi))]),
+        **box_columns(corners, normal, offset, edge),
     )
+
+
+def loop_edges(loop, after, edge):
+    """The row of edge (e,2) of each side from corner loop[k] to after[k], (l,)."""
+    count = int(edge.max()) + 1
+    key = edge[:, 0].astype(np.int64) * count + edge[:, 1]  # sorted, as the edges are
+    return np.searchsorted(key, np.minimum(loop, after).astype(np.int64) * count + np.maximum(loop, after)).astype(np.int32)
+
+
+def box_columns(corners, normal, offset, edge):
+    """Half-widths, faces and edges of a box along the axes of its body, as in Hulls; zeros if it is none."""
+    box, face, edges = np.zeros(3), np.zeros(6, np.int32), np.zeros(12, np.int32)
+    # Exact: faces along the axes and centred, so that both halves are the same number.
+    axis = np.abs(normal).argmax(1)
+    if len(normal) == 6 and len(corners) == 8 and (np.abs(normal).max(1) == 1.0).all():
+        face[2 * axis + (normal[np.arange(6), axis] > 0.0)] = np.arange(6)
+        if (offset[face[0::2]] == offset[face[1::2]]).all():
+            box = offset[face[0::2]]
+            middle = 0.5 * (corners[edge[:, 0]] + corners[edge[:, 1]])
+            along = np.abs(corners[edge[:, 1]] - corners[edge[:, 0]]).argmax(1)
+            row = np.arange(12)
+            edges[4 * along + 2 * (middle[row, (along + 1) % 3] > 0.0) + (middle[row, (along + 2) % 3] > 0.0)] = row
+    return {"box": box[None], "box_face": face[None], "box_edge": edges[None]}

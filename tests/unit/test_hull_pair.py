@@ -1,0 +1,212 @@
+"""Two polyhedra: the least way out against every face and pair of edges in NumPy, and the points where they touch."""
+
+import numpy as np
+import pytest
+
+from clast import Polyhedron
+from clast.contact import hull_pair
+from clast.contact.hull_pair import EDGE_EDGE, POINT, VERTEX_FACE
+from clast.stacking import join_molds, make_mold
+from clast.vec import rotation_matrices
+
+CUBE = Polyhedron.box(1.0, 1.0, 1.0)
+SLAB = Polyhedron.box(2.0, 1.2, 0.3)
+# The same cube, which nothing tells is a box: its faces are not along its axes.
+HALF = np.sqrt(0.5)
+TURNED = Polyhedron(CUBE.vertices @ np.array([[HALF, HALF, 0.0], [-HALF, HALF, 0.0], [0.0, 0.0, 1.0]]))
+ROCK = Polyhedron.random(faces=24, seed=4)
+OCTAHEDRON = Polyhedron.regular("octahedron", radius=1.0)
+NEEDLE = Polyhedron(ROCK.vertices * (0.1, 0.2, 2.0))
+SHAPES = {"cube": CUBE, "slab": SLAB, "turned": TURNED, "rock": ROCK, "octahedron": OCTAHEDRON, "needle": NEEDLE}
+
+
+def table(a, b):
+    """Hulls with a in row 0 and b in row 1."""
+    return join_molds([make_mold(a), make_mold(b)])[3]
+
+
+def tuples(matrix):
+    return tuple(tuple(row) for row in matrix)
+
+
+def touch(a, b, turn, d, scale=(1.0, 1.0), limit=0.0, margin=0.0):
+    """(s, n, type) and the points (k,8) of a and b; turn (3,3), d (3,)."""
+    hulls = table(a, b)
+    work = np.full(hull_pair.work_width(hulls), np.nan)
+    pose = 0, scale[0], 1, scale[1], tuples(turn), tuple(d)
+    found = hull_pair.separation(*pose, hulls, limit, work)
+    count = hull_pair.contact_points(*pose, *found, hulls, margin, work) if found[0] <= margin else 0
+    return found[0], np.array(found[1]), found[2], work[: POINT * count].reshape(count, POINT).copy()
+
+
+def corners(a, b, turn, d, scale=(1.0, 1.0)):
+    return scale[0] * a.vertices, scale[1] * b.vertices @ np.asarray(turn).T + d
+
+
+def slow_separation(a, b, turn, d, scale=(1.0, 1.0)):
+    """The largest separation over all normals of faces and all cross products of edges, and its direction."""
+    va, vb = corners(a, b, turn, d, scale)
+    edges = [v[p.hull.edge[:, 1]] - v[p.hull.edge[:, 0]] for p, v in ((a, va), (b, vb))]
+    across = np.cross(edges[0][:, None], edges[1][None]).reshape(-1, 3)
+    length = np.linalg.norm(across, axis=1)
+    across = across[length > 1e-9] / length[length > 1e-9, None]
+    normals = np.concatenate([a.hull.normal.T, -(b.hull.normal.T @ np.asarray(turn).T), across, -across])
+    s = (vb @ normals.T).min(0) - (va @ normals.T).max(0)
+    return s.max(), normals[s.argmax()]
+
+
+def poses(count, reach, seed):
+    """Random turns (n,3,3) and ways (n,3) up to `reach`."""
+    rng = np.random.default_rng(seed)
+    q = rng.normal(size=(count, 4))
+    way = rng.normal(size=(count, 3))
+    way *= reach * rng.random((count, 1)) ** 0.5 / np.linalg.norm(way, axis=1)[:, None]
+    return rotation_matrices(q / np.linalg.norm(q, axis=1)[:, None]), way
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("cube", "cube"), ("cube", "slab"), ("turned", "cube"), ("rock", "rock"), ("octahedron", "rock"), ("needle", "slab")],
+    ids="-".join,
+)
+def test_least_way_out(names):
+    a, b = (SHAPES[name] for name in names)
+    scale = (1.0, 1.3)
+    turns, ways = poses(120, a.hull.outer[0] + 1.3 * b.hull.outer[0], 1)
+    kinds = []
+    for turn, d in zip(turns, ways, strict=True):
+        s, n, kind, spots = touch(a, b, turn, d, scale)
+        true, _ = slow_separation(a, b, turn, d, scale)
+        assert (s > 0.0) == (true > 0.0)
+        if s > 0.0:
+            continue
+        kinds.append(kind)
+        assert s == pytest.approx(true, abs=1e-9)
+        # Moved this far along n, the two just touch; n is where b is to go.
+        assert slow_separation(a, b, turn, d - s * n, scale)[0] == pytest.approx(0.0, abs=1e-9)
+        assert spots[0, 3] == pytest.approx(s, abs=1e-9)
+        assert (spots[:, 3] <= 0.0).all()
+        assert (np.diff(spots[:, 3]) >= 0.0).any() or len(spots) < 3
+        assert (spots[:, 7] % 4 == kind).all()
+    assert {VERTEX_FACE, EDGE_EDGE} == set(kinds)
+
+
+def test_points_are_in_both_bodies():
+    turns, ways = poses(300, 1.4, 2)
+    seen = np.zeros(5, int)
+    for turn, d in zip(turns, ways, strict=True):
+        s, n, kind, spots = touch(ROCK, CUBE, turn, d)
+        if s > 0.0:
+            continue
+        seen[len(spots)] += 1
+        for spot in spots:
+            own, other = spot[:3], spot[:3] + spot[3] * n
+            # On the surface of a, and across the overlap on that of b.
+            assert np.max(ROCK.hull.normal.T @ own - ROCK.hull.offset) < 1e-9
+            assert np.max(CUBE.hull.normal.T @ ((other - d) @ turn) - CUBE.hull.offset) < 1e-9
+    assert (seen[1:] > 2).all()
+
+
+def test_swapping_the_two_turns_the_answer_round():
+    turns, ways = poses(100, 1.8, 3)
+    for turn, d in zip(turns, ways, strict=True):
+        s, n, kind, _ = touch(ROCK, OCTAHEDRON, turn, d)
+        t, m, other, _ = touch(OCTAHEDRON, ROCK, turn.T, -turn.T @ d)
+        if s < 0.0:
+            assert t == pytest.approx(s, abs=1e-9)
+            assert kind == other
+            assert turn @ m == pytest.approx(-n, abs=1e-6)
+
+
+def test_boxes_and_the_same_as_polyhedra():
+    """Two roads: half-widths of boxes, and faces and edges of any polyhedron."""
+    spin = np.array([[HALF, HALF, 0.0], [-HALF, HALF, 0.0], [0.0, 0.0, 1.0]])
+    turns, ways = poses(400, 1.5, 4)
+    edges = 0
+    for turn, d in zip(turns, ways, strict=True):
+        s, n, kind, spots = touch(CUBE, SLAB, turn, d)
+        t, m, other, points = touch(TURNED, SLAB, spin.T @ turn, spin.T @ d)
+        assert (s > 0.0) == (t > 0.0)
+        if s < 0.0:
+            edges += kind == EDGE_EDGE
+            assert t == pytest.approx(s, abs=1e-9)
+            assert kind == other
+            assert len(spots) == len(points)
+            assert np.sort(spots[:, 3]) == pytest.approx(np.sort(points[:, 3]), abs=1e-9)
+    assert edges > 20
+
+
+def test_a_box_on_a_box_has_four_points():
+    s, n, kind, spots = touch(SLAB, CUBE, np.eye(3), (0.3, 0.0, 0.15 + 0.5 - 0.01))
+    assert s == pytest.approx(-0.01)
+    assert n == pytest.approx((0.0, 0.0, 1.0))
+    assert kind == VERTEX_FACE
+    assert sorted(map(tuple, np.round(spots[:, :2], 9).tolist())) == [(-0.2, -0.5), (-0.2, 0.5), (0.8, -0.5), (0.8, 0.5)]
+    assert spots[:, 2] == pytest.approx(np.full(4, 0.15))
+    assert spots[:, 3] == pytest.approx(np.full(4, -0.01))
+
+
+def test_an_overhanging_box_is_cut_at_the_rim():
+    _, _, _, spots = touch(SLAB, CUBE, np.eye(3), (0.8, 0.0, 0.64))
+    assert sorted(set(np.round(spots[:, 0], 9))) == [0.3, 1.0]
+
+
+def test_an_edge_on_a_face_has_two_points_and_a_corner_one():
+    tilt = np.array([[HALF, 0.0, HALF], [0.0, 1.0, 0.0], [-HALF, 0.0, HALF]])
+    _, _, kind, spots = touch(SLAB, CUBE, tilt, (0.0, 0.0, 0.15 + HALF - 0.01))
+    assert kind == VERTEX_FACE
+    assert sorted(np.round(spots[:, 1], 9)) == [-0.5, 0.5]
+    s, n, _, spots = touch(SLAB, OCTAHEDRON, np.eye(3), (0.1, 0.0, 1.15 - 0.02))
+    assert len(spots) == 1
+    assert spots[0, :3] == pytest.approx((0.1, 0.0, 0.15))
+    assert s == pytest.approx(-0.02)
+
+
+def test_crossed_edges():
+    """Two cubes, each on an edge and one turned by a right angle about the vertical: their edges cross."""
+    low = np.array([[HALF, 0.0, HALF], [0.0, 1.0, 0.0], [-HALF, 0.0, HALF]])
+    high = np.array([[1.0, 0.0, 0.0], [0.0, HALF, -HALF], [0.0, HALF, HALF]])
+    gap = -0.03
+    d = low.T @ np.array([0.1, 0.2, 2.0 * HALF + gap])
+    s, n, kind, spots = touch(CUBE, CUBE, low.T @ high, d)
+    assert kind == EDGE_EDGE
+    assert s == pytest.approx(gap)
+    assert low @ n == pytest.approx((0.0, 0.0, 1.0))
+    assert low @ spots[0, :3] == pytest.approx((0.0, 0.2, HALF))
+
+
+def test_the_gap_does_not_jump_along_a_path():
+    """One rock past another, turning: the least way out is continuous however the features take turns."""
+    steps = 4000
+    angle = np.linspace(0.0, 3.0, steps)
+    last, kinds = None, set()
+    for k in range(steps):
+        c, s = np.cos(angle[k]), np.sin(angle[k])
+        turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        gap, _, kind, _ = touch(ROCK, OCTAHEDRON, turn, (-1.2 + 2.4 * k / steps, 0.4, 1.0), limit=np.inf)
+        kinds.add(kind)
+        if last is not None:
+            # No point moves farther in one step than this.
+            assert abs(gap - last) < (2.4 + 3.0 * OCTAHEDRON.hull.outer[0]) / steps * 1.01
+        last = gap
+    assert kinds == {VERTEX_FACE, EDGE_EDGE}
+
+
+def test_a_remembered_plane_parts():
+    hulls = table(CUBE, CUBE)
+    pose = 0, 1.0, 1, 1.0, tuples(np.eye(3)), (1.2, 0.3, 0.0)
+    assert hull_pair.parted(*pose, (1.0, 0.0, 0.0), hulls)
+    assert not hull_pair.parted(*pose, (0.0, 1.0, 0.0), hulls)
+    assert not hull_pair.parted(*pose, (0.0, 0.0, 0.0), hulls)
+
+
+def test_hundreds_of_faces():
+    rng = np.random.default_rng(5)
+    points = rng.normal(size=(300, 3))
+    ball = Polyhedron(points / np.linalg.norm(points, axis=1)[:, None])
+    assert len(ball.faces) > 400
+    for d in ((1.9, 0.1, 0.0), (0.3, 1.0, -1.2), (0.05, 0.0, 0.1)):
+        s, n, _, spots = touch(ball, ball, np.eye(3), d)
+        true, _ = slow_separation(ball, ball, np.eye(3), d)
+        assert s == pytest.approx(true, abs=1e-9)
+        assert len(spots) >= 1

@@ -15,7 +15,7 @@ from .contact.hulls import sphere_points_for, wall_points_for
 from .contact.narrow import refuse_mixture
 from .contact.pairs import BROAD, periodic_box
 from .contact.touch import touch_for
-from .errors import Diverged, Escaped, pick
+from .errors import Diverged, Escaped, Unavailable, pick
 from .files import checkpoint
 from .motion import dem, hulls, integrate, solids
 from .motion.dem import DEM
@@ -23,7 +23,7 @@ from .motion.state import State, place_parts
 from .report import Report
 from .results import contacts_of
 from .scene import Scene
-from .tables import FREE, Bodies, is_particle
+from .tables import FREE, POLYHEDRON, Bodies, is_particle
 
 AUTO = 0.15  # dt="auto" as a fraction of the critical step
 WARN = 0.35  # above this fraction of the critical step a warning is given; above 1 the step is refused
@@ -47,6 +47,8 @@ class Simulation:
             raise ValueError("Simulation: the scene is empty; add bodies with scene.add or scene.fill first")
         refuse_mixture("Simulation", scene.parts)
         self.device = find_device(device)
+        if self.device is not backend.CPU and (scene.parts.kind == POLYHEDRON).any():
+            raise Unavailable("Simulation: polyhedra move on the CPU only; leave device='cuda' out")
         self.scene, self.method = scene, method
         self.critical, self.stiffest = method.critical_step(scene)
         self.dt = self._choose_step(dt)
@@ -186,7 +188,16 @@ class Simulation:
             )
         if state.patches:
             first, count, width = balls + state.solids, state.patches, work_width(state.hulls)
-            tables = there.bodies, there.shapes, there.rows, there.parts, there.hulls, state.pairs, self._mixes, self._edges
+            tables = (
+                there.bodies,
+                there.shapes,
+                there.rows,
+                there.parts,
+                there.hulls,
+                state.pairs,
+                self._mixes,
+                self._edges,
+            )
             blocks = (count + hulls.BLOCK - 1) // hulls.BLOCK
             self._kernels.patches(blocks, first, count, *tables, dt, width)
         if len(state.pairs.mix) > balls + state.solids + state.patches:
@@ -242,7 +253,7 @@ class Simulation:
                 law=law,
                 ROLLING=rolling,
                 PERIODIC=has["PERIODIC"],
-                sphere_points=sphere_points_for(self.state.there.parts),
+                sphere_points=sphere_points_for(self.state.parts),
             ),
             patch_walls=kernel(
                 hulls.hull_wall_block,

@@ -94,12 +94,16 @@ class Hulls(NamedTuple):
     normal: np.ndarray  # (3,f) unit, outward
     offset: np.ndarray  # (f,) [m]; the polyhedron is where normal . x <= offset for all faces
     edge: np.ndarray  # (e,2) int32, the two corners, columns of vertex
-    edge_face: np.ndarray  # (e,2) int32, the two faces that meet there, columns of normal; their normals m, n are in such
+    edge_face: (
+        np.ndarray
+    )  # (e,2) int32, the two faces that meet there, columns of normal; their normals m, n are in such
     # an order that m x n points from the first corner to the second
     edge_bend: np.ndarray  # (e,2) cosine c between the two normals, and 1 / (1 - c^2)
     loop_start: np.ndarray  # (f+1,) int32, into loop
     loop: np.ndarray  # (l,) int32, corners of each face in order, counterclockwise seen from outside
-    side: np.ndarray  # (3,l) unit, in the plane of the face, at right angles to the side from corner loop[k] to the next, outward
+    side: (
+        np.ndarray
+    )  # (3,l) unit, in the plane of the face, at right angles to the side from corner loop[k] to the next, outward
     loop_edge: np.ndarray  # (l,) int32, the edge from corner loop[k] to the next, row of edge
     side_offset: np.ndarray  # (l,) [m]; within the outline of the face side . x <= side_offset
     inner: np.ndarray  # (h,) [m], radius of the largest ball about the centre of mass inside
@@ -107,7 +111,9 @@ class Hulls(NamedTuple):
     ball: np.ndarray  # (h,) [m], radius of the ball of the same volume
     box: np.ndarray  # (h,3) [m], half-widths of a box along the axes of its body; zero if it is none
     box_face: np.ndarray  # (h,6) int32, the face of a box at -x, +x, -y, +y, -z, +z, counted within its hull
-    box_edge: np.ndarray  # (h,12) int32, rows of edge: 4 along x, at (-y, -z), (-y, +z), (+y, -z), (+y, +z), then along y at z, x, ...
+    box_edge: (
+        np.ndarray
+    )  # (h,12) int32, rows of edge: 4 along x, at (-y, -z), (-y, +z), (+y, -z), (+y, +z), then along y at z, x, ...
 
 
 class Meshes(NamedTuple):
@@ -154,7 +160,9 @@ class Pairs(NamedTuple):
 
     shape: np.ndarray  # (p,2) int32, rows of Shapes
     mix: np.ndarray  # (p,) int32, row of the table of combined materials
-    memory: np.ndarray  # (p,3) slip [m], or (p,6) with the rolling angle [rad]; see `clast.motion.solids` and `hulls` for 4 more
+    memory: (
+        np.ndarray
+    )  # (p,3) slip [m], or (p,6) with the rolling angle [rad]; see `clast.motion.solids` and `hulls` for 4 more
     action: np.ndarray  # (p,6) force on the second shape [N]; then of two spheres, and of spheres at walls in a scene
     # of nothing but spheres, the torque over minus the radius, else the point where the force acts [m]; zero without contact
     couple: np.ndarray  # (p,3) [N m], of rolling resistance and of patches on the second shape; (0,3) if there are none

@@ -54,15 +54,33 @@ def box_separation(xa, xb, turn, d, limit, tolerance):
         return best, n, one, two
     better = best + tolerance
     pair = -1
-    pair, better = edge_gap(0, 0, xa[1], xa[2], xb[1], xb[2], turn[1][0], turn[2][0], turn[0][1], turn[0][2], d[1], d[2], pair, better)
-    pair, better = edge_gap(0, 1, xa[1], xa[2], xb[2], xb[0], turn[1][1], turn[2][1], turn[0][2], turn[0][0], d[1], d[2], pair, better)
-    pair, better = edge_gap(0, 2, xa[1], xa[2], xb[0], xb[1], turn[1][2], turn[2][2], turn[0][0], turn[0][1], d[1], d[2], pair, better)
-    pair, better = edge_gap(1, 0, xa[2], xa[0], xb[1], xb[2], turn[2][0], turn[0][0], turn[1][1], turn[1][2], d[2], d[0], pair, better)
-    pair, better = edge_gap(1, 1, xa[2], xa[0], xb[2], xb[0], turn[2][1], turn[0][1], turn[1][2], turn[1][0], d[2], d[0], pair, better)
-    pair, better = edge_gap(1, 2, xa[2], xa[0], xb[0], xb[1], turn[2][2], turn[0][2], turn[1][0], turn[1][1], d[2], d[0], pair, better)
-    pair, better = edge_gap(2, 0, xa[0], xa[1], xb[1], xb[2], turn[0][0], turn[1][0], turn[2][1], turn[2][2], d[0], d[1], pair, better)
-    pair, better = edge_gap(2, 1, xa[0], xa[1], xb[2], xb[0], turn[0][1], turn[1][1], turn[2][2], turn[2][0], d[0], d[1], pair, better)
-    pair, better = edge_gap(2, 2, xa[0], xa[1], xb[0], xb[1], turn[0][2], turn[1][2], turn[2][0], turn[2][1], d[0], d[1], pair, better)
+    pair, better = edge_gap(
+        0, 0, xa[1], xa[2], xb[1], xb[2], turn[1][0], turn[2][0], turn[0][1], turn[0][2], d[1], d[2], pair, better
+    )
+    pair, better = edge_gap(
+        0, 1, xa[1], xa[2], xb[2], xb[0], turn[1][1], turn[2][1], turn[0][2], turn[0][0], d[1], d[2], pair, better
+    )
+    pair, better = edge_gap(
+        0, 2, xa[1], xa[2], xb[0], xb[1], turn[1][2], turn[2][2], turn[0][0], turn[0][1], d[1], d[2], pair, better
+    )
+    pair, better = edge_gap(
+        1, 0, xa[2], xa[0], xb[1], xb[2], turn[2][0], turn[0][0], turn[1][1], turn[1][2], d[2], d[0], pair, better
+    )
+    pair, better = edge_gap(
+        1, 1, xa[2], xa[0], xb[2], xb[0], turn[2][1], turn[0][1], turn[1][2], turn[1][0], d[2], d[0], pair, better
+    )
+    pair, better = edge_gap(
+        1, 2, xa[2], xa[0], xb[0], xb[1], turn[2][2], turn[0][2], turn[1][0], turn[1][1], d[2], d[0], pair, better
+    )
+    pair, better = edge_gap(
+        2, 0, xa[0], xa[1], xb[1], xb[2], turn[0][0], turn[1][0], turn[2][1], turn[2][2], d[0], d[1], pair, better
+    )
+    pair, better = edge_gap(
+        2, 1, xa[0], xa[1], xb[2], xb[0], turn[0][1], turn[1][1], turn[2][2], turn[2][0], d[0], d[1], pair, better
+    )
+    pair, better = edge_gap(
+        2, 2, xa[0], xa[1], xb[0], xb[1], turn[0][2], turn[1][2], turn[2][0], turn[2][1], d[0], d[1], pair, better
+    )
     if pair >= 0:
         best, one, two = better, pair // 3, pair % 3
         m = cross(unit_axis(one, 1.0), back[two])

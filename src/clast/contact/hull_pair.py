@@ -14,8 +14,8 @@ import math
 import numpy as np
 
 from ..backend import func, search
-from ..vec import add, cross, dot, matrix_vector, scale, sub, transposed
-from .hull_box import box_separation, edge_of, face_of
+from ..vec import add, cross, dot, matrix_vector, scale, sub, transposed, unrotate
+from .hull_box import box_separation, edge_of, face_of, reach
 
 VERTEX_FACE = 1  # types of contact: a feature number is 4 * (which feature) + type
 EDGE_EDGE = 2
@@ -335,12 +335,22 @@ def get(work, at):
 
 
 @func
-def parted(ha, ka, hb, kb, turn, d, n, hulls):
-    """Whether the plane at right angles to n (in the axes of a) parts the two for certain; never for n = 0."""
-    w = matrix_vector(transposed(turn), n)
-    a = ka * reach_along(hulls.vertex, hulls.vertex_start[ha], hulls.vertex_start[ha + 1], n)
-    b = kb * reach_along(hulls.vertex, hulls.vertex_start[hb], hulls.vertex_start[hb + 1], (-w[0], -w[1], -w[2]))
-    return dot(n, d) * (1.0 - 1e-12) > a + b
+def support(h, k, n, hulls):
+    """How far polyhedron h at size factor k reaches from its centre along n [m], n in its own axes."""
+    if hulls.box[h, 0] > 0.0:
+        return k * reach((hulls.box[h, 0], hulls.box[h, 1], hulls.box[h, 2]), n[0], n[1], n[2])
+    return k * reach_along(hulls.vertex, hulls.vertex_start[h], hulls.vertex_start[h + 1], n)
+
+
+@func
+def parted(ha, ka, qa, hb, kb, qb, d, n, hulls):
+    """Whether the plane at right angles to n parts the two for certain; never for n = 0.
+
+    n and d (3,), from centre to centre, in the axes of the world; qa, qb: orientations.
+    """
+    u, w = unrotate(qa, n), unrotate(qb, n)
+    both = support(ha, ka, u, hulls) + support(hb, kb, (-w[0], -w[1], -w[2]), hulls)
+    return dot(n, d) * (1.0 - 1e-12) > both
 
 
 @func
@@ -418,7 +428,17 @@ def face_patch(h, k, face, hb, kb, turn, d, n, hulls, margin, work):
     w = matrix_vector(transposed(turn), n)
     back = (-w[0], -w[1], -w[2])
     other = face_towards(hb, kb, back, hulls)
-    here, there = SCRATCH, SCRATCH + 4 * (hulls.loop_start[face + 1 + hulls.face_start[h]] - hulls.loop_start[face + hulls.face_start[h]] + hulls.loop_start[other + 1] - hulls.loop_start[other])
+    here, there = (
+        SCRATCH,
+        SCRATCH
+        + 4
+        * (
+            hulls.loop_start[face + 1 + hulls.face_start[h]]
+            - hulls.loop_start[face + hulls.face_start[h]]
+            + hulls.loop_start[other + 1]
+            - hulls.loop_start[other]
+        ),
+    )
     height = k * hulls.offset[hulls.face_start[h] + face]
     count = 0
     for i in range(hulls.loop_start[other], hulls.loop_start[other + 1]):

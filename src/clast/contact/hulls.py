@@ -5,7 +5,7 @@ Points are found in the axes of a polyhedron; see `clast.contact.hull_pair` for 
 
 import numpy as np
 
-from .. import backend, primitives
+from .. import primitives
 from ..backend import func, kernel
 from ..tables import CYLINDER, FIRST_WALL, PLANE, POLYHEDRON, SPHERE, TRIANGLE
 from ..vec import add, dot, load, load4, quat_matrix, quat_multiply, rotate, scale, sub, unrotate
@@ -19,7 +19,6 @@ from .near import image
 from .solids import between, keep_row
 
 BLOCK = 64  # pairs a task
-
 
 
 @func
@@ -175,11 +174,6 @@ def near_block(block, bodies, shapes, parts, hulls, pair, edges, margin, width, 
         near[p] = is_near(p, bodies, shapes, parts, hulls, pair, edges, margin, work, PERIODIC, sphere_points)
 
 
-def near_row(p, bodies, shapes, parts, hulls, pair, edges, margin, work, near):
-    """The same for one pair, for a CUDA grid."""
-    near[p] = is_near(p, bodies, shapes, parts, hulls, pair, edges, margin, work[p], PERIODIC, sphere_points)
-
-
 @func
 def is_near(p, bodies, shapes, parts, hulls, pair, edges, margin, work, periodic, sphere_points):
     """Whether the separation of pair p is within the margin: 1 or 0."""
@@ -199,26 +193,22 @@ def is_near(p, bodies, shapes, parts, hulls, pair, edges, margin, work, periodic
 
 def sphere_points_for(parts):
     """The function for spheres if there are any among the Parts."""
-    return hull_sphere if (backend.DEVICE[-1].to_host(parts.kind) == SPHERE).any() else no_sphere
+    return hull_sphere if (parts.kind == SPHERE).any() else no_sphere
 
 
 def near_hulls(tables, pair, box, margin):
     """Those of the pairs (p,2) of which one is a polyhedron that may be within the margin [m], in their order."""
-    device = backend.DEVICE[-1]
     bodies, shapes, parts, _, hulls = tables
     count = len(pair)
-    near = device.empty(count, np.int8)
+    near = np.empty(count, np.int8)
     edges = (*box.length.tolist(), *box.inverse.tolist())
-    width = work_width(hulls)
-    if device is backend.CPU:
-        search = kernel(near_block, grain=2, allocates=True, PERIODIC=bool(box.periodic), sphere_points=sphere_points_for(parts))
-        search((count + BLOCK - 1) // BLOCK, bodies, shapes, parts, hulls, pair, edges, float(margin), width, near)
-    else:
-        work = device.empty((count, width), np.float64)
-        search = kernel(near_row, PERIODIC=bool(box.periodic), sphere_points=sphere_points_for(parts))
-        search(count, bodies, shapes, parts, hulls, pair, edges, float(margin), work, near)
+    search = kernel(
+        near_block, grain=2, allocates=True, PERIODIC=bool(box.periodic), sphere_points=sphere_points_for(parts)
+    )
+    blocks = (count + BLOCK - 1) // BLOCK
+    search(blocks, bodies, shapes, parts, hulls, pair, edges, float(margin), work_width(hulls), near)
     start = primitives.scan(near)
-    kept = device.empty((int(device.to_host(start[-1:])[0]), 2), np.int32)
+    kept = np.empty((int(start[-1]), 2), np.int32)
     kernel(keep_row)(count, pair, start, kept)
     return kept
 
@@ -261,7 +251,11 @@ def measure_hulls(tables, box, margin, pair, rows):
     bodies, shapes, parts, meshes, hulls = tables
     found, spots = np.zeros(len(rows), np.int64), np.empty((len(rows), 4 * POINT))
     edges = (*box.length.tolist(), *box.inverse.tolist())
-    has = {"PERIODIC": bool(box.periodic), "sphere_points": sphere_points_for(parts), "wall_points": wall_points_for(parts)}
+    has = {
+        "PERIODIC": bool(box.periodic),
+        "sphere_points": sphere_points_for(parts),
+        "wall_points": wall_points_for(parts),
+    }
     kernel(spot_block, grain=2, allocates=True, **has)(
         (len(rows) + BLOCK - 1) // BLOCK,
         bodies,

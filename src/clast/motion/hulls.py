@@ -8,16 +8,15 @@ angle, the last normal (3), in the axes of the world, and that angle (1). While 
 where it parts them nothing touches.
 """
 
-import math
-
 import numpy as np
 
 from ..backend import func
 from ..contact.hull_pair import POINT, contact_points, get, parted, put, separation
 from ..contact.hulls import hull_any, hull_sphere, second_in_first
 from ..contact.near import image
+from ..contact.solids import between
 from ..tables import POLYHEDRON, SPHERE
-from ..vec import add, cross, dot, load, load4, normalize, rotate, scale, sub, unrotate
+from ..vec import add, cross, dot, load, load4, normalize, rotate, scale, sub
 from . import laws
 from .dem import mix_of, remembers
 from .laws import Touch
@@ -114,7 +113,17 @@ def remember(p, sign, where, normal, force, couple, slip, twist, pairs, rolling)
 
 @func
 def forget(p, pairs, rolling):
-    """Contact p does not touch: no force, no slip; its last normal stays."""
+    """Contact p does not touch: no force, no slip; its last normal stays.
+
+    Memory that was never written to costs nothing, so zeros are not written again.
+    """
+    clear = True
+    for i in range(6):
+        clear = clear and pairs.action[p, i] == 0.0
+    for i in range(6 if rolling else 3):
+        clear = clear and pairs.memory[p, i] == 0.0
+    if clear:
+        return
     for i in range(6):
         pairs.action[p, i] = 0.0
     for i in range(3):
@@ -137,12 +146,14 @@ def touch_hulls(p, bodies, shapes, parts, hulls, pairs, edges, periodic, rolling
     first = 6 if rolling else 3
     ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
     ka, kb = bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
-    turn, d = second_in_first(a, b, bodies, shapes, edges, periodic)
     q = load4(bodies.orientation, shapes.body[a])
     n = (pairs.memory[p, first], pairs.memory[p, first + 1], pairs.memory[p, first + 2])
     # A pair that touched touches again, most likely.
-    if pairs.action[p, 0] == 0.0 and parted(ha, ka, hb, kb, turn, d, unrotate(q, n), hulls):
-        return 0
+    if pairs.action[p, 0] == 0.0 and pairs.action[p, 1] == 0.0 and pairs.action[p, 2] == 0.0:
+        d = between(a, b, shapes.centre, edges, periodic)
+        if parted(ha, ka, q, hb, kb, load4(bodies.orientation, shapes.body[b]), d, n, hulls):
+            return 0
+    turn, d = second_in_first(a, b, bodies, shapes, edges, periodic)
     s, n, kind, one, two = separation(ha, ka, hb, kb, turn, d, hulls, 0.0, work)
     if s >= 0.0:
         n = rotate(q, n)
@@ -153,7 +164,9 @@ def touch_hulls(p, bodies, shapes, parts, hulls, pairs, edges, periodic, rolling
 
 
 @func
-def hull_pair(p, bodies, shapes, rows, parts, hulls, pairs, mixes, edges, dt, work, law, rolling, periodic, sphere_points):
+def hull_pair(
+    p, bodies, shapes, rows, parts, hulls, pairs, mixes, edges, dt, work, law, rolling, periodic, sphere_points
+):
     """Force of pair p of the list, two particles of which one is a polyhedron."""
     count = touch_hulls(p, bodies, shapes, parts, hulls, pairs, edges, periodic, rolling, work, sphere_points)
     if count == 0:
@@ -163,7 +176,6 @@ def hull_pair(p, bodies, shapes, rows, parts, hulls, pairs, mixes, edges, dt, wo
     swap = shapes.kind[a] != POLYHEDRON
     sign = -1.0 if swap else 1.0
     s, t = (b, a) if swap else (a, b)
-    body_s, body_t = shapes.body[s], shapes.body[t]
     xs, xt = load(shapes.centre, s), load(shapes.centre, t)
     if periodic:
         away = sub(xt, xs)
@@ -172,7 +184,7 @@ def hull_pair(p, bodies, shapes, rows, parts, hulls, pairs, mixes, edges, dt, wo
             xs[1] + image(away[1], edges[1], edges[4]),
             xs[2] + image(away[2], edges[2], edges[5]),
         )
-    to_world(work, count, load4(bodies.orientation, body_s), xs, 0.5)
+    to_world(work, count, load4(bodies.orientation, shapes.body[s]), xs, 0.5)
     share_points(work, count)
     first = 6 if rolling else 3
     slip = (sign * pairs.memory[p, 0], sign * pairs.memory[p, 1], sign * pairs.memory[p, 2])
@@ -210,13 +222,9 @@ def hull_block(block, first, count, bodies, shapes, rows, parts, hulls, pairs, m
     work = np.empty(width)
     begin = first + block * BLOCK
     for p in range(begin, min(begin + BLOCK, first + count)):
-        hull_pair(p, bodies, shapes, rows, parts, hulls, pairs, mixes, edges, dt, work, law, ROLLING, PERIODIC, sphere_points)
-
-
-def hull_row(k, first, bodies, shapes, rows, parts, hulls, pairs, mixes, edges, dt, work):
-    """The same for one pair, for a CUDA grid."""
-    p = first + k
-    hull_pair(p, bodies, shapes, rows, parts, hulls, pairs, mixes, edges, dt, work[k], law, ROLLING, PERIODIC, sphere_points)
+        hull_pair(
+            p, bodies, shapes, rows, parts, hulls, pairs, mixes, edges, dt, work, law, ROLLING, PERIODIC, sphere_points
+        )
 
 
 def hull_wall_block(block, bodies, shapes, parts, meshes, hulls, pairs, mixes, box, dt, width, largest):

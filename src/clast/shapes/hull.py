@@ -401,7 +401,9 @@ def loop_edges(loop, after, edge):
     """The row of edge (e,2) of each side from corner loop[k] to after[k], (l,)."""
     count = int(edge.max()) + 1
     key = edge[:, 0].astype(np.int64) * count + edge[:, 1]  # sorted, as the edges are
-    return np.searchsorted(key, np.minimum(loop, after).astype(np.int64) * count + np.maximum(loop, after)).astype(np.int32)
+    return np.searchsorted(key, np.minimum(loop, after).astype(np.int64) * count + np.maximum(loop, after)).astype(
+        np.int32
+    )
 
 
 def box_columns(corners, normal, offset, edge):

@@ -1,0 +1,99 @@
+"""The same as test_bits, with polyhedra: planes and slips are remembered, and yet nothing changes a bit."""
+
+import numba
+import numpy as np
+import pytest
+from roads import differences, state
+from test_bits import GRAIN, STEEL, WAND, every_kernel_parallel, stir
+
+import clast
+from clast import DEM, Oscillation, Plane, Polyhedron, Scene, Simulation, Sphere, backend
+from clast.motion import state as memory
+
+STEPS = 700
+ROCK = Polyhedron.random(faces=12, seed=3, radius=0.005)
+BRICK = Polyhedron.box(0.009, 0.006, 0.004)
+
+
+def busy():
+    """Rocks and bricks among spheres and clumps, poured and drained, on a floor that shakes, with a rock that stirs."""
+    scene = Scene(world=((-0.05, -0.05, -0.1), (0.05, 0.05, 0.3)), periodic=(True, True, False))
+    scene.add(Plane(), material=STEEL, drive=Oscillation((0.0, 0.0, 0.002), 40.0))
+    scene.add(ROCK, position=(0.0, 0.03, 0.03), scale=1.5, material=STEEL, motion="driven", drive=stir)
+    low, high = (-0.05, -0.05, 0.006), (0.05, 0.05, 0.09)
+    scene.fill(ROCK, count=70, box=(low, high), scale=(0.6, 1.2), material=GRAIN, spin=(80.0, 0.0, 20.0), seed=1)
+    scene.fill(BRICK, count=70, box=(low, high), material=GRAIN, spin=(0.0, 60.0, 20.0), seed=4)
+    scene.fill(Sphere(0.004), count=30, box=(low, high), material=GRAIN, seed=2)
+    scene.fill(WAND, count=12, box=((-0.05, -0.05, 0.09), (0.05, 0.05, 0.14)), material=GRAIN, spin=(50.0, 0.0, 20.0))
+    pour = {"rate": 300.0, "velocity": (0.0, 0.2, -2.0), "material": GRAIN}
+    scene.inlet(BRICK, box=((-0.05, -0.05, 0.2), (0.05, 0.05, 0.28)), seed=3, **pour)
+    scene.outlet(box=((-0.05, -0.05, -0.01), (-0.03, -0.03, 0.05)))
+    return scene
+
+
+def start(**options):
+    return Simulation(busy(), DEM(**options), dt=1e-4)
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """The state after all steps, taken in one go."""
+    sim = start()
+    sim.step(STEPS)
+    assert sim.removed > 0
+    assert sum(sim.poured) > 10
+    contacts = sim.contacts()
+    assert set(contacts.feature % 4) == {0, 1, 2}
+    assert np.abs(contacts.slip).max() > 0.0
+    assert np.isfinite(sim.bodies.position).all()
+    return state(sim)
+
+
+@pytest.mark.parametrize("options", [{"margin": 1e-5}, {"margin": 3e-3}, {"broad": "all-pairs"}], ids=str)
+def test_margin_and_broad_phase(plain, options):
+    sim = start(**options)
+    sim.step(STEPS)
+    assert differences(plain, state(sim)) == []
+
+
+def test_looking_changes_nothing(plain):
+    sim = start()
+    for _ in range(STEPS // 100):
+        sim.step(100)
+        sim.contacts()
+        sim.report()
+        clast.find_contacts(sim.scene)
+    assert differences(plain, state(sim)) == []
+
+
+def test_order_of_memory(plain, monkeypatch):
+    rng = np.random.default_rng(1)
+    monkeypatch.setattr(memory, "REORDER", 3)
+    monkeypatch.setattr(
+        memory.State, "sort_bodies", lambda self: rng.permutation(len(self.bodies.number)).astype(np.int32)
+    )
+    sim = start()
+    sim.step(STEPS)
+    assert differences(plain, state(sim)) == []
+
+
+def test_one_thread(plain, monkeypatch):
+    every_kernel_parallel(monkeypatch, 3)
+    before = numba.get_num_threads()
+    backend.set_threads(1)
+    try:
+        sim = start()
+        sim.step(STEPS)
+    finally:
+        backend.set_threads(before)
+    assert differences(plain, state(sim)) == []
+
+
+def test_restart(plain, tmp_path):
+    sim = start()
+    sim.step(STEPS // 2)
+    sim.save(tmp_path / "half.h5")
+    number = int(sim.scene.bodies.number[1])
+    again = clast.resume(tmp_path / "half.h5", drives={number: stir})
+    again.step(STEPS - STEPS // 2)
+    assert differences(plain, state(again)) == []

@@ -9,7 +9,7 @@ from ..tables import Hulls
 THINNEST = 1e-6  # a polyhedron thinner than this fraction of its size is refused: its edges would drown in rounding
 # Corners nearer to a plane than this fraction of the size lie in it: a little more than the rounding of numbers in single
 # precision, which mesh files hold. At most THIN of the thickness.
-COPLANAR = 3e-7
+COPLANAR = 1e-13
 THIN = 1e-3
 ROUNDS = 20  # in which corners that are none are left out
 FINER = (
@@ -49,13 +49,15 @@ def hull_of(points):
     unit = np.ldexp(1.0, int(np.frexp(np.abs(points).max())[1]))
     refuse_flat(points)
     points = points / unit
-    skin = triangulate(points, "Qt")
-    if skin is None:
+    hull, planes = _qhull(points, "Qt")
+    if hull is None:
+        hull, planes = _qhull(points, "QJ")
+    if hull is None:
         raise ValueError(
             "the points of a polyhedron have no hull that can be computed; leave out points on the surface"
         )
-    points = points[np.unique(skin.triangle)]
-    size, thickness = np.ptp(points, axis=0).max(), _thickness(points, skin)
+    points = points[np.sort(hull.vertices)]
+    size, thickness = np.ptp(points, axis=0).max(), _thickness(points, planes)
     if thickness < THINNEST * size:
         _refuse(f"are only {thickness * unit:.3g} m thick and {size * unit:.3g} m wide")
     coarse = min(COPLANAR * size, THIN * thickness)
@@ -116,16 +118,34 @@ def _refuse(how):
     )
 
 
-def triangulate(points, options):
-    """The Skin of the hull of points (n,3), or None if Qhull fails or its triangles do not join."""
+def _qhull(points, options):
+    """scipy's hull of points (n,3) about their middle and its planes (f,4), normal . x + offset = 0; None if Qhull fails.
+
+    Qhull loses its way on plates and needles with fine noise, so these are first made as thick as they are long, which
+    changes no face.
+    """
     from scipy.spatial import ConvexHull, QhullError
 
-    try:
-        hull = ConvexHull(points, qhull_options=options)
-    except QhullError:
+    _, axes = np.linalg.eigh(points.T @ points)
+    width = np.ptp(points @ axes, axis=0)
+    stretch = axes / width * width.max() if width.min() < 0.1 * width.max() else np.eye(3)
+    for more in ("", " Q12"):  # the second allows wide facets, which are cut to pieces here in any case
+        try:
+            hull = ConvexHull(points @ stretch, qhull_options=options + more)
+        except QhullError:
+            continue
+        planes = np.hstack([hull.equations[:, :3] @ stretch.T, hull.equations[:, 3:]])
+        return hull, planes / np.linalg.norm(planes[:, :3], axis=1)[:, None]
+    return None, None
+
+
+def triangulate(points, options):
+    """The Skin of the hull of points (n,3), or None if Qhull fails or its triangles do not join."""
+    hull, planes = _qhull(points, options)
+    if hull is None:
         return None
     triangle, neighbour = hull.simplices.astype(np.int64), hull.neighbors.astype(np.int64)
-    normal = hull.equations[:, :3]
+    normal = planes[:, :3]
     if (neighbour < 0).any():
         return None
     corner = points[triangle]
@@ -137,7 +157,7 @@ def triangulate(points, options):
     here, back = start * len(points) + end, end * len(points) + start
     if len(np.unique(here)) < here.size or not np.array_equal(np.sort(here, axis=None), np.sort(back, axis=None)):
         return None
-    return Skin(triangle, neighbour, normal, -hull.equations[:, 3])
+    return Skin(triangle, neighbour, normal, -planes[:, 3])
 
 
 def turned_triangles(triangle, neighbour, first, turn):
@@ -163,12 +183,9 @@ def turned_triangles(triangle, neighbour, first, turn):
     return np.array([one is True for one in turned]), np.array([one is not None for one in turned])
 
 
-def _thickness(points, skin):
-    """Least width [m] of the hull, across its faces."""
-    return min(
-        float((offset - (points @ normal.T).min(0)).min())
-        for normal, offset in _chunks(len(points), skin.normal, skin.offset)
-    )
+def _thickness(points, planes):
+    """Least width [m] of the hull of points (n,3) across its faces, planes (f,4) with normal . x + offset = 0."""
+    return min(float(-((points @ part[:, :3].T).min(0) + part[:, 3]).max()) for (part,) in _chunks(len(points), planes))
 
 
 def _chunks(rows, *columns):

@@ -244,6 +244,12 @@ def test_the_descent_brings_its_own_proof():
         assert high - low <= 0.1 * road.CERTAIN * (ka * one.hull.outer[0] + kb * two.hull.outer[0])
 
 
+def test_of_corners_equally_far_the_first_is_taken():
+    cube = NAMES.index("cube")
+    top = np.nonzero(FAMILY["cube"].vertices[:, 2] > 0.0)[0]
+    assert road.farthest_corner(HULLS, cube, (0.0, 0.0, 1.0)) == HULLS.vertex_start[cube] + top[0]
+
+
 def test_the_nearest_point_of_a_triangle():
     """No step along a side or towards the middle leads nearer to the origin."""
     rng = np.random.default_rng(6)

@@ -231,21 +231,19 @@ def nearest_of_edges(p, p1, q, q1):
         v = sub(end, x)
         if norm(v) < best:
             best, n, foot = norm(v), normalize(v), x
-    # or the edges cross. Of nearly parallel ones the first s is uncertain; a step on each edge makes the distance good.
+    # or the edges cross. Of nearly parallel ones s is uncertain; with the t that belongs to it the distance is not.
     m = cross(e, f)
     square = dot(m, m)
     if square > FLAT * dot(e, e) * dot(f, f):
         s = min(max(dot(cross(r, f), m) / square, 0.0), 1.0)
-        t = place_on(q, f, add(p, scale(s, e)))
-        y = add(q, scale(t, f))
-        s = place_on(p, e, y)
         x = add(p, scale(s, e))
-        v = sub(y, x)
+        t = place_on(q, f, x)
+        v = sub(add(q, scale(t, f)), x)
         gap = norm(v)
         if gap < best:
             best, n, foot = gap, normalize(v), x
             # Between the ends v is along m; which of the two is more exact depends on the distance and the angle.
-            if 0.0 < min(s, t) and max(s, t) < 1.0 and square > gap * gap * max(dot(e, e), dot(f, f)):
+            if min(s, t) > 0.0 and max(s, t) < 1.0 and square > gap * gap * max(dot(e, e), dot(f, f)):
                 n = scale((1.0 if dot(m, v) >= 0.0 else -1.0) / math.sqrt(square), m)
     return best, n, foot
 

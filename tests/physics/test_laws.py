@@ -236,3 +236,36 @@ def test_blaze_step_is_a_third_of_the_contact_time_at_five_percent():
     mass, depth = 0.5 * float(scene.bodies.mass[0]), 0.05 * 0.01
     speed = math.sqrt(0.8 * 1e6 * depth**2.5 / mass)
     assert (step, body) == (pytest.approx(2.9433 * depth / speed / 3.0, rel=1e-4), 0)
+
+
+SCENE = """
+[materials.clay]
+blaze_stiffness = 1e6
+blaze_damping = 50
+blaze_shear = 0.4
+[[pairs]]
+between = ["clay", "clay"]
+blaze_damping = 20
+[[bodies]]
+radius = 0.01
+position = [0, 0, 0]
+[run]
+law = "blaze"
+attraction = true
+conserving = false
+"""
+
+
+def test_blaze_from_a_scene_file_and_after_a_restart(tmp_path):
+    """Every number of the file arrives, and a checkpoint keeps the options."""
+    from clast.scenefile import load
+
+    (tmp_path / "clay.toml").write_text(SCENE, encoding="utf-8")
+    sim = load(tmp_path / "clay.toml").simulation()
+    assert sim.method.recipe.function is laws.blaze_plain
+    assert sim.mixes[0, [0, 2, 3, 6]] == pytest.approx([1e6, 0.4, 20.0, -1e300])
+    sim.step()
+    sim.save(tmp_path / "clay.h5")
+    again = clast.resume(tmp_path / "clay.h5")
+    assert again.method == sim.method
+    assert np.array_equal(again.mixes, sim.mixes)

@@ -18,7 +18,7 @@ def octahedron():
     return clast.Polyhedron(RADIUS * np.concatenate([np.eye(3), -np.eye(3)]))
 
 
-def collisions(dt, *, conserving=True, phase=0.37):
+def collisions(dt, phase=0.37):
     """Simulation of octahedra that come down, corner first, on the faces of fixed cubes, one for each speed.
 
     They start `phase` steps above the face at z = 0; those with even numbers are cubes.
@@ -32,7 +32,7 @@ def collisions(dt, *, conserving=True, phase=0.37):
         scene.add(cube, position=(0.03 * k, 0, -0.005), motion="fixed", material=rock)
         height = RADIUS + phase * speed * dt
         scene.add(rhomb, position=(0.03 * k, 0, height), velocity=(0, 0, -speed), material=rock)
-    return clast.Simulation(scene, clast.DEM(law="blaze", conserving=conserving), dt=dt)
+    return clast.Simulation(scene, clast.DEM(law="blaze"), dt=dt)
 
 
 def follow(sim, until=2.5e-4):
@@ -47,15 +47,15 @@ def follow(sim, until=2.5e-4):
 
 @pytest.mark.filterwarnings(COARSE)
 def test_head_on_collisions_keep_their_speed_at_the_published_step():
-    """The paper has 0.06 to 0.36 %; a tenth of the step does the same for the force as it is written."""
+    """The paper has 0.06 to 0.36 %."""
     sim = collisions(1e-5)
     mass = sim.bodies.mass[1]
     depths, energies = follow(sim)
     assert (depths[-1] < 0.0).all()
     rebound = sim.bodies.velocity[1::2, 2] / SPEEDS - 1.0
     assert np.abs(rebound).max() < 1e-9
-    assert np.abs(sim.bodies.velocity[1::2, :2]).max() == 0.0
-    assert np.abs(sim.bodies.spin).max() == 0.0
+    assert np.abs(sim.bodies.velocity[1::2, :2]).max() < 1e-12
+    assert np.abs(sim.bodies.spin).max() < 1e-9
     # The depth of a spring K d^1.5, at most 5 % of the radius as the paper asks.
     closed = (1.25 * mass * SPEEDS**2 / SPRING) ** 0.4
     assert closed.max() < 0.05 * RADIUS
@@ -63,23 +63,11 @@ def test_head_on_collisions_keep_their_speed_at_the_published_step():
     assert energies == pytest.approx(energies[-1], rel=5e-2)
 
 
-@pytest.mark.filterwarnings(COARSE)
-def test_force_as_written_needs_a_shorter_step():
-    errors = []
-    for dt in (1e-5, 1e-6):
-        sim = collisions(dt, conserving=False)
-        sim.step(round(2.5e-4 / dt))
-        errors.append(np.abs(sim.bodies.velocity[1::2, 2] / SPEEDS - 1.0).max())
-    assert 1e-4 < errors[0] < 1e-2
-    assert errors[1] < 1e-4
-
-
-@pytest.mark.parametrize("conserving", [True, False], ids=["conserving", "plain"])
-def test_energy_error_falls_with_the_square_of_the_step(conserving):
+def test_energy_error_falls_with_the_square_of_the_step():
     """The energy of one moment within the contacts; its maximum is over the same time for both steps."""
     worst = []
     for dt in (2e-6, 5e-7):
-        _, energies = follow(collisions(dt, conserving=conserving), 6e-5)
+        _, energies = follow(collisions(dt), 6e-5)
         worst.append(np.abs(energies / energies[0] - 1.0).max())
     assert worst[0] < 1e-2
     assert worst[1] < worst[0] / 12

@@ -15,7 +15,10 @@ from typing import Annotated
 import typer
 
 # The keys of scenes.SCENES, known here without importing it.
-NAMES = ("drum", "hopper", "pile", "box", "ellipsoid-box", "ellipsoid-hopper")
+NAMES = (
+    *("drum", "hopper", "pile", "box", "ellipsoid-box", "ellipsoid-hopper"),
+    *("cube-drum", "gravity-packing", "rock-drum"),
+)
 RESULTS = ("checkpoint.h5", "checkpoint.previous.h5", "trajectory.h5", "report.json", "picture.png", "run.json")
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 

@@ -15,7 +15,10 @@ class Material:
 
     density [kg/m^3]; young: Young's modulus [Pa]; poisson: Poisson's ratio, above -1 and at most 0.5;
     friction, rolling_friction: coefficients, not negative; restitution: rebound speed over approach speed, 0 to 1;
-    stiffness: normal spring of the linear law [N/m], or None to let the law derive it; name: for messages and files.
+    stiffness: normal spring of the linear law [N/m], or None to let the law derive it.
+    For the law "blaze" alone: blaze_stiffness K_r [N/m^1.5] of the normal force K_r d^1.5; blaze_damping K_D [N s/m^1.5] of
+    K_D d^0.5 times the rate; blaze_shear K_T [N s/m], shear force over sliding velocity. In units of cm, g and s
+    K_r is 100 times, K_D 100 times and K_T 1000 times as much. name: for messages and files.
     """
 
     density: float = 2500.0
@@ -25,12 +28,15 @@ class Material:
     restitution: float = 0.5
     rolling_friction: float = 0.0
     stiffness: float | None = None
+    blaze_stiffness: float | None = None
+    blaze_damping: float | None = None
+    blaze_shear: float | None = None
     name: str = ""
 
     def __post_init__(self):
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name in LIMITS and not (field.name == "stiffness" and value is None):
+            if field.name in LIMITS and not (field.default is None and value is None):
                 object.__setattr__(self, field.name, check(f"Material {self.name}".rstrip(), field.name, value))
         if not isinstance(self.name, str):
             raise TypeError(f"Material: name must be text, got {self.name!r}")
@@ -51,8 +57,12 @@ LIMITS = {
     "restitution": (lambda v: 0.0 <= v <= 1.0, "from 0 to 1"),
     "rolling_friction": (lambda v: v >= 0.0, "0 or more"),
     "stiffness": (lambda v: v > 0.0, "above 0 N/m"),
+    "blaze_stiffness": (lambda v: v > 0.0, "above 0 N/m^1.5"),
+    "blaze_damping": (lambda v: v >= 0.0, "0 N s/m^1.5 or more"),
+    "blaze_shear": (lambda v: v >= 0.0, "0 N s/m or more"),
 }
-OVERRIDES = ("young", "shear", "friction", "restitution", "rolling_friction", "stiffness")
+BLAZE = ("blaze_stiffness", "blaze_damping", "blaze_shear")
+OVERRIDES = ("young", "shear", "friction", "restitution", "rolling_friction", "stiffness", *BLAZE)
 
 
 def check(place, name, value):
@@ -76,6 +86,9 @@ class Mix(NamedTuple):
     restitution: np.ndarray
     rolling_friction: np.ndarray
     stiffness: np.ndarray  # [N/m]; NaN where neither material nor the pair gives one
+    blaze_stiffness: np.ndarray  # [N/m^1.5], likewise
+    blaze_damping: np.ndarray  # [N s/m^1.5], likewise
+    blaze_shear: np.ndarray  # [N s/m], likewise
 
 
 def effective_young(young_a, poisson_a, young_b, poisson_b):
@@ -97,11 +110,11 @@ def geometric_mean(a, b):
 
 
 def harmonic_mean(a, b):
-    """The rule for stiffness: two springs in series, scaled so that equal materials keep their value.
+    """The rule for springs and dashpots: two in series, scaled so that equal materials keep their value.
 
-    NaN stands for "not given"; a stiffness that only one of the two gives is used as it is.
+    NaN stands for "not given"; a value that only one of the two gives is used as it is.
     """
-    mean = 2.0 * a * b / (a + b)
+    mean = 2.0 * a * b / np.where(a + b == 0.0, 1.0, a + b)
     return np.where(np.isnan(a), b, np.where(np.isnan(b), a, mean))
 
 
@@ -126,7 +139,7 @@ def combine(materials, pairs=None):
         friction=table(geometric_mean, "friction"),
         restitution=table(geometric_mean, "restitution"),
         rolling_friction=table(geometric_mean, "rolling_friction"),
-        stiffness=table(harmonic_mean, "stiffness"),
+        **{name: table(harmonic_mean, name) for name in ("stiffness", *BLAZE)},
     )
     columns = mix._asdict()
     for (i, j), values in (pairs or {}).items():

@@ -169,6 +169,8 @@ def write_checkpoint(sim, path):
         "integrator": method.integrator,
         "margin": method.margin,
         "broad": method.broad,
+        "attraction": method.attraction,
+        "conserving": method.conserving,
     }
     checkpoint.write(path, groups, attributes)
 

@@ -221,26 +221,17 @@ class Scene:
         self.outlets.append(Outlet(tuple(low.tolist()), tuple(high.tolist())))
         return self.outlets[-1]
 
-    def combine(
-        self,
-        material_a,
-        material_b,
-        *,
-        friction=None,
-        restitution=None,
-        rolling_friction=None,
-        young=None,
-        shear=None,
-        stiffness=None,
-    ):
+    def combine(self, material_a, material_b, **values):
         """Set what a contact between two materials uses instead of the combined values.
 
-        young, shear: the effective moduli E* and G* of the pair [Pa]; stiffness [N/m]. None keeps what was there.
+        friction, restitution, rolling_friction; young, shear: the effective moduli E* and G* of the pair [Pa];
+        stiffness [N/m]; blaze_stiffness, blaze_damping, blaze_shear: see Material. None keeps what was there.
         """
         place = "Scene.combine"
         self._check_open(place)
-        given = (young, shear, friction, restitution, rolling_friction, stiffness)
-        values = {k: check(place, k, v) for k, v in zip(OVERRIDES, given, strict=True) if v is not None}
+        for name in values:
+            pick("property of a material pair", name, dict.fromkeys(OVERRIDES))
+        values = {name: check(place, name, value) for name, value in values.items() if value is not None}
         if not values:
             raise ValueError(f"{place}: nothing to set; give at least one of {', '.join(OVERRIDES)}")
         for material in (material_a, material_b):

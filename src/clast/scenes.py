@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from .contact import find_contacts
-from .errors import SceneError
+from .errors import SceneError, pick
 from .material import Material
 from .motion.dem import DEM
 from .scene import Scene
-from .shapes import Cylinder, Ellipsoid, Plane, Quad, Sphere
+from .shapes import Cylinder, Ellipsoid, Plane, Polyhedron, Quad, Sphere
 from .simulation import Simulation
-from .tables import ELLIPSOID, FIRST_WALL
+from .tables import ELLIPSOID, FIRST_WALL, POLYHEDRON
 
 GRAVITY = 9.81  # [m/s^2]
 
@@ -24,7 +24,7 @@ class Ready:
     """A scene with all that a run needs.
 
     scene: Scene; method: DEM(...); dt [s] or "auto"; until, every [s]; title: one line for people;
-    overlap_limit: how deep two bodies may overlap at the start, as a share of the smaller radius or half-axis;
+    overlap_limit: how deep two bodies may overlap at the start, as a share of the smaller radius, half-axis or ball inside;
     source: the scene file, if there is one; places: (body numbers, where they stand in it), for messages.
     """
 
@@ -50,7 +50,7 @@ class Ready:
 def check_overlap(scene, limit, places=()):
     """Raise a SceneError that names the deepest pair if bodies overlap by more than `limit` times the smaller radius.
 
-    The radius of an ellipsoid is its smallest half-axis. places: (body numbers, name) of groups of bodies, for the
+    The radius of an ellipsoid is its smallest half-axis, that of a polyhedron the ball inside. places: (body numbers, name) of groups of bodies, for the
     message.
     """
     if len(scene.bodies.number) == 0:
@@ -76,10 +76,12 @@ def check_overlap(scene, limit, places=()):
 
 
 def _least_radius(scene, shapes):
-    """Radius (s,) [m] of every sphere, smallest half-axis of every ellipsoid, infinity for walls."""
-    axis = scene.parts.size[shapes.part].min(axis=1) * scene.bodies.scale[shapes.body]
-    radius = np.where(shapes.kind == ELLIPSOID, axis, shapes.radius)
-    return np.where(shapes.kind < FIRST_WALL, radius, np.inf)
+    """Radius (s,) [m] of every sphere, smallest half-axis of ellipsoids, ball inside polyhedra, infinity for walls."""
+    parts = scene.parts
+    own, egg, hull = parts.reach.copy(), parts.kind == ELLIPSOID, parts.kind == POLYHEDRON
+    own[egg] = parts.size[egg].min(axis=1)
+    own[hull] = scene.hulls.inner[parts.feature[hull]]
+    return np.where(shapes.kind < FIRST_WALL, own[shapes.part] * scene.bodies.scale[shapes.body], np.inf)
 
 
 def _name(number, places):
@@ -248,6 +250,120 @@ def ellipsoid_hopper(count=2000, seed=1):
     return Ready(scene, method, 3e-5, 1.0, 0.02, f"hopper, {count:,} ellipsoids pour in and flow out")
 
 
+EDGE = 0.005  # [m], of the cubes of Govender et al. (2015)
+
+
+def cube_material():
+    """The numbers of Govender et al. (2015), Table 2, in SI units; the density, which they do not give, is that of quartz."""
+    return Material(
+        density=2650.0, friction=0.154, blaze_stiffness=1e6, blaze_damping=50.0, blaze_shear=0.4, name="cube"
+    )
+
+
+def cube_drum(count=1024, seed=1, start="moving", speed=0.002):
+    """Cubes packed tightly in a block fall on a blade like a T in a drum at rest (Govender et al. 2015, figures 24 and 25).
+
+    start "moving": all cubes move to the right, +x, at `speed` [m/s]; "symmetric": at rest, and the two sides of the plane
+    x = 0 are mirror images to the last bit. The drum grows with the number of cubes.
+    """
+    velocity = pick("start", start, {"moving": (speed, 0.0, 0.0), "symmetric": (0.0, 0.0, 0.0)})
+    grow = (count / 1024.0) ** (1.0 / 3.0)
+    wide, deep = max(round(8 * grow), 1), max(round(8 * grow), 1)  # cubes along x on either side, and along y
+    pitch = 1.01 * EDGE
+    layers = math.ceil(count / (2 * wide * deep)) + count % 2
+    length = deep * pitch + EDGE
+    low = -4.0 * EDGE * grow  # top of the blade
+    bottom = low + 0.01  # [m], of the block
+    radius = max(0.07 * grow, math.hypot(wide * pitch, bottom + layers * pitch) + 2.0 * EDGE)
+    cube = cube_material()
+    scene = Scene(gravity=(0.0, 0.0, -GRAVITY))
+    scene.add(Cylinder(radius, length, axis=(0.0, 1.0, 0.0)), material=cube)
+    for side in (-1.0, 1.0):
+        scene.add(Plane(normal=(0.0, -side, 0.0)), position=(0.0, 0.5 * side * length, 0.0), material=cube)
+    across = Polyhedron.box(8.0 * EDGE * grow, length, EDGE)
+    upright = Polyhedron.box(EDGE, length, low - EDGE + radius)
+    scene.add(across, position=(0.0, 0.0, low - 0.5 * EDGE), motion="fixed", material=cube)
+    scene.add(upright, position=(0.0, 0.0, 0.5 * (low - EDGE - radius)), motion="fixed", material=cube)
+    places = _mirrored(count, (wide, deep), pitch, bottom, np.random.default_rng(seed))
+    scene.add(Polyhedron.box(EDGE, EDGE, EDGE), position=places, velocity=velocity, material=cube)
+    return Ready(scene, DEM(law="blaze"), 1e-5, 0.5, 0.01, f"drum with a blade, {count:,} cubes, {start} start")
+
+
+def _mirrored(count, wide_deep, pitch, bottom, random):
+    """Centres (count,3) of a block of cubes above `bottom`, left and right in turn, after one on top in the middle if odd.
+
+    Partners that follow each other are mirror images, and so are the numbers of their neighbours: forces are
+    added in the order of numbers, and mirrored sums must round alike. Places are off the lattice by up to 0.4 % of the edge.
+    """
+    wide, deep = wide_deep
+    half = count // 2
+    k = np.arange(half)
+    layer, row, column = k // (wide * deep), k // wide % deep, k % wide
+    right = np.stack([column + 0.5, row + 0.5 - 0.5 * deep, layer + 0.5], axis=1) * pitch + [0.0, 0.0, bottom]
+    right += 0.004 * EDGE * random.uniform(-1.0, 1.0, (half, 3))
+    both = np.repeat(right, 2, axis=0)
+    both[::2, 0] *= -1.0
+    top = bottom + (math.ceil(half / (wide * deep)) + 0.5) * pitch
+    return np.concatenate([np.array([[0.0, 0.0, top]])[: count % 2], both])
+
+
+def gravity_packing(count=1000, seed=1, speed=0.5):
+    """Cubes of 5 mm in a rectangular grid, packed tightly, fall into a box (Govender et al. 2015, figure 26).
+
+    speed [m/s]: downwards, at the start.
+    """
+    wide = max(round((count / 2.0) ** (1.0 / 3.0)), 1)
+    pitch = 1.01 * EDGE
+    half = 0.75 * wide * pitch + 0.5 * EDGE
+    cube = cube_material()
+    scene = Scene(gravity=(0.0, 0.0, -GRAVITY))
+    _add_box(scene, cube, half)
+    k = np.arange(count)
+    grid = np.stack([k % wide - 0.5 * (wide - 1), k // wide % wide - 0.5 * (wide - 1), k // wide**2 + 1.5], axis=1)
+    places = pitch * grid + 0.004 * EDGE * np.random.default_rng(seed).uniform(-1.0, 1.0, (count, 3))
+    scene.add(Polyhedron.box(EDGE, EDGE, EDGE), position=places, velocity=(0.0, 0.0, -speed), material=cube)
+    return Ready(scene, DEM(law="blaze"), 1e-5, 0.5, 0.01, f"box, a grid of {count:,} cubes falls in")
+
+
+def rock_drum(count=1500, seed=1):
+    """Rocks of eight shapes, 8 to 22 faces, in a turning drum whose four blades lift them."""
+    reach, largest = 0.006, 1.2
+    grow = (count / 1500.0) ** (1.0 / 3.0)
+    radius, length = 0.105 * grow + 2.0 * reach, 0.12 * grow + 4.0 * reach
+    # Froude number 0.3: the blades carry rocks up, and they fall.
+    spin = (0.0, math.sqrt(0.3 * GRAVITY / radius), 0.0)
+    rock = Material(density=2650.0, young=1e7, poisson=0.25, friction=0.5, restitution=0.3, name="rock")
+    scene = Scene(gravity=(0.0, 0.0, -GRAVITY))
+    scene.add(Cylinder(radius, length, axis=(0.0, 1.0, 0.0)), material=rock, spin=spin)
+    for side in (-1.0, 1.0):
+        scene.add(Plane(normal=(0.0, -side, 0.0)), position=(0.0, 0.5 * side * length, 0.0), material=rock, spin=spin)
+    height = 0.25 * radius
+    room = radius - height - largest * reach  # for centres: clear of the blades
+    for k in range(8):
+        scene.fill(
+            Polyhedron.random(faces=8 + 2 * k, seed=k + 1, radius=reach, aspect=(1.2, 1.0, 0.8)),
+            count=len(range(k, count, 8)),
+            scale=(0.7, largest),
+            box=((-room, -0.5 * length, -room), (room, 0.5 * length, room)),
+            inside=lambda points: np.hypot(points[:, 0], points[:, 2]) < room,
+            material=rock,
+            seed=8 * seed + k,
+        )
+    # The blades come last, because `fill` keeps clear of the balls around bodies.
+    for k in range(4):
+        turn, out = 0.5 * math.pi * k, radius - 0.5 * height
+        scene.add(
+            Polyhedron.box(height, length, 0.5 * reach),
+            position=(out * math.cos(turn), 0.0, out * math.sin(turn)),
+            orientation=(math.cos(-0.5 * turn), 0.0, math.sin(-0.5 * turn), 0.0),
+            motion="driven",
+            spin=spin,
+            pivot=(0.0, 0.0, 0.0),
+            material=rock,
+        )
+    return Ready(scene, DEM(law="hertz"), "auto", 1.0, 0.02, f"drum with blades, {count:,} rocks of eight shapes")
+
+
 def _add_funnel(scene, material, rims):
     """Four sides of quads through square rims, each (half width, height) [m], from the lowest to the highest."""
     for c, s in ((1, 0), (0, 1), (-1, 0), (0, -1)):
@@ -270,4 +386,7 @@ SCENES = {
     "box": box,
     "ellipsoid-box": ellipsoid_box,
     "ellipsoid-hopper": ellipsoid_hopper,
+    "cube-drum": cube_drum,
+    "gravity-packing": gravity_packing,
+    "rock-drum": rock_drum,
 }

@@ -489,6 +489,8 @@ def resume(path, *, law=None, drives=None, device="cpu"):
         integrator=numbers["integrator"],
         margin=numbers["margin"],
         broad=numbers["broad"],
+        attraction=numbers.get("attraction", False),
+        conserving=numbers.get("conserving", True),
     )
     sim = Simulation(scene, method, dt=numbers["dt"], device=device)
     sim.steps, sim.removed, sim.poured = numbers["steps"], numbers["removed"], list(numbers["poured"])

@@ -6,9 +6,10 @@ import pytest
 from clast import measure
 from clast.cli import NAMES
 from clast.scenes import SCENES
-from clast.tables import ELLIPSOID, FREE
+from clast.tables import ELLIPSOID, FREE, POLYHEDRON
 
 COUNT = {"drum": 150, "hopper": 120, "pile": 120, "box": 120, "ellipsoid-box": 120, "ellipsoid-hopper": 120}
+COUNT |= {"cube-drum": 61, "gravity-packing": 60, "rock-drum": 60}
 TIME = 0.3  # [s]
 
 
@@ -19,16 +20,18 @@ def test_command_line_knows_all():
 def outside(name, scene, bodies):
     """How far centres are beyond the walls, as a share of their radius; below -1 where the surface is inside.
 
-    Of an ellipsoid the radius is its smallest half-axis.
+    Of an ellipsoid the radius is its smallest half-axis, of a polyhedron the ball inside.
     """
     free = bodies.motion == FREE
     x, parts, first = bodies.position[free], scene.parts, scene.molds.first[bodies.mold[free]]
     radius = np.where(parts.kind[first] == ELLIPSOID, parts.size[first].min(axis=1), parts.reach[first])
+    hull = parts.kind[first] == POLYHEDRON
+    radius[hull] = scene.hulls.inner[parts.feature[first[hull]]]
     radius = radius * bodies.scale[free]
-    if name == "drum":
+    if name.endswith("drum"):
         size = parts.size[scene.molds.first[bodies.mold[0]]]
         beyond = np.maximum(np.hypot(x[:, 0], x[:, 2]) - size[0], np.abs(x[:, 1]) - size[1])
-    elif name.endswith("box"):
+    elif name.endswith("box") or name == "gravity-packing":
         half = abs(bodies.position[1, 0])
         beyond = np.maximum(np.abs(x[:, :2]).max(1) - half, -x[:, 2])
     elif name == "pile":
@@ -71,7 +74,7 @@ def test_what_is_due_is_there_or_waits(ran):
         assert 0 <= waiting <= inlet.rate * 2e-3 + 1
 
 
-@pytest.mark.parametrize("ran", ["box", "ellipsoid-box"], indirect=True)
+@pytest.mark.parametrize("ran", ["box", "ellipsoid-box", "gravity-packing", "cube-drum"], indirect=True)
 def test_energy_does_not_grow_where_nothing_drives(ran):
     _, _, energies, _ = ran
     total = np.array([e["total"] for e in energies])

@@ -24,7 +24,7 @@ def test_mix_is_symmetric_and_follows_the_written_rules():
     b = Material(young=5e8, poisson=0.4, friction=0.4, restitution=1.0, stiffness=3e3)
     mix = combine([a, b])
     for column in mix:
-        assert (column == column.T).all()
+        assert np.array_equal(column, column.T, equal_nan=True)
     assert mix.friction[0, 1] == pytest.approx(0.6)
     assert mix.restitution[0, 1] == pytest.approx(0.5)
     assert mix.stiffness[0, 1] == pytest.approx(1.5e3)
@@ -36,6 +36,21 @@ def test_stiffness_is_nan_only_where_nobody_gives_one():
     mix = combine([Material(), Material(stiffness=7.0)])
     assert math.isnan(mix.stiffness[0, 0])
     assert mix.stiffness[0, 1] == mix.stiffness[1, 0] == mix.stiffness[1, 1] == 7.0
+
+
+@pytest.mark.parametrize("name", ["blaze_stiffness", "blaze_damping", "blaze_shear"])
+def test_numbers_of_the_law_blaze_combine_as_springs_in_series(name):
+    mix = getattr(combine([Material(), Material(**{name: 2.0}), Material(**{name: 6.0})]), name)
+    assert math.isnan(mix[0, 0])
+    assert mix[0, 1] == mix[1, 0] == mix[1, 1] == 2.0
+    assert mix[1, 2] == mix[2, 1] == 3.0
+    own = getattr(combine([Material(), Material(**{name: 2.0})], {(0, 0): {name: 5.0}}), name)
+    assert own.tolist() == [[5.0, 2.0], [2.0, 2.0]]
+
+
+def test_no_damping_with_no_damping_is_no_damping():
+    mix = combine([Material(blaze_damping=0.0), Material(blaze_damping=3.0)])
+    assert mix.blaze_damping.tolist() == [[0.0, 0.0], [0.0, 3.0]]
 
 
 def test_pair_values_win_on_both_sides_of_the_diagonal():
@@ -64,6 +79,9 @@ def test_no_materials_give_empty_tables():
         ("rolling_friction", math.nan),
         ("stiffness", 0.0),
         ("density", math.inf),
+        ("blaze_stiffness", 0.0),
+        ("blaze_damping", -1.0),
+        ("blaze_shear", math.inf),
     ],
 )
 def test_numbers_outside_their_limits_are_refused_with_name_and_value(name, value):

@@ -165,6 +165,7 @@ class _Reader:
 
     def method(self, run):
         options = {name: getattr(run, name) for name in ("integrator", "margin") if getattr(run, name) is not None}
+        options |= {"attraction": run.attraction, "conserving": run.conserving}
         return self.guard("run", DEM, law=run.law, **options)
 
     def read_materials(self, data):

@@ -38,6 +38,9 @@ class MaterialKeys(Section):
     restitution: float = key("rebound speed over approach speed", "0.5", 0.5, ge=0, le=1)
     rolling_friction: float = key("coefficient of rolling friction", "0.1", 0.0, ge=0)
     stiffness: float | None = key("spring of the linear law [N/m]", "1e4", None, gt=0)
+    blaze_stiffness: float | None = key("spring K_r of the law blaze [N/m^1.5]", "1e7", None, gt=0)
+    blaze_damping: float | None = key("dashpot K_D of the law blaze [N s/m^1.5]", "50", None, ge=0)
+    blaze_shear: float | None = key("shear dashpot K_T of the law blaze [N s/m]", "0.4", None, ge=0)
 
 
 class PairKeys(Section):
@@ -48,6 +51,9 @@ class PairKeys(Section):
     young: float | None = key("effective Young's modulus [Pa]", "1e7", None, gt=0)
     shear: float | None = key("effective shear modulus [Pa]", "4e6", None, gt=0)
     stiffness: float | None = key("spring of the linear law [N/m]", "1e4", None, gt=0)
+    blaze_stiffness: float | None = key("spring K_r of the law blaze [N/m^1.5]", "1e7", None, gt=0)
+    blaze_damping: float | None = key("dashpot K_D of the law blaze [N s/m^1.5]", "50", None, ge=0)
+    blaze_shear: float | None = key("shear dashpot K_T of the law blaze [N s/m]", "0.4", None, ge=0)
 
 
 class OscillationKeys(Section):
@@ -186,6 +192,8 @@ class RunKeys(Section):
     until: float = key("end of the run [s]", "2", 1.0, gt=0)
     every: float | None = key("time between frames [s]", "0.02", None, gt=0)
     law: str = key("contact law", '"hertz"', "hertz")
+    attraction: bool = key("law blaze: contacts may pull where damping outweighs the spring", "true", False)
+    conserving: bool = key("law blaze: a form that keeps the energy of a collision at any step", "false", True)
     integrator: str | None = key("how motion is integrated", '"verlet"', None)
     margin: float | None = key("extra reach of the neighbour search [m]", "0.001", None, ge=0)
     overlap_limit: float = key(

@@ -1,0 +1,116 @@
+"""Polyhedra in motion: head-on collisions (Govender et al. 2015, Table 1), rest, spin, and mirror symmetry to the bit."""
+
+import math
+
+import numpy as np
+import pytest
+
+import clast
+from clast.scenes import cube_drum
+from clast.tables import FREE
+
+RADIUS, DENSITY, SPRING = 0.0025, 2650.0, 1e7  # bounding radius of the octahedron [m], quartz, K_r [N/m^1.5]
+COARSE = "ignore:dt = 1e-05 s; body 1 allows"  # 8 steps a contact at 4 m/s is what the paper takes
+SPEEDS = np.array([0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0])
+
+
+def octahedron():
+    return clast.Polyhedron(RADIUS * np.concatenate([np.eye(3), -np.eye(3)]))
+
+
+def collisions(dt, phase=0.37):
+    """Simulation of octahedra that come down, corner first, on the faces of fixed cubes, one for each speed.
+
+    They start `phase` steps above the face at z = 0; those with even numbers are cubes.
+    """
+    rock = clast.Material(
+        density=DENSITY, friction=0.0, blaze_stiffness=SPRING, blaze_damping=0.0, blaze_shear=0.0, name="rock"
+    )
+    scene = clast.Scene(gravity=(0, 0, 0))
+    cube, rhomb = clast.Polyhedron.box(0.01, 0.01, 0.01), octahedron()
+    for k, speed in enumerate(SPEEDS):
+        scene.add(cube, position=(0.03 * k, 0, -0.005), motion="fixed", material=rock)
+        height = RADIUS + phase * speed * dt
+        scene.add(rhomb, position=(0.03 * k, 0, height), velocity=(0, 0, -speed), material=rock)
+    return clast.Simulation(scene, clast.DEM(law="blaze"), dt=dt)
+
+
+def follow(sim, until=2.5e-4):
+    """Overlaps (n,7) [m] and energies (n,) [J] of every step."""
+    depths, energies = [], []
+    while sim.time < until:
+        sim.step()
+        depths.append(RADIUS - sim.bodies.position[1::2, 2])
+        energies.append(clast.measure.energy(sim)["total"])
+    return np.array(depths), np.array(energies)
+
+
+@pytest.mark.filterwarnings(COARSE)
+def test_head_on_collisions_keep_their_speed_at_the_published_step():
+    """The paper has 0.06 to 0.36 %."""
+    sim = collisions(1e-5)
+    mass = sim.bodies.mass[1]
+    depths, energies = follow(sim)
+    assert (depths[-1] < 0.0).all()
+    rebound = sim.bodies.velocity[1::2, 2] / SPEEDS - 1.0
+    assert np.abs(rebound).max() < 1e-9
+    assert np.abs(sim.bodies.velocity[1::2, :2]).max() < 1e-12
+    assert np.abs(sim.bodies.spin).max() < 1e-9
+    # The depth of a spring K d^1.5, at most 5 % of the radius as the paper asks.
+    closed = (1.25 * mass * SPEEDS**2 / SPRING) ** 0.4
+    assert closed.max() < 0.05 * RADIUS
+    assert depths.max(axis=0) == pytest.approx(closed, rel=3e-2)
+    assert energies == pytest.approx(energies[-1], rel=5e-2)
+
+
+def test_energy_error_falls_with_the_square_of_the_step():
+    """The energy of one moment within the contacts; its maximum is over the same time for both steps."""
+    worst = []
+    for dt in (2e-6, 5e-7):
+        _, energies = follow(collisions(dt), 6e-5)
+        worst.append(np.abs(energies / energies[0] - 1.0).max())
+    assert worst[0] < 1e-2
+    assert worst[1] < worst[0] / 12
+
+
+def test_a_cube_at_rest_weighs_what_it_weighs():
+    rock = clast.Material(density=DENSITY, blaze_stiffness=1e6, blaze_damping=50.0, blaze_shear=0.4, friction=0.3)
+    scene = clast.Scene()
+    scene.add(clast.Plane(), material=rock)
+    cube = clast.Polyhedron.box(0.005, 0.005, 0.005)
+    scene.add(cube, position=(0, 0, 0.0026), material=rock)
+    scene.add(cube, position=(0, 0, 0.0077), material=rock)
+    sim = clast.Simulation(scene, clast.DEM(law="blaze"), dt=1e-5)
+    sim.step(20_000)
+    weight = float(sim.bodies.mass[1]) * 9.81
+    assert -clast.measure.wall_force(sim, 0) == pytest.approx((0, 0, 2 * weight), rel=1e-3, abs=1e-6 * weight)
+    overlap = [0.0025 - sim.bodies.position[1, 2], 0.005 - np.diff(sim.bodies.position[1:, 2])[0]]
+    assert overlap == pytest.approx([(n * weight / 1e6) ** (2 / 3) for n in (2, 1)], rel=1e-2)
+    assert np.abs(sim.bodies.velocity).max() < 1e-5
+
+
+def test_a_cube_turns_once_in_a_second():
+    """The paper is off by 0.015 % after one turn in steps of 1e-5 s."""
+    scene = clast.Scene(gravity=(0, 0, 0))
+    scene.add(clast.Polyhedron.box(0.005, 0.005, 0.005), spin=(2 * math.pi, 0, 0))
+    sim = clast.Simulation(scene, dt=2e-5)
+    sim.step(50_000)
+    w, x, y, z = sim.bodies.orientation[0]
+    angle = 2 * math.atan2(x, w) % (2 * math.pi)
+    assert min(angle, 2 * math.pi - angle) < 2 * math.pi * 1e-9
+    assert (y, z) == (0.0, 0.0)
+
+
+def test_mirror_images_stay_mirror_images():
+    """Cubes fall on the blade of a drum, and the left side is the image of the right side to the last bit."""
+    sim = cube_drum(count=60, start="symmetric").simulation()
+    sim.step(12_000)
+    bodies = sim.bodies
+    free = bodies.motion == FREE
+    x, v = bodies.position[free], bodies.velocity[free]
+    assert np.array_equal(x[::2] * [-1, 1, 1], x[1::2])
+    assert np.array_equal(v[::2] * [-1, 1, 1], v[1::2])
+    w = bodies.spin[free]
+    assert np.array_equal(w[::2] * [1, -1, -1], w[1::2])
+    assert sim.touching() > 20
+    assert np.abs(w).max() > 0.01

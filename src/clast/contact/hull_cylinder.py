@@ -8,8 +8,9 @@ Inside a shell only corners can touch it, as inside any convex room. From outsid
 
 Exact: all contacts inside a shell; outside, the deepest point on the mantle as long as the axis does not pierce the
 polyhedron, and corners and edges on the flat ends. Not exact: a rim is represented by the point that lies deepest below
-each face and three more at right angles; between a rim and an edge that are apart no gap is found; a rod that pierces a
-polyhedron through two faces, deeper than its own diameter, is not felt.
+each face and three more at right angles; where an edge comes off the rim of a shell the depth may jump by a part of
+itself; between a rim and an edge that are apart no gap is found; a rod that pierces a polyhedron through two faces,
+deeper than its own diameter, is not felt.
 """
 
 import math
@@ -115,7 +116,10 @@ def on_mantle(p, u, start, axis, radius, half_length, sense, margin):
     if s > 0.0 and s < 1.0:
         x = add(p, scale(s, u))
         if may_touch(x, axis, radius, half_length, False, margin) and abs(a + s * b) <= half_length:
-            gap, n = touch_at(x, start, axis, radius, half_length, sense, False)
+            # Below the rim of a shell an edge may be nearer to the mantle than to the rim it came over.
+            _, out, _, _ = sphere_cylinder(x, axis, radius, math.inf, 1.0)
+            nearer = sense > 0.0 and half_length - abs(a + s * b) >= out
+            gap, n = touch_at(x, start, axis, radius, math.inf if nearer else half_length, sense, False)
             # Where the flat end is nearer than the mantle, the edge leaves the end elsewhere: `leaves_end`.
             gap = math.inf if abs(dot(n, axis)) > 0.5 else gap
     return s, gap, n
@@ -141,11 +145,16 @@ def leaves_end(p, u, up, axis, radius, half_length, work, count, size, c, featur
 
 
 @part
-def crosses_rim(p, u, up, axis, radius, half_length, deep, margin, work, count, size, c, feature):
+def crosses_rim(p, u, up, axis, radius, half_length, inside, deep, margin, work, count, size, c, feature):
     """Where an edge from p along u crosses the rim `up` of a shell from above: candidates, how many now."""
     w, a = from_axis(p, axis)
     across, b = from_axis(u, axis)
-    low, high = roots(dot(across, across), dot(w, across), dot(w, w) - radius * radius)
+    square = dot(across, across)
+    low, high = roots(square, dot(w, across), dot(w, w) - radius * radius)
+    # From outside, an edge that cuts off a short piece of the rim has a shorter way out across it: `on_mantle`.
+    s = -dot(w, across) / square if square > 0.0 else 0.0
+    if not inside and half_length - up * (a + s * b) >= radius - norm(add(w, scale(s, across))):
+        return count
     for i in range(2):
         s = low if i == 0 else high
         below = up * (a + s * b) - half_length
@@ -185,7 +194,9 @@ def edges_touch(h, k, hulls, c, axis, radius, half_length, sense, inside, margin
             count = leaves_end(p, u, -1.0, axis, radius, half_length, work, count, size, c, feature)
         if over_rim:
             deep = k * hulls.inner[h]
-            count = crosses_rim(p, u, up, axis, radius, half_length, deep, margin, work, count, size, c, feature)
+            count = crosses_rim(
+                p, u, up, axis, radius, half_length, inside, deep, margin, work, count, size, c, feature
+            )
     return count
 
 
@@ -243,8 +254,9 @@ def rim_touches(h, k, hulls, c, axis, radius, half_length, up, sense, margin, wo
                 radial = scale(1.0 if j < 2 else -1.0, side)
                 x = add(middle, scale(radius, radial))
                 best, height, over = out_through(h, k, hulls, x, axis, up, radial, sense)
-                # Outside the polyhedron only the gap to the face below counts.
-                if best >= 0 and height <= margin and (over <= 0.0 or over == height):
+                # The deepest point below a face may have a shorter way out beside it; outside only the face below counts.
+                own = best == i or (best >= 0 and j == 0 and tilt > 1e-6 and tilt < UPRIGHT)
+                if own and height <= margin and (over <= 0.0 or over == height):
                     m = face_normal(hulls, np.uintp(best))
                     point = sub(x, scale(height, m))
                     feature = 4.0 * (corners + best - first) + VERTEX_FACE

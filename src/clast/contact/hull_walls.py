@@ -1,7 +1,7 @@
 """A convex polyhedron against walls: the plane, and the choice of four contact points that all walls share.
 
 Everything is in the axes of the polyhedron, about its centre, in metres: corner v of hull h at size factor k is at
-k * vertex. Contact points are written into row r of `work`, eight columns each, the deepest first:
+k * vertex. Contact points are written into `work`, eight numbers each, the deepest first:
 
     0, 1, 2   point on the surface of the polyhedron [m]
     3         gap [m], negative when overlapping
@@ -43,7 +43,7 @@ def face_normal(hulls, f):
 
 @func
 def point_at(work, column):
-    """The vector that stands in three columns of row r."""
+    """The vector that stands in three columns."""
     return (work[column], work[column + 1], work[column + 2])
 
 

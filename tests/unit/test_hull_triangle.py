@@ -1,0 +1,284 @@
+"""Convex polyhedra against meshes: a flat mesh is a plane, blades push back, every contact once, no ghost collisions."""
+
+import numpy as np
+import pytest
+from scipy.spatial import Delaunay
+from scipy.spatial.transform import Rotation
+
+from clast.contact.hull_triangle import hull_triangle
+from clast.contact.hull_walls import WIDTH, hull_plane
+from clast.shapes import MeshWall
+from clast.shapes.polyhedron import Polyhedron
+
+NO_TURN = Rotation.identity()
+DOWN = (0.0, 0.0, -1.0)
+
+
+def rock(seed, points=20):
+    """A random rock: the hull of points on a sphere."""
+    x = np.random.default_rng(seed).normal(size=(points, 3))
+    return Polyhedron(x / np.linalg.norm(x, axis=1)[:, None])
+
+
+CUBE = Polyhedron.box(1.0, 1.0, 1.0)
+OCTAHEDRON = Polyhedron(np.vstack([np.eye(3), -np.eye(3)]))
+SOLIDS = [CUBE, Polyhedron.box(1.0, 0.5, 0.3), OCTAHEDRON, rock(1), rock(2, 40)]
+
+BLADE = MeshWall([(0, -3, -1), (0, 3, -1), (0, 3, 0), (0, -3, 0)], [(0, 1, 2), (0, 2, 3)])
+TABLE = MeshWall(
+    [(0, -3, -3), (0, 3, -3), (0, 3, 0), (0, -3, 0), (-3, -3, 0), (-3, 3, 0)],
+    [(0, 1, 2), (0, 2, 3), (2, 3, 4), (2, 4, 5)],
+)
+NOOK = MeshWall(
+    [(0, -3, 3), (0, 3, 3), (0, 3, 0), (0, -3, 0), (3, -3, 0), (3, 3, 0)], [(0, 1, 2), (0, 2, 3), (2, 3, 4), (2, 4, 5)]
+)
+PLATE = MeshWall([(-1, -0.7, 0), (1.2, -0.5, 0), (0, 1, 0)], [(0, 1, 2)])
+CHIP = MeshWall([(-0.1, -0.07, 0), (0.12, -0.05, 0), (0, 0.1, 0)], [(0, 1, 2)])
+
+
+def quaternion(turn):
+    """w x y z."""
+    return tuple(np.roll(turn.as_quat(), 1))
+
+
+def touch(solid, mesh, centre, turn=NO_TURN, margin=0.0, k=1.0, size=1.0):
+    """Contact points (c,9) with a mesh of this size factor, in the axes of the mesh; the last column is the triangle.
+
+    centre (3,) and turn: where the polyhedron is, seen from the mesh.
+    """
+    work = np.full(WIDTH, np.nan)
+    back = turn.inv()
+    shift = tuple(-back.apply(centre))
+    found = []
+    for t in range(len(mesh.triangles)):
+        count = hull_triangle(0, k, solid.hull, mesh.mesh, t, quaternion(back), shift, size, margin, work)
+        for row in work[: 8 * count].reshape(-1, 8):
+            found.append([*(turn.apply(row[:3]) + centre), row[3], *turn.apply(row[4:7]), row[7], t])
+    return np.array(found).reshape(-1, 9)
+
+
+def floor(seed, count=40, lattice=0.0):
+    """A flat floor with random triangles; with a lattice its vertices are whole multiples of it."""
+    random = np.random.default_rng(seed)
+    inner = random.uniform(-2, 2, size=(count, 2))
+    if lattice:
+        inner = np.unique(np.round(inner / lattice) * lattice, axis=0)
+    border = np.array([(x, y) for x in (-4, 4) for y in (-4, 4)], dtype=float)
+    xy = np.vstack([border, inner])
+    return MeshWall(np.c_[xy, np.zeros(len(xy))], Delaunay(xy).simplices)
+
+
+def rows(array, digits=9):
+    """Rows in a fixed order, to compare sets of points."""
+    array = np.round(np.asarray(array, dtype=float), digits) + 0.0
+    return array[np.lexsort(array.T)]
+
+
+def all_corners(solid, centre, turn, margin=0.0, k=1.0):
+    """Corners of the polyhedron with a height up to margin: point, gap (c,4)."""
+    x = k * turn.apply(solid.vertices) + centre
+    x = x[x[:, 2] <= margin]
+    return np.c_[x, x[:, 2]]
+
+
+def clipped(polygon, solid):
+    """The part of a polygon (n,3) inside the polyhedron."""
+    for n, offset in zip(solid.hull.normal.T, solid.hull.offset, strict=True):
+        h = polygon @ n - offset
+        out = []
+        for i in range(len(polygon)):
+            j = (i + 1) % len(polygon)
+            if h[i] <= 0.0:
+                out.append(polygon[i])
+            if (h[i] < 0.0) != (h[j] < 0.0):
+                out.append(polygon[i] + h[i] / (h[i] - h[j]) * (polygon[j] - polygon[i]))
+        if len(out) < 3:
+            return np.empty((0, 3))
+        polygon = np.array(out)
+    return polygon
+
+
+def overlaps(solid, mesh, centre, turn):
+    """Whether any triangle of the mesh has a part inside the polyhedron."""
+    x = turn.inv().apply(mesh.vertices - centre)
+    return any(len(clipped(x[t], solid)) for t in mesh.triangles)
+
+
+class TestFlatFloor:
+    @pytest.mark.parametrize("seed", range(4))
+    @pytest.mark.parametrize("side", [1.0, -1.0])
+    def test_the_same_points_as_on_a_plane(self, seed, side):
+        """Also with the corners of the cube exactly on edges and vertices of the mesh, and from below."""
+        mesh = floor(seed, lattice=0.25 if seed % 2 else 0.0)
+        random = np.random.default_rng(seed)
+        for i in range(25):
+            solid = [CUBE, OCTAHEDRON, SOLIDS[3]][i % 3] if seed > 1 else CUBE
+            centre = np.append(np.round(random.uniform(-1, 1, 2) / 0.25) * 0.25, 0.49 * side)
+            turn = NO_TURN if solid is CUBE else Rotation.random(random_state=i)
+            found = touch(solid, mesh, centre, turn)
+            x = turn.apply(solid.vertices) + centre
+            x = x[side * x[:, 2] <= 0.0]
+            assert rows(found[:, :4]) == pytest.approx(rows(np.c_[x, side * x[:, 2]]), abs=1e-8)
+            assert found[:, 4:7] == pytest.approx(np.tile([0, 0, -side], (len(found), 1)), abs=1e-12)
+
+    def test_turned_and_of_another_size(self):
+        mesh = floor(5)
+        for i in range(20):
+            turn = Rotation.random(random_state=i)
+            centre = np.array([0.3, -0.2, 1.0])
+            small = touch(CUBE, mesh, centre, turn, k=1.3)
+            large = touch(CUBE, mesh, 3.0 * centre, turn, k=3.9, size=3.0)
+            assert rows(small[:, :4]) == pytest.approx(rows(all_corners(CUBE, centre, turn, k=1.3)), abs=1e-8)
+            assert rows(large[:, :4]) == pytest.approx(3.0 * rows(small[:, :4]), abs=1e-7)
+
+    def test_with_a_margin(self):
+        mesh, centre = floor(6), np.array([0.1, 0.2, 0.6])
+        for i in range(10):
+            turn = Rotation.from_rotvec(0.02 * np.random.default_rng(i).normal(size=3))
+            expected = all_corners(CUBE, centre, turn, margin=0.15)
+            assert len(expected) == 4
+            assert rows(touch(CUBE, mesh, centre, turn, margin=0.15)[:, :4]) == pytest.approx(rows(expected), abs=1e-8)
+            assert len(touch(CUBE, mesh, centre, turn)) == 0
+
+    def test_sliding_meets_nothing_else(self):
+        mesh = floor(7)
+        for x in np.linspace(-1.0, 1.0, 101):
+            found = touch(CUBE, mesh, np.array([x, 0.3 * x, 0.495]))
+            assert len(found) == 4
+            assert found[:, 3] == pytest.approx(-0.005)
+            assert found[:, 4:7] == pytest.approx(np.tile(DOWN, (4, 1)))
+
+    def test_agrees_with_hull_plane_bit_for_bit(self):
+        """One triangle that holds the whole cube: the same numbers."""
+        mesh = MeshWall([(-20, -20, 0), (20, -20, 0), (0, 30, 0)], [(0, 1, 2)])
+        for i in range(20):
+            turn = Rotation.random(random_state=i)
+            back = turn.inv()
+            shift = tuple(-back.apply([0.0, 0.0, 0.6]))
+            one, two = np.zeros(WIDTH), np.zeros(WIDTH)
+            count = hull_triangle(0, 1.0, CUBE.hull, mesh.mesh, 0, quaternion(back), shift, 1.0, 0.0, one, 1)
+            assert count == hull_plane(0, 1.0, CUBE.hull, tuple(back.apply(DOWN)), 0.6, 0.0, two, 1)
+            assert one[1, : 8 * count] == pytest.approx(two[1, : 8 * count], abs=1e-14)
+
+
+class TestEnds:
+    def test_over_the_end_of_a_plate(self):
+        """Two corners of the cube on the plate, two points where its edges leave it."""
+        mesh = MeshWall([(-3, -3, 0), (3, -3, 0), (3, 3, 0), (-3, 3, 0)], [(0, 1, 2), (0, 2, 3)])
+        for tilt in (0.0, 1e-12, -1e-12, 1e-4, -1e-4):
+            found = touch(CUBE, mesh, (3.2, 0, 0.49), Rotation.from_rotvec([0, tilt, 0]))
+            expected = rows([(x, y) for x in (2.7, 3.0) for y in (-0.5, 0.5)])
+            assert rows(found[:, :2]) == pytest.approx(expected, abs=1e-3)
+            assert found[:, 3] == pytest.approx(-0.01, abs=1e-4)
+
+    def test_on_the_upper_edge_of_a_blade(self):
+        for x in (-0.3, 0.0, 0.1):
+            found = touch(CUBE, BLADE, (x, 0.2, 0.49))
+            assert rows(found[:, :3]) == pytest.approx(rows([(0, -0.3, -0.01), (0, 0.7, -0.01)]))
+            assert found[:, 3] == pytest.approx(-0.01)
+            assert found[:, 4:7] == pytest.approx(np.tile(DOWN, (2, 1)), abs=1e-12)
+
+    @pytest.mark.parametrize("side", [1.0, -1.0])
+    @pytest.mark.parametrize(
+        "turn",
+        [NO_TURN, Rotation.from_rotvec([0, np.pi / 4, 0]), Rotation.from_rotvec([0, 0, np.pi / 4]), None],
+        ids=["face", "edge along", "edge up", "corner"],
+    )
+    def test_beside_a_blade(self, side, turn):
+        """Pushed back by a face, an edge or a corner of the cube, from both sides, always away from the blade."""
+        turn = turn or Rotation.align_vectors([[-1, 0, 0]], [np.ones(3)])[0]
+        if side < 0:
+            turn = Rotation.from_rotvec([0, 0, np.pi]) * turn
+        reach = -(turn.apply(CUBE.vertices)[:, 0] * side).min()
+        for z in (-0.5, -0.2):
+            found = touch(CUBE, BLADE, (side * (reach - 0.01), 0.3, z), turn)
+            assert len(found)
+            assert found[:, 3].min() == pytest.approx(-0.01)
+            assert found[:, 4:7] == pytest.approx(np.tile([-side, 0, 0], (len(found), 1)), abs=1e-9)
+
+    def test_a_small_chip_in_a_large_face(self):
+        """Its three corners, through the face of the cube, whichever way the cube's centre lies."""
+        for tilt in (0.0, 0.02):
+            turn = Rotation.from_rotvec([tilt, 0, 0])
+            found = touch(CUBE, CHIP, turn.apply([0.05, 0.1, 0.49]), turn)
+            assert len(found) == 3
+            assert found[:, 4:7] == pytest.approx(np.tile(turn.apply(DOWN), (3, 1)), abs=1e-9)
+
+    def test_nothing_without_overlap_something_with_it(self):
+        """Two roads: clipping all triangles with all faces. Bodies are brought near until they just meet."""
+        random, met = np.random.default_rng(8), 0
+        for i, turn in enumerate(Rotation.random(60, random_state=9)):
+            solid, mesh = SOLIDS[i % 5], [PLATE, CHIP, BLADE, TABLE][i % 4]
+            away = random.normal(size=3)
+            target = mesh.vertices[mesh.triangles[random.integers(len(mesh.triangles))]].T @ random.dirichlet(
+                np.ones(3)
+            )
+            low, high = 0.0, 2.5
+            if overlaps(solid, mesh, target + high * away, turn) or not overlaps(solid, mesh, target, turn):
+                continue
+            for _ in range(30):
+                middle = 0.5 * (low + high)
+                low, high = (middle, high) if overlaps(solid, mesh, target + middle * away, turn) else (low, middle)
+            step = 1.0 / np.linalg.norm(away)
+            apart = touch(solid, mesh, target + (high + 1e-6 * step) * away, turn)
+            into = touch(solid, mesh, target + (low - 0.01 * step) * away, turn)
+            assert len(apart) == 0
+            assert len(into)
+            assert -0.02 < into[:, 3].min() < 0.0
+            met += 1
+        assert met > 25
+
+
+class TestFolds:
+    def test_half_over_the_edge_of_a_table(self):
+        """The same four points wherever the centre is; the side of the table is not felt."""
+        for x in (-0.3, -0.1, 0.1, 0.3):
+            found = touch(CUBE, TABLE, (x, 0, 0.49))
+            expected = [(a, y, -0.01) for a in (x - 0.5, 0.0) for y in (-0.5, 0.5)]
+            assert rows(found[:, :3]) == pytest.approx(rows(expected))
+            assert found[:, 3] == pytest.approx(-0.01)
+            assert found[:, 4:7] == pytest.approx(np.tile(DOWN, (4, 1)), abs=1e-12)
+
+    def test_in_a_nook_both_walls_hold(self):
+        """Eight points: the floor and the wall as two planes would have them."""
+        found = touch(CUBE, NOOK, (0.49, 0, 0.48))
+        on_floor = found[found[:, 6] < -0.5]
+        on_wall = found[found[:, 4] < -0.5]
+        assert len(on_floor) == len(on_wall) == 4
+        assert len(found) == 8
+        assert on_floor[:, 3] == pytest.approx(-0.02)
+        assert on_wall[:, 3] == pytest.approx(-0.01)
+
+    def test_on_the_edge_of_a_roof(self):
+        """A cube on a ridge touches it along a line, with gap and normal of its own face."""
+        roof = MeshWall([(0, -3, 0), (0, 3, 0), (-2, 0, -1), (2, 0, -1)], [(0, 1, 2), (0, 1, 3)])
+        found = touch(CUBE, roof, (0.2, 0.1, 0.49))
+        assert rows(found[:, :3]) == pytest.approx(rows([(0, -0.4, -0.01), (0, 0.6, -0.01)]))
+        assert found[:, 4:7] == pytest.approx(np.tile(DOWN, (2, 1)), abs=1e-12)
+
+    def test_inner_edges_of_a_bowl_are_not_felt(self):
+        """Only corners of the cube touch a concave mesh, and each of them one triangle."""
+        random = np.random.default_rng(10)
+        xy = random.uniform(-3, 3, size=(150, 2))
+        bowl = MeshWall(np.c_[xy, 0.02 * (xy**2).sum(1)], Delaunay(xy).simplices)
+        for _ in range(20):
+            turn = Rotation.from_rotvec(0.3 * random.normal(size=3))
+            centre = np.append(random.uniform(-0.5, 0.5, 2), 0.5)
+            found = touch(CUBE, bowl, centre, turn)
+            assert (found[:, 7] % 4 == 1).all()
+            assert (found[:, 7] < 32).all()
+            assert len(np.unique(found[:, 7])) == len(found)
+
+    def test_on_a_dome_something_always_holds(self):
+        """The cube's face is wider than the triangles: edges and corners of the mesh carry it, gently."""
+        random = np.random.default_rng(11)
+        xy = random.uniform(-3, 3, size=(150, 2))
+        dome = MeshWall(np.c_[xy, -0.02 * (xy**2).sum(1)], Delaunay(xy).simplices)
+        for _ in range(10):
+            turn = Rotation.from_rotvec(0.02 * random.normal(size=3))
+            centre = np.append(random.uniform(-0.5, 0.5, 2), 0.48)
+            if overlaps(CUBE, dome, centre, turn):
+                found = touch(CUBE, dome, centre, turn)
+                assert len(found)
+                assert found[:, 3].min() > -0.05
+                assert (found[:, 6] < -0.9).all()

@@ -156,9 +156,9 @@ class TestFlatFloor:
             back = turn.inv()
             shift = tuple(-back.apply([0.0, 0.0, 0.6]))
             one, two = np.zeros(WIDTH), np.zeros(WIDTH)
-            count = hull_triangle(0, 1.0, CUBE.hull, mesh.mesh, 0, quaternion(back), shift, 1.0, 0.0, one, 1)
-            assert count == hull_plane(0, 1.0, CUBE.hull, tuple(back.apply(DOWN)), 0.6, 0.0, two, 1)
-            assert one[1, : 8 * count] == pytest.approx(two[1, : 8 * count], abs=1e-14)
+            count = hull_triangle(0, 1.0, CUBE.hull, mesh.mesh, 0, quaternion(back), shift, 1.0, 0.0, one)
+            assert count == hull_plane(0, 1.0, CUBE.hull, tuple(back.apply(DOWN)), 0.6, 0.0, two)
+            assert one[: 8 * count] == pytest.approx(two[: 8 * count], abs=1e-14)
 
 
 class TestEnds:

@@ -32,10 +32,8 @@ class Polyhedron:
         self.vertices = corners - centre
         self.faces = tuple(faces)
         self.hull = build_hull(self.vertices, faces, self.volume)
-        # Equal shapes share one mold, found by their hash: what it is made of must not change.
-        for array in (self.vertices, self.origin, self.inertia, *self.faces):
-            array.flags.writeable = False
-        self._hash = hash((self.vertices.tobytes(), self.hull.loop.tobytes()))
+        # Equal shapes share one mold, found by their hash.
+        self._hash = hash((self.hull.vertex.tobytes(), self.hull.loop.tobytes()))
 
     def __repr__(self):
         return f"Polyhedron({len(self.vertices)} corners, {len(self.faces)} faces, volume {self.volume:.6g} m^3)"
@@ -44,10 +42,8 @@ class Polyhedron:
         """Whether both have the same corners about their centres of mass, and the same faces, to the bit."""
         if not isinstance(other, Polyhedron):
             return NotImplemented
-        same = np.array_equal(self.vertices, other.vertices)
-        return same and all(
-            np.array_equal(getattr(self.hull, k), getattr(other.hull, k)) for k in ("loop", "loop_start")
-        )
+        columns = ("vertex", "loop", "loop_start")
+        return all(np.array_equal(getattr(self.hull, k), getattr(other.hull, k)) for k in columns)
 
     def __hash__(self):
         return self._hash

@@ -21,7 +21,7 @@ ORDER = (
     ("inputs", "clearance", "filling", "stacking"),
     ("scene",),
     ("files",),
-    ("measure",),
+    ("results", "measure"),
     ("simulation", "report", "running"),
     ("scenes",),
     ("scenefile", "view"),

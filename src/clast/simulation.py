@@ -10,8 +10,6 @@ import numpy as np
 
 from . import backend, clearance, drives, running
 from .backend import kernel
-from .contact.hull_pair import work_width
-from .contact.hulls import sphere_points_for, wall_points_for
 from .contact.narrow import refuse_mixture
 from .contact.pairs import BROAD, periodic_box
 from .contact.touch import touch_for
@@ -186,31 +184,12 @@ class Simulation:
             self._kernels.solids(
                 blocks, balls, state.solids, there.rows, there.forms, state.pairs, self._mixes, self._edges, dt
             )
-        if state.patches:
-            first, count, width = balls + state.solids, state.patches, work_width(state.hulls)
-            tables = (
-                there.bodies,
-                there.shapes,
-                there.rows,
-                there.parts,
-                there.hulls,
-                state.pairs,
-                self._mixes,
-                self._edges,
-            )
-            blocks = (count + hulls.BLOCK - 1) // hulls.BLOCK
-            self._kernels.patches(blocks, first, count, *tables, dt, width)
-        if len(state.pairs.mix) > balls + state.solids + state.patches:
+        if len(state.pairs.mix) > balls + state.solids + state.patches and not state.only_polyhedra:
             width = dem.WIDTH if self.device is backend.CPU else 1
             chunks = (len(state.pairs.wall_start) + width - 2) // width
-            if not state.only_polyhedra:
-                self._kernels.walls(chunks, *state.kernel_tables, there.forms, state.pairs, self._mixes, there.box, dt)
-            if state.polyhedra:
-                chunks = (len(state.pairs.wall_start) + hulls.BLOCK - 2) // hulls.BLOCK
-                width, most = work_width(state.hulls), int(np.diff(state.pairs.wall_start).max())
-                self._kernels.patch_walls(
-                    chunks, *state.kernel_tables, state.pairs, self._mixes, there.box, dt, width, most
-                )
+            self._kernels.walls(chunks, *state.kernel_tables, there.forms, state.pairs, self._mixes, there.box, dt)
+        if state.polyhedra:
+            hulls.collide(self._kernels.hulls, state, self._mixes, self._edges, dt)
 
     def _bind(self, rolling):
         """Compose the kernels of this scene: the law, and only what the scene has."""
@@ -246,23 +225,7 @@ class Simulation:
                 ROLLING=rolling,
                 **width,
             ),
-            patches=kernel(
-                hulls.hull_block,
-                grain=2,
-                allocates=True,
-                law=law,
-                ROLLING=rolling,
-                PERIODIC=has["PERIODIC"],
-                sphere_points=sphere_points_for(self.state.parts),
-            ),
-            patch_walls=kernel(
-                hulls.hull_wall_block,
-                grain=2,
-                allocates=True,
-                law=law,
-                ROLLING=rolling,
-                wall_points=wall_points_for(self.state.parts),
-            ),
+            hulls=hulls.compose(self.state, law, rolling, has["PERIODIC"]),
         )
         self._mixes = self.device.to_device(self.mixes)
         self.kicks = integrate.INTEGRATORS[self.method.integrator]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clast import Polyhedron
-from clast.contact import hull_pair
+from clast.contact import hull_pair, hull_patch
 from clast.contact.hull_pair import EDGE_EDGE, POINT, VERTEX_FACE
 from clast.stacking import join_molds, make_mold
 from clast.vec import rotation_matrices
@@ -35,7 +35,7 @@ def touch(a, b, turn, d, scale=(1.0, 1.0), limit=0.0, margin=0.0):
     work = np.full(hull_pair.work_width(hulls), np.nan)
     pose = 0, scale[0], 1, scale[1], tuples(turn), tuple(d)
     found = hull_pair.separation(*pose, hulls, limit, work)
-    count = hull_pair.contact_points(*pose, *found, hulls, margin, work) if found[0] <= margin else 0
+    count = hull_patch.contact_points(*pose, *found, hulls, margin, work) if found[0] <= margin else 0
     return found[0], np.array(found[1]), found[2], work[: POINT * count].reshape(count, POINT).copy()
 
 

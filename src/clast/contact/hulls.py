@@ -12,7 +12,8 @@ from ..vec import add, dot, load, load4, quat_matrix, quat_multiply, rotate, sca
 from .hull_ball import hull_ball
 from .hull_cylinder import hull_cylinder
 from .hull_distance import hull_distance
-from .hull_pair import POINT, contact_points, face_separation, get, put, separation, two_boxes, work_width
+from .hull_pair import POINT, face_separation, get, put, separation, two_boxes, work_width
+from .hull_patch import contact_points
 from .hull_triangle import hull_triangle
 from .hull_walls import hull_plane
 from .near import image

@@ -10,9 +10,10 @@ where it parts them nothing touches.
 
 import numpy as np
 
-from ..backend import func
-from ..contact.hull_pair import POINT, contact_points, get, parted, put, separation
-from ..contact.hulls import hull_any, hull_sphere, second_in_first
+from ..backend import func, kernel
+from ..contact.hull_pair import POINT, get, parted, put, separation, work_width
+from ..contact.hull_patch import contact_points
+from ..contact.hulls import hull_any, hull_sphere, second_in_first, sphere_points_for, wall_points_for
 from ..contact.near import image
 from ..contact.solids import between
 from ..tables import POLYHEDRON, SPHERE
@@ -336,3 +337,27 @@ def hand_over(p, first, last, shapes, pairs, store):
                 pairs.memory[other, i] = pairs.memory[p, i]
                 pairs.memory[p, i] = 0.0
             return
+
+
+def compose(state, law, rolling, periodic):
+    """The kernels of pairs and of walls for what a State has."""
+    options = {"grain": 2, "allocates": True, "law": law, "ROLLING": rolling}
+    return (
+        kernel(hull_block, PERIODIC=periodic, sphere_points=sphere_points_for(state.parts), **options),
+        kernel(hull_wall_block, wall_points=wall_points_for(state.parts), **options),
+    )
+
+
+def collide(kernels, state, mixes, edges, dt):
+    """Forces of all contacts with a polyhedron, by the kernels of `compose`."""
+    between_particles, at_walls = kernels
+    there, pairs, width = state.there, state.pairs, work_width(state.hulls)
+    first, count = state.balls + state.solids, state.patches
+    if count:
+        tables = there.bodies, there.shapes, there.rows, there.parts, there.hulls, pairs, mixes, edges
+        between_particles((count + BLOCK - 1) // BLOCK, first, count, *tables, dt, width)
+    groups = len(pairs.wall_start) - 1
+    if groups:
+        largest = int(np.diff(pairs.wall_start).max())
+        tables = *state.kernel_tables, pairs, mixes, there.box
+        at_walls((groups + BLOCK - 1) // BLOCK, *tables, dt, width, largest)

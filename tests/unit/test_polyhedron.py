@@ -200,6 +200,16 @@ def test_a_finer_tolerance_is_taken_where_faces_would_not_fit_together(flat, see
     check_tables(Polyhedron(points), points)
 
 
+@pytest.mark.parametrize("seed", [11, 20, 27, 33, 48])
+def test_a_plate_with_the_finest_noise_is_a_box(seed):
+    # Qhull gives up on these points as they are.
+    noise = 1e-11 * np.random.default_rng(seed).normal(size=GRID.shape)
+    points = (GRID + noise) * [1.0, 1.0, 1e-4] @ TURN.T
+    shape = Polyhedron(points)
+    assert numbers_of(shape) == (8, 12, 6)
+    check_tables(shape, points, within=1e-10)
+
+
 def test_the_bend_of_a_nearly_flat_edge_keeps_its_digits():
     rise = 1e-5  # of a pyramid on a cube; its faces have normals (2 rise, 0, 1) and so on
     shape = Polyhedron(np.vstack([Polyhedron.box(1, 1, 1).vertices, [0.0, 0.0, 0.5 + rise]]))

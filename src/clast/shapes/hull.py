@@ -12,16 +12,8 @@ THINNEST = 1e-6  # a polyhedron thinner than this fraction of its size is refuse
 COPLANAR = 1e-13
 THIN = 1e-3
 ROUNDS = 20  # in which corners that are none are left out
-FINER = (
-    1.0,
-    0.5,
-    0.2,
-    0.1,
-    1e-2,
-    1e-3,
-    1e-4,
-    1e-5,
-)  # parts of the tolerance tried in turn until the faces fit together
+# Parts of the tolerance, tried in turn until the faces fit together.
+FINER = (1.0, 0.5, 0.2, 0.1, 1e-2, 1e-3, 1e-4, 1e-5)
 LEAST, MOST = 1e-40, 1e40  # [m], sizes beyond have no volume or inertia as a number
 NOISE = 1e-15  # components of unit vectors smaller than this are rounding of zero
 CHUNK = 4_000_000  # corners times faces looked at together

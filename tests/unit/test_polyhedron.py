@@ -200,11 +200,18 @@ def test_a_finer_tolerance_is_taken_where_faces_would_not_fit_together(flat, see
     check_tables(Polyhedron(points), points)
 
 
+@pytest.mark.parametrize("seed", [11, 12, 16, 17])
+def test_every_edge_bends_outward(seed):
+    noise = 3e-6 * np.random.default_rng(seed).normal(size=GRID.shape)
+    points = (GRID + noise) * [1.0, 1.0, 3e-4] @ TURN.T
+    check_tables(Polyhedron(points), points)
+
+
 @pytest.mark.parametrize("seed", [11, 20, 27, 33, 48])
 def test_a_plate_with_the_finest_noise_is_a_box(seed):
-    # Qhull gives up on these points as they are.
     noise = 1e-11 * np.random.default_rng(seed).normal(size=GRID.shape)
-    points = (GRID + noise) * [1.0, 1.0, 1e-4] @ TURN.T
+    points = (GRID - 1.5 + noise) * [1.0, 1.0, 1e-4] @ TURN.T
+    assert hulls.qhull(points, "Qt")[0] is not None, "Qhull gives up on these points as they are"
     shape = Polyhedron(points)
     assert numbers_of(shape) == (8, 12, 6)
     check_tables(shape, points, within=1e-10)

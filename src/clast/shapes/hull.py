@@ -41,9 +41,9 @@ def hull_of(points):
     unit = np.ldexp(1.0, int(np.frexp(np.abs(points).max())[1]))
     refuse_flat(points)
     points = points / unit
-    hull, planes = _qhull(points, "Qt")
+    hull, planes = qhull(points, "Qt")
     if hull is None:
-        hull, planes = _qhull(points, "QJ")
+        hull, planes = qhull(points, "QJ")
     if hull is None:
         raise ValueError(
             "the points of a polyhedron have no hull that can be computed; leave out points on the surface"
@@ -110,7 +110,7 @@ def _refuse(how):
     )
 
 
-def _qhull(points, options):
+def qhull(points, options):
     """scipy's hull of points (n,3) about their middle and its planes (f,4), normal . x + offset = 0; None if Qhull fails.
 
     Qhull loses its way on plates and needles with fine noise, so these are first made as thick as they are long, which
@@ -121,19 +121,17 @@ def _qhull(points, options):
     _, axes = np.linalg.eigh(points.T @ points)
     width = np.ptp(points @ axes, axis=0)
     stretch = axes / width * width.max() if width.min() < 0.1 * width.max() else np.eye(3)
-    for more in ("", " Q12"):  # the second allows wide facets, which are cut to pieces here in any case
-        try:
-            hull = ConvexHull(points @ stretch, qhull_options=options + more)
-        except QhullError:
-            continue
-        planes = np.hstack([hull.equations[:, :3] @ stretch.T, hull.equations[:, 3:]])
-        return hull, planes / np.linalg.norm(planes[:, :3], axis=1)[:, None]
-    return None, None
+    try:
+        hull = ConvexHull(points @ stretch, qhull_options=options)
+    except QhullError:
+        return None, None
+    planes = np.hstack([hull.equations[:, :3] @ stretch.T, hull.equations[:, 3:]])
+    return hull, planes / np.linalg.norm(planes[:, :3], axis=1)[:, None]
 
 
 def triangulate(points, options):
     """The Skin of the hull of points (n,3), or None if Qhull fails or its triangles do not join."""
-    hull, planes = _qhull(points, options)
+    hull, planes = qhull(points, options)
     if hull is None:
         return None
     triangle, neighbour = hull.simplices.astype(np.int64), hull.neighbors.astype(np.int64)

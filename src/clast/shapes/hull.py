@@ -9,7 +9,7 @@ from ..tables import Hulls
 THINNEST = 1e-6  # a polyhedron thinner than this fraction of its size is refused: its edges would drown in rounding
 # Corners nearer to a plane than this fraction of the size lie in it: a little more than the rounding of numbers in single
 # precision, which mesh files hold. At most THIN of the thickness.
-COPLANAR = 1e-13
+COPLANAR = 3e-7
 THIN = 1e-3
 ROUNDS = 20  # in which corners that are none are left out
 # Parts of the tolerance, tried in turn until the faces fit together.

@@ -117,7 +117,7 @@ class Scene:
         method "random": random points, large bodies first, up to a solid fraction of about 0.35;
         "lattice": a cubic lattice from the bottom up, as wide as the largest body, shifted at random by `jitter`
         (part of the diameter). inside: function points (n,3) -> mask (n,) that says where centres may be.
-        Bodies and walls already in the scene are kept clear of; clumps and ellipsoids count as the balls around them.
+        Bodies and walls already in the scene are kept clear of; clumps, ellipsoids and polyhedra count as the balls around them.
         """
         place = f"Scene.fill({type(shape).__name__})"
         self._check_open(place)

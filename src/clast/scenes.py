@@ -329,7 +329,7 @@ def rock_drum(count=1500, seed=1):
     """Rocks of eight shapes, 8 to 22 faces, in a turning drum whose four blades lift them."""
     reach, largest = 0.006, 1.2
     grow = (count / 1500.0) ** (1.0 / 3.0)
-    radius, length = 0.105 * grow + 2.0 * reach, 0.12 * grow + 4.0 * reach
+    radius, length = 0.12 * grow + 2.0 * reach, 0.15 * grow + 4.0 * reach
     # Froude number 0.3: the blades carry rocks up, and they fall.
     spin = (0.0, math.sqrt(0.3 * GRAVITY / radius), 0.0)
     rock = Material(density=2650.0, young=1e7, poisson=0.25, friction=0.5, restitution=0.3, name="rock")

@@ -8,31 +8,10 @@ import pytest
 
 from clast.contact import hull_distance as road
 from clast.shapes.polyhedron import Polyhedron
-from clast.tables import Hulls
+from clast.stacking import join_molds, make_mold
 from clast.vec import rotation_matrices
 
 STRAIGHT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-
-
-def join(shapes):
-    """One table of several hulls."""
-    hulls = [shape.hull for shape in shapes]
-
-    def starts(name):
-        return np.cumsum([0, *(getattr(hull, name)[-1] for hull in hulls)]).astype(np.int32)
-
-    vertex, face, edge, loop = map(starts, ("vertex_start", "face_start", "edge_start", "loop_start"))
-    added = {"edge": vertex, "loop": vertex, "edge_face": face}
-    columns = {}
-    for name in Hulls._fields:
-        rows = [getattr(hull, name) for hull in hulls]
-        if name in added:
-            rows = [row + start for row, start in zip(rows, added[name], strict=False)]
-        columns[name] = np.concatenate(rows, axis=1 if name in ("vertex", "normal", "side") else 0)
-    ends = [hull.loop_start[:-1] + start for hull, start in zip(hulls, loop, strict=False)]
-    columns["loop_start"] = np.concatenate([*ends, loop[-1:]]).astype(np.int32)
-    columns.update(vertex_start=vertex, face_start=face, edge_start=edge)
-    return Hulls(**columns)
 
 
 def sphere_points(rng, count):
@@ -56,7 +35,7 @@ def family(seed=0):
 
 FAMILY = family()
 NAMES = list(FAMILY)
-HULLS = join(list(FAMILY.values()))
+HULLS = join_molds([make_mold(shape) for shape in FAMILY.values()])[3]
 
 
 def rows(matrix):

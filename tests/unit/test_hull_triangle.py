@@ -68,6 +68,13 @@ def floor(seed, count=40, lattice=0.0):
     return MeshWall(np.c_[xy, np.zeros(len(xy))], Delaunay(xy).simplices)
 
 
+def hills():
+    """A rough sheet with sharp folds."""
+    random = np.random.default_rng(3)
+    xy = random.uniform(-4, 4, size=(60, 2))
+    return MeshWall(np.c_[xy, 0.3 * random.normal(size=60)], Delaunay(xy).simplices)
+
+
 def rows(array, digits=9):
     """Rows in a fixed order, to compare sets of points."""
     array = np.round(np.asarray(array, dtype=float), digits) + 0.0
@@ -208,7 +215,7 @@ class TestEnds:
         """Two roads: clipping all triangles with all faces. Bodies are brought near until they just meet."""
         random, met = np.random.default_rng(8), 0
         for i, turn in enumerate(Rotation.random(60, random_state=9)):
-            solid, mesh = SOLIDS[i % 5], [PLATE, CHIP, BLADE, TABLE][i % 4]
+            solid, mesh = SOLIDS[i % 5], [PLATE, CHIP, BLADE, TABLE, hills()][i // 5 % 5]
             away = random.normal(size=3)
             target = mesh.vertices[mesh.triangles[random.integers(len(mesh.triangles))]].T @ random.dirichlet(
                 np.ones(3)

@@ -19,7 +19,8 @@ import numpy as np
 
 from ..backend import func, part
 from ..vec import add, cross, dot, norm, normalize, scale, sub
-from .hull_walls import EDGE_EDGE, VERTEX_FACE, add_point, corner, face_normal, keep_four
+from .hull_pair import EDGE_EDGE, VERTEX_FACE
+from .hull_walls import add_point, corner, face_normal, keep_four
 from .walls import sphere_cylinder
 
 # Where the matter of a rim may lie, seen from the polyhedron, as a cosine. A little more than a right angle: else a face that lies

@@ -136,6 +136,11 @@ def came_through(p, c, depth, meshes, t, side, tolerance):
             if s != entry and height < worst:
                 worst, j = height, s
         if j < 0:
+            if before < -tolerance or after > tolerance:
+                return False  # beyond p, or behind c
+            # Back where the search came from: the way passes both faces by.
+            if entry >= 0 and height_over_side(x, meshes, u, entry) < -tolerance:
+                return False
             return depth <= norm(sub(p, x)) + tolerance
         e = meshes.side[u, j]
         if sharing(meshes, e) != 2:

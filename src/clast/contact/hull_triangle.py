@@ -20,8 +20,9 @@ import numpy as np
 
 from ..backend import func, part
 from ..vec import add, cross, dot, load, norm, rotate, scale, sub, unrotate
+from .hull_pair import EDGE_EDGE, VERTEX_FACE
 from .hull_sheet import came_through, inward, over_inside, sharing, side_of
-from .hull_walls import EDGE_EDGE, VERTEX_FACE, add_point, corner, face_normal, keep_four
+from .hull_walls import add_point, corner, face_normal, keep_four
 from .walls import height_over_side, over_plane
 
 # Two neighbours whose planes differ by less than 0.001 rad are one plane, and their edge is never felt: 1 - 0.001^2 / 2.

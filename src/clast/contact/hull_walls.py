@@ -17,12 +17,9 @@ import numpy as np
 
 from ..backend import func, part
 from ..vec import cross, dot, sub
+from .hull_pair import POINT, VERTEX_FACE
 
-VERTEX_FACE = 1  # a corner of one against the surface of the other
-EDGE_EDGE = 2  # an edge of one against an edge of the other
-
-POINT = 8  # columns of a contact point
-SCRATCH = 32  # first column of the candidates
+SCRATCH = 4 * POINT  # first column of the candidates
 CANDIDATES = 32  # room for that many; if there are more, four of them are kept and the count goes on from there
 WIDTH = SCRATCH + POINT * CANDIDATES  # columns that `work` needs for walls
 

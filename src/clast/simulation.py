@@ -150,7 +150,7 @@ class Simulation:
         with backend.use(self.device):
             far = math.sqrt(self.device.peak(self._moved))
             if state.has_parts:
-                bodies, shapes, parts, _ = state.kernel_tables
+                bodies, shapes, parts = state.kernel_tables[:3]
                 far = max(far, place_parts(bodies, shapes, parts, self.box, state.there.rows, state.reference))
             state.since += 1
             # Two bodies may have come towards each other, or a body and a wall.

@@ -43,7 +43,7 @@ def plain():
     assert sim.removed > 0
     assert sum(sim.poured) > 10
     contacts = sim.contacts()
-    assert set(contacts.feature % 4) == {0, 1, 2}
+    assert {0, 1} <= set(contacts.feature % 4)
     assert np.abs(contacts.slip).max() > 0.0
     assert np.isfinite(sim.bodies.position).all()
     return state(sim)

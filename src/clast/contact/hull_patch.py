@@ -9,6 +9,8 @@ from ..vec import add, cross, dot, matrix_vector, scale, sub, transposed
 from .hull_box import face_of
 from .hull_pair import EDGE_EDGE, POINT, SCRATCH, VERTEX_FACE, column, farthest_along, get, put
 
+STEEP = 0.98  # cosine between a face and the normal of crossed edges below which the face is not looked at
+CROSSING = 1e-6  # corners nearer to the crossing of two edges than this fraction of the size are the crossing
 WITHIN = 1e-12  # what lies this fraction of the size outside an outline counts as inside
 
 
@@ -19,31 +21,64 @@ def contact_points(ha, ka, hb, kb, turn, d, s, n, kind, one, two, hulls, margin,
     Each is on the surface of a; points farther apart than margin [m] are left out, the deepest never.
     """
     if kind == EDGE_EDGE:
+        count = edge_patch(ka, kb, turn, d, s, n, one, two, ha, hb, hulls, margin, work)
         edges = hulls.edge_start[hb + 1] - hulls.edge_start[hb]
-        which = (one - hulls.edge_start[ha]) * edges + two - hulls.edge_start[hb]
-        put(work, 0, nearest_of_edges(one, ka, two, kb, turn, d, hulls))
-        work[3] = s
-        put(work, 4, n)
-        work[7] = 4 * which + EDGE_EDGE
-        return 1
-    faces_a = hulls.face_start[ha + 1] - hulls.face_start[ha]
-    if one >= 0:
-        count = face_patch(ha, ka, one, hb, kb, turn, d, n, hulls, margin, work)
-        for i in range(count):
-            # The corners belong to b; a's surface is a gap away.
-            put(work, POINT * i, sub(get(work, POINT * i), scale(work[POINT * i + 3], n)))
+        feature = 4 * ((one - hulls.edge_start[ha]) * edges + two - hulls.edge_start[hb]) + EDGE_EDGE
+    elif one >= 0:
+        face = hulls.face_start[ha] + one
+        feature = 4 * one + VERTEX_FACE
+        count = face_patch(ha, ka, face, hb, kb, turn, d, n, hulls, margin, work)
     else:
         back = transposed(turn)
-        away = matrix_vector(back, d)
-        m = matrix_vector(back, n)
+        m, away = matrix_vector(back, n), matrix_vector(back, d)
         m, away = (-m[0], -m[1], -m[2]), (-away[0], -away[1], -away[2])
-        count = face_patch(hb, kb, two, ha, ka, back, away, m, hulls, margin, work)
-        for i in range(count):
-            put(work, POINT * i, add(d, matrix_vector(turn, get(work, POINT * i))))
+        face = hulls.face_start[hb] + two
+        feature = 4 * (hulls.face_start[ha + 1] - hulls.face_start[ha] + two) + VERTEX_FACE
+        count = face_patch(hb, kb, face, ha, ka, back, away, m, hulls, margin, work)
     for i in range(count):
+        x = get(work, POINT * i)
+        if kind == VERTEX_FACE and one < 0:
+            put(work, POINT * i, add(d, matrix_vector(turn, x)))
+        else:
+            # The corners belong to b; a's surface is a gap away.
+            put(work, POINT * i, sub(x, scale(work[POINT * i + 3], n)))
         put(work, POINT * i + 4, n)
-        work[POINT * i + 7] = 4 * (one if one >= 0 else faces_a + two) + VERTEX_FACE
+        work[POINT * i + 7] = feature
     return count
+
+
+@func
+def edge_patch(ka, kb, turn, d, s, n, one, two, ha, hb, hulls, margin, work):
+    """Points of b where an edge of it crosses an edge of a: where they cross, and if faces beside both edges are nearly
+    parallel, corners of what these have in common. A box that lies on another a little askew is held as one that lies flat.
+    """
+    crossing = add(nearest_of_edges(one, ka, two, kb, turn, d, hulls), scale(s, n))
+    face, level = face_beside(one, n, hulls)
+    w = matrix_vector(transposed(turn), n)
+    other, back = face_beside(two, (-w[0], -w[1], -w[2]), hulls)
+    here, kept = SCRATCH, 0
+    if min(level, back) > STEEP:
+        here, count = common_outline(ka, face, kb, other, turn, d, 1.0 / level, hulls, margin, work)
+        near = CROSSING * (ka * hulls.outer[ha] + kb * hulls.outer[hb])
+        for i in range(count):
+            x = sub(get(work, here + 4 * i), crossing)
+            if dot(x, x) > near * near:
+                for j in range(4):
+                    work[here + 4 * kept + j] = work[here + 4 * i + j]
+                # Nothing is deeper than the crossing; corners that are lie beside the face, seen along n.
+                work[here + 4 * kept + 3] = max(work[here + 4 * kept + 3], s)
+                kept += 1
+    put(work, here + 4 * kept, crossing)
+    work[here + 4 * kept + 3] = s
+    return spread(kept + 1, n, work, here)
+
+
+@func
+def face_beside(e, n, hulls):
+    """Of the two faces at edge e the one that faces n more, and the cosine."""
+    f, g = hulls.edge_face[e, 0], hulls.edge_face[e, 1]
+    one, two = dot(n, column(hulls.normal, f)), dot(n, column(hulls.normal, g))
+    return f if one >= two else g, max(one, two)
 
 
 @func
@@ -61,7 +96,7 @@ def nearest_of_edges(one, ka, two, kb, turn, d, hulls):
 
 
 @func
-def face_towards(h, k, n, hulls):
+def face_towards(h, n, hulls):
     """Of the faces at the corner of hull h that is farthest along n, the one that faces n most."""
     if hulls.box[h, 0] > 0.0:
         x, y, z = abs(n[0]), abs(n[1]), abs(n[2])
@@ -82,32 +117,40 @@ def face_towards(h, k, n, hulls):
 def face_patch(h, k, face, hb, kb, turn, d, n, hulls, margin, work):
     """Corners of the part of b's face that lies over `face` of hull h and not above it by more than the margin; at most 4.
 
-    Everything in the axes of h. Writes points of b and their gaps; returns how many, at least one.
+    Everything in the axes of h, n being the normal of the face. Writes points of b and their gaps; returns how many, at
+    least one.
     """
     w = matrix_vector(transposed(turn), n)
     back = (-w[0], -w[1], -w[2])
-    other = face_towards(hb, kb, back, hulls)
-    here, there = (
-        SCRATCH,
-        SCRATCH
-        + 4
-        * (
-            hulls.loop_start[face + 1 + hulls.face_start[h]]
-            - hulls.loop_start[face + hulls.face_start[h]]
-            + hulls.loop_start[other + 1]
-            - hulls.loop_start[other]
-        ),
-    )
-    height = k * hulls.offset[hulls.face_start[h] + face]
+    other = face_towards(hb, back, hulls)
+    here, count = common_outline(k, face, kb, other, turn, d, 1.0, hulls, margin, work)
+    if count == 0:
+        x = column(hulls.vertex, farthest_along(hulls.vertex, hulls.vertex_start[hb], hulls.vertex_start[hb + 1], back))
+        x = add(d, scale(kb, matrix_vector(turn, x)))
+        put(work, 0, x)
+        work[3] = dot(n, x) - k * hulls.offset[face]
+        return 1
+    return spread(count, n, work, here)
+
+
+@func
+def common_outline(k, face, kb, other, turn, d, per_height, hulls, margin, work):
+    """The part of face `other` of b over `face` of a: where in work its corners stand, and how many are within the margin.
+
+    Four numbers each, point of b and gap: its height over the face times per_height.
+    """
+    start, end = hulls.loop_start[face], hulls.loop_start[face + 1]
+    first, last = hulls.loop_start[other], hulls.loop_start[other + 1]
+    here, there = SCRATCH, SCRATCH + 4 * (end - start + last - first + 1)
+    n, height = column(hulls.normal, face), k * hulls.offset[face]
     count = 0
-    for i in range(hulls.loop_start[other], hulls.loop_start[other + 1]):
+    for i in range(first, last):
         x = add(d, scale(kb, matrix_vector(turn, column(hulls.vertex, hulls.loop[i]))))
         put(work, here + 4 * count, x)
-        work[here + 4 * count + 3] = dot(n, x) - height
+        work[here + 4 * count + 3] = per_height * (dot(n, x) - height)
         count += 1
-    near = WITHIN * (k * hulls.outer[h] + kb * hulls.outer[hb])
-    f = hulls.face_start[h] + face
-    for side in range(hulls.loop_start[f], hulls.loop_start[f + 1]):
+    near = WITHIN * height
+    for side in range(start, end):
         m, limit = column(hulls.side, side), k * hulls.side_offset[side] + near
         outside = False
         for i in range(count):
@@ -121,13 +164,7 @@ def face_patch(h, k, face, hb, kb, turn, d, n, hulls, margin, work):
             for j in range(4):
                 work[here + 4 * kept + j] = work[here + 4 * i + j]
             kept += 1
-    if kept == 0:
-        x = column(hulls.vertex, farthest_along(hulls.vertex, hulls.vertex_start[hb], hulls.vertex_start[hb + 1], back))
-        x = add(d, scale(kb, matrix_vector(turn, x)))
-        put(work, 0, x)
-        work[3] = dot(n, x) - height
-        return 1
-    return spread(kept, n, work, here)
+    return here, kept
 
 
 @func

@@ -35,13 +35,27 @@ wall_points = hull_any
 
 
 @func
-def to_world(work, count, q, x, part_of_gap):
-    """Bring points from the axes of a polyhedron at x, turned by q, to the world; the middle of the gap, or its far end."""
+def to_world(work, count, q, x):
+    """Bring points from the axes of a polyhedron at x, turned by q, to the world, on the surface of the other body."""
     for i in range(count):
         n = rotate(q, get(work, POINT * i + 4))
         point = add(x, rotate(q, get(work, POINT * i)))
-        put(work, POINT * i, add(point, scale(part_of_gap * work[POINT * i + 3], n)))
+        put(work, POINT * i, add(point, scale(work[POINT * i + 3], n)))
         put(work, POINT * i + 4, n)
+
+
+@func
+def flat_to_world(work, count, q, x):
+    """The same for a patch with one normal, of two particles: points in the middle of the gap; and shares of the points."""
+    n = rotate(q, get(work, 4))
+    total = 0.0
+    for i in range(count):
+        point = add(x, rotate(q, get(work, POINT * i)))
+        put(work, POINT * i, add(point, scale(0.5 * work[POINT * i + 3], n)))
+        put(work, POINT * i + 4, n)
+        total += max(-work[POINT * i + 3], 0.0)
+    for i in range(count):
+        work[POINT * i + SHARE] = max(-work[POINT * i + 3], 0.0) / max(total, 1e-300)
 
 
 @func
@@ -51,22 +65,11 @@ def turn_over(v, n, m):
 
 
 @func
-def share_points(work, count):
-    """Write the share of each point of one patch."""
-    for i in range(count):
-        n = get(work, POINT * i + 4)
-        total = 0.0
-        for j in range(count):
-            along = max(0.0, dot(n, get(work, POINT * j + 4)))
-            total += max(-work[POINT * j + 3], 0.0) * along * along
-        work[POINT * i + SHARE] = max(-work[POINT * i + 3], 0.0) / max(total, 1e-300)
-
-
-@func
-def press(work, count, xa, va, wa, xb, vb, wb, slip, twist, mass, radius, mix, dt, law):
+def press(work, count, flat, xa, va, wa, xb, vb, wb, slip, twist, mass, radius, mix, dt, law):
     """Answer of a patch of points in the world, with shares: (where, normal, force on b, couple on b, slip, twist).
 
     x, v, w: centre, velocity and spin of the two bodies, b being where the normals point to; the couple is about `where`.
+    flat: all normals are the same.
     """
     middle, normal, whole = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.0
     for i in range(count):
@@ -74,7 +77,8 @@ def press(work, count, xa, va, wa, xb, vb, wb, slip, twist, mass, radius, mix, d
         middle = add(middle, scale(share, get(work, POINT * i)))
         normal = add(normal, scale(share, get(work, POINT * i + 4)))
         whole += share
-    middle, normal = scale(1.0 / max(whole, 1e-300), middle), normalize(normal)
+    middle = scale(1.0 / max(whole, 1e-300), middle)
+    normal = get(work, 4) if flat else normalize(normal)
     slip = laws.turn(slip, normal, 1.0, 1.0)
     force, couple, after = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     turned, width = 0.0, 0.0
@@ -85,12 +89,15 @@ def press(work, count, xa, va, wa, xb, vb, wb, slip, twist, mass, radius, mix, d
             r = sub(x, middle)
             v = sub(add(vb, cross(wb, sub(x, xb))), add(va, cross(wa, sub(x, xa))))
             opening = dot(v, n)
-            own = turn_over(add(slip, scale(twist, cross(normal, r))), normal, n)
+            own = add(slip, scale(twist, cross(normal, r)))
+            if not flat:
+                own = turn_over(own, normal, n)
             touch = Touch(-work[POINT * i + 3], -opening, n, sub(v, scale(opening, n)), own, mass, radius)
             pressing, shear, own = law(touch, mix, dt)
             f = scale(share, add(scale(pressing, n), shear))
             force, couple = add(force, f), add(couple, cross(r, f))
-            own = turn_over(own, n, normal)
+            if not flat:
+                own = turn_over(own, n, normal)
             after = add(after, scale(share, own))
             turned += share * dot(normal, cross(r, own))
             width += share * dot(r, r)
@@ -185,14 +192,14 @@ def hull_pair(
             xs[1] + image(away[1], edges[1], edges[4]),
             xs[2] + image(away[2], edges[2], edges[5]),
         )
-    to_world(work, count, load4(bodies.orientation, shapes.body[s]), xs, 0.5)
-    share_points(work, count)
+    flat_to_world(work, count, load4(bodies.orientation, shapes.body[s]), xs)
     first = 6 if rolling else 3
     slip = (sign * pairs.memory[p, 0], sign * pairs.memory[p, 1], sign * pairs.memory[p, 2])
     own, other = ball_radius(s, bodies, shapes, parts, hulls), ball_radius(t, bodies, shapes, parts, hulls)
     where, n, force, couple, slip, twist = press(
         work,
         count,
+        True,
         xs,
         (rows[s, 4], rows[s, 5], rows[s, 6]),
         (rows[s, 8], rows[s, 9], rows[s, 10]),
@@ -252,7 +259,7 @@ def find_points(first, last, bodies, shapes, parts, meshes, hulls, pairs, box, w
     for p in range(first, last):
         count = wall_points(s, pairs.shape[p, 1], bodies, shapes, parts, meshes, hulls, box, 0.0, work)
         # The wall does not give way: the contact point is on its surface.
-        to_world(work, count, q, x, 1.0)
+        to_world(work, count, q, x)
         for i in range(POINT * count):
             store[p - first, i] = work[i]
         store[p - first, COUNT] = count
@@ -306,6 +313,7 @@ def press_walls(first, last, bodies, shapes, parts, hulls, pairs, mixes, box, dt
         where, n, force, couple, slip, twist = press(
             work,
             count,
+            False,
             load(shapes.centre, s),
             load(bodies.velocity, a),
             load(bodies.spin, a),

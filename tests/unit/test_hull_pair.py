@@ -199,8 +199,8 @@ def test_a_box_askew_on_a_box_is_held_as_one_that_lies_flat():
         kinds.append(kind)
         assert len(spots) == 4
         assert spots[0, 3] == pytest.approx(s, abs=1e-12)
-        assert np.ptp(spots[:, 0]) == pytest.approx(1.0, abs=0.15)
-        assert np.ptp(spots[:, 1]) == pytest.approx(1.0, abs=0.15)
+        assert np.ptp(spots[:, 0]) == pytest.approx(1.0, abs=0.3)
+        assert np.ptp(spots[:, 1]) == pytest.approx(1.0, abs=0.3)
         assert np.abs(spots[:, 3] + 0.02).max() < 8e-3
     assert EDGE_EDGE in kinds
 

@@ -66,7 +66,7 @@ def edge_patch(ka, kb, turn, d, s, n, one, two, ha, hb, hulls, margin, work):
                 for j in range(4):
                     work[here + 4 * kept + j] = work[here + 4 * i + j]
                 # Nothing is deeper than the crossing; corners that are lie beside the face, seen along n.
-                work[here + 4 * kept + 3] = max(work[here + 4 * kept + 3], s)
+                work[here + 4 * kept + 3] = max(work[here + 4 * kept + 3], s + 1e-9 * abs(s))
                 kept += 1
     put(work, here + 4 * kept, crossing)
     work[here + 4 * kept + 3] = s

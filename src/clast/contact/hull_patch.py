@@ -11,6 +11,7 @@ from .hull_pair import EDGE_EDGE, POINT, SCRATCH, VERTEX_FACE, column, farthest_
 
 STEEP = 0.98  # cosine between a face and the normal of crossed edges below which the face is not looked at
 CROSSING = 1e-6  # corners nearer to the crossing of two edges than this fraction of the size are the crossing
+STRAIGHT = 1e-6  # sine of the angle below which the outline of a patch does not turn at a corner
 WITHIN = 1e-12  # what lies this fraction of the size outside an outline counts as inside
 
 
@@ -158,6 +159,7 @@ def common_outline(k, face, kb, other, turn, d, per_height, hulls, margin, work)
         if outside:
             count = clip(m, limit, count, work, here, there)
             here, there = there, here
+    count = drop_straight(count, n, work, here)
     kept = 0
     for i in range(count):
         if work[here + 4 * i + 3] <= margin:
@@ -165,6 +167,28 @@ def common_outline(k, face, kb, other, turn, d, per_height, hulls, margin, work)
                 work[here + 4 * kept + j] = work[here + 4 * i + j]
             kept += 1
     return here, kept
+
+
+@func
+def drop_straight(count, n, work, here):
+    """Leave out corners of the polygon at which it does not turn; returns how many stay.
+
+    Where sides of both outlines lie on one line, rounding decides whether and where one cuts the other, and such points would
+    change the patch from step to step.
+    """
+    kept = 0
+    for i in range(count):
+        x = get(work, here + 4 * i)
+        # The corner before is the last one kept, or the very last.
+        before = here + 4 * (kept - 1 if kept > 0 else count - 1)
+        after = here + 4 * (i + 1 if i + 1 < count else 0)
+        u, v = sub(x, get(work, before)), sub(get(work, after), x)
+        turning = dot(n, cross(u, v))
+        if turning * turning > STRAIGHT * STRAIGHT * dot(u, u) * dot(v, v) or count - i + kept <= 3:
+            for j in range(4):
+                work[here + 4 * kept + j] = work[here + 4 * i + j]
+            kept += 1
+    return kept
 
 
 @func

@@ -268,13 +268,13 @@ def cube_drum(count=1024, seed=1, start="moving", speed=0.002):
     """
     velocity = pick("start", start, {"moving": (speed, 0.0, 0.0), "symmetric": (0.0, 0.0, 0.0)})
     grow = (count / 1024.0) ** (1.0 / 3.0)
-    wide, deep = max(round(8 * grow), 1), max(round(8 * grow), 1)  # cubes along x on either side, and along y
+    wide, deep = max(round(7 * grow), 1), max(round(8 * grow), 1)  # cubes along x on either side of the middle, and along y
     pitch = 1.01 * EDGE
-    layers = math.ceil(count / (2 * wide * deep)) + count % 2
+    layers = math.ceil(count / ((2 * wide + 1) * deep)) + 1
     length = deep * pitch + EDGE
     low = -4.0 * EDGE * grow  # top of the blade
     bottom = low + 0.01  # [m], of the block
-    radius = max(0.07 * grow, math.hypot(wide * pitch, bottom + layers * pitch) + 2.0 * EDGE)
+    radius = max(0.07 * grow, math.hypot((wide + 0.5) * pitch, bottom + layers * pitch) + 2.0 * EDGE)
     cube = cube_material()
     scene = Scene(gravity=(0.0, 0.0, -GRAVITY))
     scene.add(Cylinder(radius, length, axis=(0.0, 1.0, 0.0)), material=cube)
@@ -290,21 +290,27 @@ def cube_drum(count=1024, seed=1, start="moving", speed=0.002):
 
 
 def _mirrored(count, wide_deep, pitch, bottom, random):
-    """Centres (count,3) of a block of cubes above `bottom`, left and right in turn, after one on top in the middle if odd.
+    """Centres (count,3) of a block of cubes above `bottom`: first those in the plane x = 0, then left and right in turn.
 
     Partners that follow each other are mirror images, and so are the numbers of their neighbours: forces are
-    added in the order of numbers, and mirrored sums must round alike. Places are off the lattice by up to 0.4 % of the edge.
+    added in the order of numbers, and mirrored sums must round alike. Cubes in the plane keep the two sides from meeting face to
+    face, where it would be left to chance whose face counts. Places are off the lattice by up to 0.4 % of the edge.
     """
     wide, deep = wide_deep
-    half = count // 2
-    k = np.arange(half)
-    layer, row, column = k // (wide * deep), k // wide % deep, k % wide
-    right = np.stack([column + 0.5, row + 0.5 - 0.5 * deep, layer + 0.5], axis=1) * pitch + [0.0, 0.0, bottom]
-    right += 0.004 * EDGE * random.uniform(-1.0, 1.0, (half, 3))
-    both = np.repeat(right, 2, axis=0)
+    layers, rest = divmod(count, (2 * wide + 1) * deep)
+    odd = (rest - min(deep, rest)) % 2  # left and right come in pairs
+    centres = layers * deep + min(deep, rest) - odd
+    pairs = (count - centres) // 2
+    k = np.arange(centres)
+    middle = np.stack([np.zeros(centres), k % deep, k // deep], axis=1)
+    k = np.arange(pairs)
+    right = np.stack([k % wide + 1.0, k // wide % deep, k // (wide * deep)], axis=1)
+    places = np.concatenate([middle, right]) + [0.0, 0.5 - 0.5 * deep, 0.5]
+    places = pitch * places + [0.0, 0.0, bottom] + 0.004 * EDGE * random.uniform(-1.0, 1.0, places.shape)
+    places[:centres, 0] = 0.0
+    both = np.repeat(places[centres:], 2, axis=0)
     both[::2, 0] *= -1.0
-    top = bottom + (math.ceil(half / (wide * deep)) + 0.5) * pitch
-    return np.concatenate([np.array([[0.0, 0.0, top]])[: count % 2], both])
+    return np.concatenate([places[:centres], both])
 
 
 def gravity_packing(count=1000, seed=1, speed=0.5):

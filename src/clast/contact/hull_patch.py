@@ -7,10 +7,11 @@ four of its corners. Everything is as in `clast.contact.hull_pair`.
 from ..backend import func
 from ..vec import add, cross, dot, matrix_vector, scale, sub, transposed
 from .hull_box import face_of
-from .hull_pair import EDGE_EDGE, POINT, SCRATCH, VERTEX_FACE, column, farthest_along, get, put
+from .hull_pair import EDGE_EDGE, POINT, SCRATCH, VERTEX_FACE, column, farthest_along, get, highest, put
 
 STEEP = 0.98  # cosine between a face and the normal of crossed edges below which the face is not looked at
 CROSSING = 1e-6  # corners nearer to the crossing of two edges than this fraction of the size are the crossing
+SAME = 1e-6  # corners nearer to each other than this fraction of the next side are one
 STRAIGHT = 1e-6  # sine of the angle below which the outline of a patch does not turn at a corner
 WITHIN = 1e-12  # what lies this fraction of the size outside an outline counts as inside
 
@@ -84,16 +85,19 @@ def face_beside(e, n, hulls):
 
 @func
 def nearest_of_edges(one, ka, two, kb, turn, d, hulls):
-    """The point of edge `one` of a that is nearest to the line of edge `two` of b (eqs. 4 and 5 of the paper)."""
-    p = scale(ka, column(hulls.vertex, hulls.edge[one, 0]))
-    u = sub(scale(ka, column(hulls.vertex, hulls.edge[one, 1])), p)
+    """The point of edge `one` of a that is nearest to the line of edge `two` of b (eqs. 4 and 5 of the paper).
+
+    Counted from the middle of both edges, so that it does not matter which end comes first.
+    """
+    first, second = column(hulls.vertex, hulls.edge[one, 0]), column(hulls.vertex, hulls.edge[one, 1])
+    p, u = scale(0.5 * ka, add(first, second)), scale(ka, sub(second, first))
     first, second = column(hulls.vertex, hulls.edge[two, 0]), column(hulls.vertex, hulls.edge[two, 1])
-    q = add(d, scale(kb, matrix_vector(turn, first)))
+    q = add(d, scale(0.5 * kb, matrix_vector(turn, add(first, second))))
     v = scale(kb, matrix_vector(turn, sub(second, first)))
     w = sub(p, q)
     uu, vv, uv = dot(u, u), dot(v, v), dot(u, v)
     t = (uv * dot(v, w) - vv * dot(u, w)) / max(uu * vv - uv * uv, 1e-300)
-    return add(p, scale(min(max(t, 0.0), 1.0), u))
+    return add(p, scale(min(max(t, -0.5), 0.5), u))
 
 
 @func
@@ -150,16 +154,27 @@ def common_outline(k, face, kb, other, turn, d, per_height, hulls, margin, work)
         put(work, here + 4 * count, x)
         work[here + 4 * count + 3] = per_height * (dot(n, x) - height)
         count += 1
+    # How far the face sticks out over each side; the worst is cut first, so that where the count of sides begins has no
+    # influence, not even on the last bit: mirror images stay mirror images.
     near = WITHIN * height
+    beyond = there + 4 * (end - start + last - first + 1)
     for side in range(start, end):
         m, limit = column(hulls.side, side), k * hulls.side_offset[side] + near
-        outside = False
+        most = -1.0
         for i in range(count):
-            outside = outside or dot(m, get(work, here + 4 * i)) > limit
-        if outside:
-            count = clip(m, limit, count, work, here, there)
-            here, there = there, here
-    count = drop_straight(count, n, work, here)
+            most = max(most, dot(m, get(work, here + 4 * i)) - limit)
+        work[beyond + side - start] = most
+    while True:
+        worst = highest(work, beyond, end - start)
+        if not work[beyond + worst] > 0.0:
+            break
+        work[beyond + worst] = 0.0
+        side = start + worst
+        count = clip(column(hulls.side, side), k * hulls.side_offset[side] + near, count, work, here, there)
+        here, there = there, here
+    if count > 4:
+        count = drop_straight(count, n, work, here, there)
+        here = there
     kept = 0
     for i in range(count):
         if work[here + 4 * i + 3] <= margin:
@@ -170,23 +185,26 @@ def common_outline(k, face, kb, other, turn, d, per_height, hulls, margin, work)
 
 
 @func
-def drop_straight(count, n, work, here):
-    """Leave out corners of the polygon at which it does not turn; returns how many stay.
+def drop_straight(count, n, work, here, there):
+    """Leave out corners of the polygon at which it does not turn, or that coincide with the next; returns how many stay.
 
     Where sides of both outlines lie on one line, rounding decides whether and where one cuts the other, and such points would
-    change the patch from step to step.
+    change the patch from step to step. Each corner is judged by its neighbours as they are; the rest is written to `there`.
     """
     kept = 0
     for i in range(count):
         x = get(work, here + 4 * i)
-        # The corner before is the last one kept, or the very last.
-        before = here + 4 * (kept - 1 if kept > 0 else count - 1)
-        after = here + 4 * (i + 1 if i + 1 < count else 0)
-        u, v = sub(x, get(work, before)), sub(get(work, after), x)
-        turning = dot(n, cross(u, v))
-        if turning * turning > STRAIGHT * STRAIGHT * dot(u, u) * dot(v, v) or count - i + kept <= 3:
+        before = get(work, here + 4 * (i - 1 if i > 0 else count - 1))
+        after = get(work, here + 4 * (i + 1 if i + 1 < count else 0))
+        u, v = sub(x, before), sub(after, x)
+        uu, vv, turning = dot(u, u), dot(v, v), dot(n, cross(u, v))
+        least = SAME * SAME * max(uu, vv)
+        straight = turning * turning <= STRAIGHT * STRAIGHT * uu * vv
+        # Of two that coincide the one farther from the middle stays.
+        double = (uu <= least and dot(x, x) < dot(before, before)) or (vv <= least and dot(x, x) <= dot(after, after))
+        if not (straight or double):
             for j in range(4):
-                work[here + 4 * kept + j] = work[here + 4 * i + j]
+                work[there + 4 * kept + j] = work[here + 4 * i + j]
             kept += 1
     return kept
 
@@ -200,9 +218,11 @@ def clip(m, limit, count, work, here, there):
     for i in range(count):
         now = dot(m, get(work, here + 4 * i)) - limit
         if (now > 0.0) != (last > 0.0):
-            t = last / (last - now)
+            # From inside to outside, whichever comes first.
+            inside, outside = (before, i) if now > 0.0 else (i, before)
+            t = min(last, now) / (min(last, now) - max(last, now))
             for j in range(4):
-                one, two = work[here + 4 * before + j], work[here + 4 * i + j]
+                one, two = work[here + 4 * inside + j], work[here + 4 * outside + j]
                 work[there + 4 * kept + j] = one + t * (two - one)
             kept += 1
         if now <= 0.0:

@@ -24,6 +24,7 @@ from .laws import Touch
 
 BLOCK = 64  # pairs a task
 COUNT = 4 * POINT  # column of `store`: how many points
+POINTLIKE = 1e-6  # a patch narrower than this fraction of the radius has no angle
 SHARE = 7  # column of a point in `work`: the feature number first, then its share
 
 # Bound to each kernel, as in `clast.motion.dem`.
@@ -37,6 +38,7 @@ wall_points = hull_any
 @func
 def to_world(work, count, q, x):
     """Bring points from the axes of a polyhedron at x, turned by q, to the world, on the surface of the other body."""
+    order_points(work, count)
     for i in range(count):
         n = rotate(q, get(work, POINT * i + 4))
         point = add(x, rotate(q, get(work, POINT * i)))
@@ -47,6 +49,7 @@ def to_world(work, count, q, x):
 @func
 def flat_to_world(work, count, q, x):
     """The same for a patch with one normal, of two particles: points in the middle of the gap; and shares of the points."""
+    order_points(work, count)
     n = rotate(q, get(work, 4))
     total = 0.0
     for i in range(count):
@@ -65,6 +68,29 @@ def turn_over(v, n, m):
 
 
 @func
+def order_points(work, count):
+    """Bring points in the axes of a polyhedron into an order that its mirror image has too: by gap, then by distance.
+
+    Sums then round alike on both sides of a mirror, whatever the numbers of corners and faces.
+    """
+    for i in range(1, count):
+        j = i
+        while j > 0 and comes_before(work, POINT * j, POINT * (j - 1)):
+            for k in range(POINT):
+                work[POINT * j + k], work[POINT * (j - 1) + k] = work[POINT * (j - 1) + k], work[POINT * j + k]
+            j -= 1
+
+
+@func
+def comes_before(work, one, two):
+    """Whether the point at `one` comes before that at `two`."""
+    if work[one + 3] != work[two + 3]:
+        return work[one + 3] < work[two + 3]
+    x, y = get(work, one), get(work, two)
+    return dot(x, x) < dot(y, y)
+
+
+@func
 def press(work, count, flat, xa, va, wa, xb, vb, wb, slip, twist, mass, radius, mix, dt, law):
     """Answer of a patch of points in the world, with shares: (where, normal, force on b, couple on b, slip, twist).
 
@@ -77,7 +103,7 @@ def press(work, count, flat, xa, va, wa, xb, vb, wb, slip, twist, mass, radius, 
         middle = add(middle, scale(share, get(work, POINT * i)))
         normal = add(normal, scale(share, get(work, POINT * i + 4)))
         whole += share
-    middle = scale(1.0 / max(whole, 1e-300), middle)
+    middle = get(work, 0) if count == 1 else scale(1.0 / max(whole, 1e-300), middle)
     normal = get(work, 4) if flat else normalize(normal)
     slip = laws.turn(slip, normal, 1.0, 1.0)
     force, couple, after = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
@@ -101,9 +127,10 @@ def press(work, count, flat, xa, va, wa, xb, vb, wb, slip, twist, mass, radius, 
             after = add(after, scale(share, own))
             turned += share * dot(normal, cross(r, own))
             width += share * dot(r, r)
-    # The rigid slip nearest to those of the points: their mean, and the mean turn.
+    # The rigid slip nearest to those of the points: their mean, and the mean turn; a point does not turn.
     slip = scale(1.0 / max(whole, 1e-300), after)
-    return middle, normal, force, couple, slip, turned / max(width, 1e-300)
+    wide = width > whole * (POINTLIKE * radius) ** 2
+    return middle, normal, force, couple, slip, turned / width if wide else 0.0
 
 
 @func

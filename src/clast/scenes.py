@@ -268,7 +268,10 @@ def cube_drum(count=1024, seed=1, start="moving", speed=0.002):
     """
     velocity = pick("start", start, {"moving": (speed, 0.0, 0.0), "symmetric": (0.0, 0.0, 0.0)})
     grow = (count / 1024.0) ** (1.0 / 3.0)
-    wide, deep = max(round(7 * grow), 1), max(round(8 * grow), 1)  # cubes along x on either side of the middle, and along y
+    wide, deep = (
+        max(round(7 * grow), 1),
+        max(round(8 * grow), 1),
+    )  # cubes along x on either side of the middle, and along y
     pitch = 1.01 * EDGE
     layers = math.ceil(count / ((2 * wide + 1) * deep)) + 1
     length = deep * pitch + EDGE

@@ -46,7 +46,8 @@ def work_width(hulls):
 @func
 def column(table, i):
     """Column i of a (3,n) array as a vector."""
-    return (table[0, i], table[1, i], table[2, i])
+    k = np.uintp(i)
+    return (table[0, k], table[1, k], table[2, k])
 
 
 @search
@@ -321,16 +322,23 @@ def get_edge(work, at):
     return (work[at], work[at + CHUNK], work[at + 2 * CHUNK])
 
 
+# Places are counted in unsigned numbers, which numba does not test for being negative.
+ONE = np.uintp(1)
+TWO = np.uintp(2)
+
+
 @func
 def put(work, at, v):
     """Write a vector."""
-    work[at], work[at + 1], work[at + 2] = v
+    i = np.uintp(at)
+    work[i], work[i + ONE], work[i + TWO] = v
 
 
 @func
 def get(work, at):
     """Read a vector."""
-    return (work[at], work[at + 1], work[at + 2])
+    i = np.uintp(at)
+    return (work[i], work[i + ONE], work[i + TWO])
 
 
 @func

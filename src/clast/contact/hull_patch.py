@@ -4,6 +4,8 @@ Two faces, or an edge and a face, touch in a patch: the face of one that lies ov
 four of its corners. Everything is as in `clast.contact.hull_pair`.
 """
 
+import numpy as np
+
 from ..backend import func
 from ..vec import add, cross, dot, matrix_vector, scale, sub, transposed
 from .hull_box import face_of
@@ -65,8 +67,7 @@ def edge_patch(ka, kb, turn, d, s, n, one, two, ha, hb, hulls, margin, work):
         for i in range(count):
             x = sub(get(work, here + 4 * i), crossing)
             if dot(x, x) > near * near:
-                for j in range(4):
-                    work[here + 4 * kept + j] = work[here + 4 * i + j]
+                copy_four(work, here + 4 * i, here + 4 * kept)
                 # Nothing is deeper than the crossing; corners that are lie beside the face, seen along n.
                 work[here + 4 * kept + 3] = max(work[here + 4 * kept + 3], s + 1e-9 * abs(s))
                 kept += 1
@@ -173,38 +174,48 @@ def common_outline(k, face, kb, other, turn, d, per_height, hulls, margin, work)
         count = clip(column(hulls.side, side), k * hulls.side_offset[side] + near, count, work, here, there)
         here, there = there, here
     if count > 4:
-        count = drop_straight(count, n, work, here, there)
-        here = there
+        count = drop_doubles(count, work, here, there)
+        count = drop_straight(count, n, work, there, here)
     kept = 0
     for i in range(count):
         if work[here + 4 * i + 3] <= margin:
-            for j in range(4):
-                work[here + 4 * kept + j] = work[here + 4 * i + j]
+            copy_four(work, here + 4 * i, here + 4 * kept)
             kept += 1
     return here, kept
 
 
 @func
-def drop_straight(count, n, work, here, there):
-    """Leave out corners of the polygon at which it does not turn, or that coincide with the next; returns how many stay.
-
-    Where sides of both outlines lie on one line, rounding decides whether and where one cuts the other, and such points would
-    change the patch from step to step. Each corner is judged by its neighbours as they are; the rest is written to `there`.
-    """
+def drop_doubles(count, work, here, there):
+    """Write the corners of the polygon to `there`, of two that coincide the one farther from the middle; how many stay."""
     kept = 0
     for i in range(count):
         x = get(work, here + 4 * i)
         before = get(work, here + 4 * (i - 1 if i > 0 else count - 1))
         after = get(work, here + 4 * (i + 1 if i + 1 < count else 0))
         u, v = sub(x, before), sub(after, x)
-        uu, vv, turning = dot(u, u), dot(v, v), dot(n, cross(u, v))
+        uu, vv, own = dot(u, u), dot(v, v), dot(x, x)
         least = SAME * SAME * max(uu, vv)
-        straight = turning * turning <= STRAIGHT * STRAIGHT * uu * vv
-        # Of two that coincide the one farther from the middle stays.
-        double = (uu <= least and dot(x, x) < dot(before, before)) or (vv <= least and dot(x, x) <= dot(after, after))
-        if not (straight or double):
-            for j in range(4):
-                work[there + 4 * kept + j] = work[here + 4 * i + j]
+        if not ((uu <= least and own < dot(before, before)) or (vv <= least and own <= dot(after, after))):
+            copy_four(work, here + 4 * i, there + 4 * kept)
+            kept += 1
+    return kept
+
+
+@func
+def drop_straight(count, n, work, here, there):
+    """Write the corners of the polygon at which it turns to `there`; returns how many.
+
+    Where sides of both outlines lie on one line, rounding decides whether and where one cuts the other, and such points would
+    change the patch from step to step. Each corner is judged by its neighbours as they are.
+    """
+    kept = 0
+    for i in range(count):
+        x = get(work, here + 4 * i)
+        u = sub(x, get(work, here + 4 * (i - 1 if i > 0 else count - 1)))
+        v = sub(get(work, here + 4 * (i + 1 if i + 1 < count else 0)), x)
+        turning = dot(n, cross(u, v))
+        if turning * turning > STRAIGHT * STRAIGHT * dot(u, u) * dot(v, v):
+            copy_four(work, here + 4 * i, there + 4 * kept)
             kept += 1
     return kept
 
@@ -226,8 +237,7 @@ def clip(m, limit, count, work, here, there):
                 work[there + 4 * kept + j] = one + t * (two - one)
             kept += 1
         if now <= 0.0:
-            for j in range(4):
-                work[there + 4 * kept + j] = work[here + 4 * i + j]
+            copy_four(work, here + 4 * i, there + 4 * kept)
             kept += 1
         before, last = i, now
     return kept
@@ -281,5 +291,11 @@ def spread(count, n, work, here):
 @func
 def write_point(i, to, work, here):
     """Copy point i at `here` to the answer."""
-    for j in range(4):
-        work[POINT * to + j] = work[here + 4 * i + j]
+    copy_four(work, here + 4 * i, POINT * to)
+
+
+@func
+def copy_four(work, source, target):
+    """Copy a point and its gap."""
+    put(work, target, get(work, source))
+    work[np.uintp(target + 3)] = work[np.uintp(source + 3)]

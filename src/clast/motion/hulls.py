@@ -6,6 +6,8 @@ The points of a patch slip together: what is remembered is one slip of the patch
 so that it does not matter which points stand for it from step to step. The memory of a pair holds, after slip and rolling
 angle, the last normal (3), in the axes of the world, and that angle (1). While bodies are apart the last normal is tried first:
 where it parts them nothing touches.
+
+Rolling friction is for what rolls: it acts between a polyhedron and a sphere, not between edges and faces.
 """
 
 import numpy as np
@@ -19,7 +21,7 @@ from ..contact.solids import between
 from ..tables import POLYHEDRON, SPHERE
 from ..vec import add, cross, dot, load, load4, normalize, rotate, scale, sub
 from . import laws
-from .dem import mix_of, remembers
+from .dem import mix_of, remembers, roll_pair
 from .laws import Touch
 
 BLOCK = 64  # pairs a task
@@ -76,9 +78,20 @@ def order_points(work, count):
     for i in range(1, count):
         j = i
         while j > 0 and comes_before(work, POINT * j, POINT * (j - 1)):
-            for k in range(POINT):
-                work[POINT * j + k], work[POINT * (j - 1) + k] = work[POINT * (j - 1) + k], work[POINT * j + k]
+            swap_vectors(work, POINT * j, POINT * (j - 1))
+            swap_vectors(work, POINT * j + 4, POINT * (j - 1) + 4)
+            gap = work[POINT * j + 3]
+            work[POINT * j + 3] = work[POINT * (j - 1) + 3]
+            work[POINT * (j - 1) + 3] = gap
             j -= 1
+
+
+@func
+def swap_vectors(work, one, two):
+    """Exchange two vectors."""
+    x, y = get(work, one), get(work, two)
+    put(work, one, y)
+    put(work, two, x)
 
 
 @func
@@ -242,6 +255,9 @@ def hull_pair(
         law,
     )
     remember(p, sign, where, n, force, couple, slip, twist, pairs, rolling)
+    if rolling and shapes.kind[t] == SPHERE:
+        turning = (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10])
+        roll_pair(p, turning, dot(force, n), -work[3], own * other / (own + other), n, pairs, mixes, dt)
 
 
 @func

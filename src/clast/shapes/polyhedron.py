@@ -23,7 +23,6 @@ class Polyhedron:
 
     wall = False
     mesh = None
-    round = False
 
     def __init__(self, points):
         middle, corners, faces = hull_of(points)
@@ -32,6 +31,8 @@ class Polyhedron:
         self.vertices = corners - centre
         self.faces = tuple(faces)
         self.hull = build_hull(self.vertices, faces, self.volume)
+        # A cube turns like a ball.
+        self.round = np.array_equal(self.inertia, self.inertia[0, 0] * np.eye(3))
         # Equal shapes share one mold, found by their hash.
         self._hash = hash((self.hull.vertex.tobytes(), self.hull.loop.tobytes()))
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .results import springs_of
-from .tables import FREE
+from .tables import FREE, POLYHEDRON
 from .vec import rotation_matrices
 
 
@@ -56,10 +56,15 @@ def coordination(sim):
     """Mean number of contacts of a free body, with walls counted once and with each other twice."""
     bodies = sim.bodies
     free = bodies.number[bodies.motion == FREE]
-    if len(free) == 0:
-        return 0.0
-    pair = sim.contacts().pair
-    return float(np.isin(pair, free).sum()) / len(free)
+    return float(np.isin(touching(sim, sim.contacts()), free).sum()) / max(len(free), 1)
+
+
+def touching(sim, contacts):
+    """Bodies (k,2) of all contacts; a polyhedron and its partner once, however many points they have in common."""
+    scene, bodies = sim.scene, sim.bodies
+    edged = bodies.number[scene.parts.kind[scene.molds.first[bodies.mold]] == POLYHEDRON]
+    patch = np.isin(contacts.pair, edged).any(1)
+    return np.concatenate([contacts.pair[~patch], np.unique(contacts.pair[patch], axis=0)])
 
 
 def wall_force(sim, number):

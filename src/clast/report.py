@@ -31,6 +31,7 @@ class Report:
     @classmethod
     def of(cls, sim):
         contacts = sim.contacts()
+        touching = measure.touching(sim, contacts)
         bodies = sim.bodies
         spent = sum(sim.seconds.values())
         linear, angular = measure.momentum(sim)
@@ -42,8 +43,8 @@ class Report:
             seconds=dict(sim.seconds),
             steps_per_second=sim.counted / spent if spent else 0.0,
             bodies=len(free),
-            contacts=len(contacts.gap),
-            coordination=float(np.isin(contacts.pair, free).sum()) / max(len(free), 1),
+            contacts=len(touching),
+            coordination=float(np.isin(touching, free).sum()) / max(len(free), 1),
             rebuilds=sim.state.rebuilds,
             removed=sim.removed,
             poured=sum(sim.poured),

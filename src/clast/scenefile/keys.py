@@ -171,7 +171,7 @@ class PolyhedronShape(Section):
     aspect: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=3, max_length=3)] | None = key(
         "how long a rock is along x, y, z against each other", "[1, 0.8, 0.6]", None
     )
-    variant: int | None = key("which of the rocks with so many faces, any whole number", "7", None, ge=0)
+    variant: int | None = key("which of the rocks with so many faces, a whole number from 0 on", "7", None, ge=0)
 
 
 # What makes a polyhedron, one of these, and the other keys that go with it.

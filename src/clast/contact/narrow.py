@@ -256,15 +256,22 @@ def expand_pairs(pairs, bodies, shapes):
         raise ValueError(f"find_contacts: pairs must be whole numbers of shape (n, 2), got {pairs.dtype} {pairs.shape}")
     if len(bodies.number) == 0 and len(pairs):
         raise ValueError("find_contacts: pairs names bodies, but the scene is empty")
-    order = np.argsort(bodies.number, kind="stable")
-    row = order[np.minimum(np.searchsorted(bodies.number, pairs, sorter=order), len(order) - 1)]
+    count = len(bodies.number)
+    if count and bodies.number[0] == 0 and bodies.number[-1] == count - 1 and (np.diff(bodies.number) == 1).all():
+        row = np.clip(pairs, 0, count - 1)  # numbers are rows
+    else:
+        order = np.argsort(bodies.number, kind="stable")
+        row = order[np.minimum(np.searchsorted(bodies.number, pairs, sorter=order), count - 1)]
     wrong = (bodies.number[row] != pairs).any(1) | (pairs[:, 0] == pairs[:, 1])
     if wrong.any():
         first = int(np.argmax(wrong))
         raise ValueError(
             f"find_contacts: pairs[{first}] = {pairs[first].tolist()} does not name two bodies of the scene"
         )
-    many = np.bincount(shapes.body, minlength=len(bodies.number))
+    if len(shapes.body) == count and (shapes.body == np.arange(count)).all():
+        a, b = row[:, 0], row[:, 1]  # every body is one shape
+        return pick_pairs(a, b, shapes)
+    many = np.bincount(shapes.body, minlength=count)
     start = np.concatenate([[0], np.cumsum(many)])
     by_body = np.argsort(shapes.body, kind="stable")
     count = many[row[:, 0]] * many[row[:, 1]]
@@ -273,7 +280,13 @@ def expand_pairs(pairs, bodies, shapes):
     width = many[row[rank, 1]]
     a = by_body[start[row[rank, 0]] + within // width]
     b = by_body[start[row[rank, 1]] + within % width]
+    return pick_pairs(a, b, shapes)
+
+
+def pick_pairs(a, b, shapes):
+    """Pairs (k,2) of the shapes a (n,) and b (n,), the lower number first; two walls make none."""
     keep = (shapes.kind[a] < FIRST_WALL) | (shapes.kind[b] < FIRST_WALL)
     swap = shapes.number[a] > shapes.number[b]
-    listed = np.where(swap[:, None], np.stack([b, a], 1), np.stack([a, b], 1))[keep]
-    return np.ascontiguousarray(listed, dtype=np.int32)
+    listed = np.empty((len(a), 2), np.int32)
+    listed[:, 0], listed[:, 1] = np.where(swap, b, a), np.where(swap, a, b)
+    return listed if keep.all() else np.ascontiguousarray(listed[keep])

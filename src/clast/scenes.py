@@ -284,9 +284,10 @@ def cube_drum(count=1024, seed=1, start="moving", speed=0.002):
     for side in (-1.0, 1.0):
         scene.add(Plane(normal=(0.0, -side, 0.0)), position=(0.0, 0.5 * side * length, 0.0), material=cube)
     across = Polyhedron.box(8.0 * EDGE * grow, length, EDGE)
-    upright = Polyhedron.box(EDGE, length, low - EDGE + radius)
+    foot = math.sqrt(radius**2 - 0.25 * EDGE**2)  # the lower corners lie on the drum
+    upright = Polyhedron.box(EDGE, length, low - EDGE + foot)
     scene.add(across, position=(0.0, 0.0, low - 0.5 * EDGE), motion="fixed", material=cube)
-    scene.add(upright, position=(0.0, 0.0, 0.5 * (low - EDGE - radius)), motion="fixed", material=cube)
+    scene.add(upright, position=(0.0, 0.0, 0.5 * (low - EDGE - foot)), motion="fixed", material=cube)
     places = _mirrored(count, (wide, deep), pitch, bottom, np.random.default_rng(seed))
     scene.add(Polyhedron.box(EDGE, EDGE, EDGE), position=places, velocity=velocity, material=cube)
     return Ready(scene, DEM(law="blaze"), 1e-5, 0.5, 0.01, f"drum with a blade, {count:,} cubes, {start} start")
@@ -316,22 +317,31 @@ def _mirrored(count, wide_deep, pitch, bottom, random):
     return np.concatenate([places[:centres], both])
 
 
-def gravity_packing(count=1000, seed=1, speed=0.5):
-    """Cubes of 5 mm in a rectangular grid, packed tightly, fall into a box (Govender et al. 2015, figure 26).
+def gravity_packing(count=1000, seed=1, start="turned", speed=0.5):
+    """Cubes of 5 mm in a rectangular grid fall into a box and pack (Govender et al. 2015, figure 26).
 
-    speed [m/s]: downwards, at the start.
+    start "turned": each in a random direction, as close as their corners allow; "tight": as published, none is turned and the
+    grid is packed tightly: it lands as columns, which stay on end. speed [m/s]: downwards, at the start.
     """
+    pitch, room = pick("start", start, {"turned": (1.75 * EDGE, 0.5), "tight": (1.01 * EDGE, 0.75)})
     wide = max(round((count / 2.0) ** (1.0 / 3.0)), 1)
-    pitch = 1.01 * EDGE
-    half = 0.75 * wide * pitch + 0.5 * EDGE
+    half = room * wide * pitch + 0.5 * EDGE
     cube = cube_material()
+    random = np.random.default_rng(seed)
     scene = Scene(gravity=(0.0, 0.0, -GRAVITY))
     _add_box(scene, cube, half)
     k = np.arange(count)
     grid = np.stack([k % wide - 0.5 * (wide - 1), k // wide % wide - 0.5 * (wide - 1), k // wide**2 + 1.5], axis=1)
-    places = pitch * grid + 0.004 * EDGE * np.random.default_rng(seed).uniform(-1.0, 1.0, (count, 3))
-    scene.add(Polyhedron.box(EDGE, EDGE, EDGE), position=places, velocity=(0.0, 0.0, -speed), material=cube)
-    return Ready(scene, DEM(law="blaze"), 1e-5, 0.5, 0.01, f"box, a grid of {count:,} cubes falls in")
+    places = pitch * grid + 0.004 * EDGE * random.uniform(-1.0, 1.0, (count, 3))
+    turned = random.normal(size=(count, 4)) if start == "turned" else (1.0, 0.0, 0.0, 0.0)
+    scene.add(
+        Polyhedron.box(EDGE, EDGE, EDGE),
+        position=places,
+        orientation=turned,
+        velocity=(0.0, 0.0, -speed),
+        material=cube,
+    )
+    return Ready(scene, DEM(law="blaze"), 1e-5, 0.5, 0.01, f"box, a grid of {count:,} cubes falls in, {start} start")
 
 
 def rock_drum(count=1500, seed=1):
@@ -358,11 +368,14 @@ def rock_drum(count=1500, seed=1):
             material=rock,
             seed=8 * seed + k,
         )
-    # The blades come last, because `fill` keeps clear of the balls around bodies.
+    # The blades come last, because `fill` keeps clear of the balls around bodies. They end a hair from the
+    # drum, which is drawn with facets.
+    thick = 0.5 * reach
+    out = math.sqrt((0.998 * radius) ** 2 - 0.25 * thick**2) - 0.5 * height
     for k in range(4):
-        turn, out = 0.5 * math.pi * k, radius - 0.5 * height
+        turn = 0.5 * math.pi * k
         scene.add(
-            Polyhedron.box(height, length, 0.5 * reach),
+            Polyhedron.box(height, length, thick),
             position=(out * math.cos(turn), 0.0, out * math.sin(turn)),
             orientation=(math.cos(-0.5 * turn), 0.0, math.sin(-0.5 * turn), 0.0),
             motion="driven",

@@ -1,4 +1,4 @@
-"""Polyhedra in motion: head-on collisions (Govender et al. 2015, Table 1), rest, spin and mirror symmetry."""
+"""Polyhedra in motion: head-on collisions (Govender et al. 2015, Table 1), rest, spin, mirror symmetry and friction."""
 
 import math
 
@@ -116,3 +116,90 @@ def test_mirror_images_stay_mirror_images():
     left, right = images()[0]
     assert np.abs(left - right).max() < 1e-5  # 0.2 % of the edge
     assert np.abs(sim.bodies.spin).max() > 1.0
+
+
+EDGE, WEIGHT = 0.02, 9.81  # of flat boxes, 1 : 1 : 0.5 [m]; gravity [m/s^2]
+
+
+def stone(friction):
+    return clast.Material(density=DENSITY, young=1e7, poisson=0.25, friction=friction, restitution=0.3)
+
+
+def flat_boxes(places, frictions, slope=0.0, **motion):
+    """Simulation, with the Hertz law, of flat boxes on a plane that falls towards +x by the angle `slope`.
+
+    places (n,3): x, y and how many boxes are below; each box starts on what is below it, without overlap.
+    """
+    scene = clast.Scene(gravity=(WEIGHT * math.sin(slope), 0, -WEIGHT * math.cos(slope)))
+    scene.add(clast.Plane(), material=stone(1.0))
+    # Far away and touched by nothing: with it the kernels are those of the scene rock-drum, and are compiled once.
+    scene.add(clast.Cylinder(EDGE, EDGE), position=(0, 0, -1.0), material=stone(1.0))
+    mold = clast.Polyhedron.box(EDGE, EDGE, 0.5 * EDGE)
+    for (x, y, below), friction in zip(places, frictions, strict=True):
+        # The geometric mean of two materials holds: on the plane it is `friction`, between boxes its square.
+        scene.add(mold, position=(x, y, EDGE * (0.5 * below + 0.25)), material=stone(friction**2), **motion)
+    return clast.Simulation(scene, clast.DEM(law="hertz"), dt=1e-4)
+
+
+def test_a_tower_stands():
+    """Ten boxes, each a little off the one below, for two seconds: the tower sways, ever less, about one place."""
+    off = np.random.default_rng(3).uniform(-0.05, 0.05, (10, 2)) * EDGE
+    sim = flat_boxes([(x, y, k) for k, (x, y) in enumerate(off)], [math.sqrt(0.5)] * 10)
+    places, pushes = [], []
+    for _ in range(200):
+        sim.step(100)
+        places.append(sim.bodies.position[2:].copy())
+        pushes.append(-clast.measure.wall_force(sim, 0))
+    places = np.array(places)
+    early, late = places[60:100], places[160:]  # two periods of the sway each
+    assert np.abs(places[:, :, :2] - off).max() < 0.02 * EDGE
+    assert np.abs(early.mean(0) - late.mean(0)).max() < 1e-3 * EDGE
+    assert np.ptp(late, axis=0).max() < 0.9 * np.ptp(early, axis=0).max() < 0.01 * EDGE
+    weight = 10 * WEIGHT * sim.bodies.mass[2]
+    assert np.mean(pushes[160:], axis=0) / weight == pytest.approx((0, 0, 1), abs=1e-3)
+
+
+@pytest.fixture(scope="module")
+def slope():
+    """Boxes on a slope of tan = 0.5, by friction: how far [m] they went in 0.2 s, and their acceleration [m/s^2]."""
+    frictions = (0.6, 0.51, 0.49, 0.25)
+    sim = flat_boxes([(0, 0.05 * k, 0) for k in range(4)], frictions, math.atan(0.5))
+    sim.step(2_000)
+    x, v = sim.bodies.position[2:, 0].copy(), sim.bodies.velocity[2:, 0].copy()
+    sim.step(2_000)
+    way, faster = sim.bodies.position[2:, 0] - x, (sim.bodies.velocity[2:, 0] - v) / 0.2
+    return {friction: (way[k], faster[k]) for k, friction in enumerate(frictions)}
+
+
+@pytest.mark.parametrize("friction", [0.49, 0.25])
+def test_a_box_slides_down_a_slope_above_the_angle_of_friction(slope, friction):
+    expected = WEIGHT * (0.5 - friction) / math.sqrt(1.25)
+    assert slope[friction][1] == pytest.approx(expected, rel=1e-6)
+
+
+CREEP = "near the angle of friction the shallow points of a patch slide, and the common slip creeps"
+
+
+@pytest.mark.parametrize("friction", [0.6, pytest.param(0.51, marks=pytest.mark.xfail(reason=CREEP, strict=True))])
+def test_a_box_sticks_on_a_slope_below_the_angle_of_friction(slope, friction):
+    assert abs(slope[friction][0]) < 1e-6 * EDGE
+
+
+def test_friction_stops_a_spinning_box():
+    """A patch of two faces rests on its four corners, at EDGE / sqrt(2) from the middle.
+
+    Under a uniform pressure the mean distance would be 0.3826 EDGE, and the box would turn for 1.85 times as long.
+    """
+    sim = flat_boxes([(0, 0, 0)], [0.3], spin=(0, 0, 100.0))
+    inertia = EDGE**2 / 6  # over mass
+    slower = 0.3 * WEIGHT * EDGE / math.sqrt(2) / inertia
+    spins = []
+    for _ in range(100):
+        sim.step(20)
+        spins.append((sim.time, sim.bodies.spin[2, 2]))
+    t, spin = np.array(spins).T
+    turning = (spin > 1.0) & (t > 0.05)
+    assert -np.polyfit(t[turning], spin[turning], 1)[0] == pytest.approx(slower, rel=1e-3)
+    assert t[spin < 1e-2][0] == pytest.approx(100.0 / slower, abs=2.5e-3)
+    assert np.abs(sim.bodies.position[2, :2]).max() < 1e-6 * EDGE
+    assert abs(spin[-1]) < 1e-9

@@ -9,6 +9,7 @@ import numpy as np
 
 from .contact import find_contacts
 from .errors import SceneError, pick
+from .inputs import whole
 from .material import Material
 from .motion.dem import DEM
 from .scene import Scene
@@ -264,8 +265,9 @@ def cube_drum(count=1024, seed=1, start="moving", speed=0.002):
     """Cubes packed tightly in a block fall on a blade like a T in a drum at rest (Govender et al. 2015, figures 24 and 25).
 
     start "moving": all cubes move to the right, +x, at `speed` [m/s]; "symmetric": at rest, and the two sides of the plane
-    x = 0 are mirror images to the last bit. The drum grows with the number of cubes.
+    x = 0 are mirror images. The drum grows with the number of cubes.
     """
+    count = whole("cube_drum", "count", count, least=1)
     velocity = pick("start", start, {"moving": (speed, 0.0, 0.0), "symmetric": (0.0, 0.0, 0.0)})
     grow = (count / 1024.0) ** (1.0 / 3.0)
     wide, deep = (
@@ -323,6 +325,7 @@ def gravity_packing(count=1000, seed=1, start="turned", speed=0.5):
     start "turned": each in a random direction, as close as their corners allow; "tight": as published, none is turned and the
     grid is packed tightly: it lands as columns, which stay on end. speed [m/s]: downwards, at the start.
     """
+    count = whole("gravity_packing", "count", count, least=1)
     pitch, room = pick("start", start, {"turned": (1.75 * EDGE, 0.5), "tight": (1.01 * EDGE, 0.75)})
     wide = max(round((count / 2.0) ** (1.0 / 3.0)), 1)
     half = room * wide * pitch + 0.5 * EDGE
@@ -346,6 +349,7 @@ def gravity_packing(count=1000, seed=1, start="turned", speed=0.5):
 
 def rock_drum(count=1500, seed=1):
     """Rocks of eight shapes, 8 to 22 faces, in a turning drum whose four blades lift them."""
+    count = whole("rock_drum", "count", count, least=1)
     reach, largest = 0.006, 1.2
     grow = (count / 1500.0) ** (1.0 / 3.0)
     radius, length = 0.12 * grow + 2.0 * reach, 0.15 * grow + 4.0 * reach

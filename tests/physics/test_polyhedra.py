@@ -102,19 +102,20 @@ def test_a_cube_turns_once_in_a_second():
 
 
 def test_mirror_images_stay_mirror_images():
-    """Cubes fall on the blade of a drum: the left side is the image of the right side, to the bit until they touch."""
-    sim = cube_drum(count=60, start="symmetric").simulation()
+    """Cubes fall on the blade of a drum and off it: the left side is the image of the right side, to the bit until they touch."""
+    sim = cube_drum(count=75, start="symmetric").simulation()
+    middle = int((sim.bodies.position[sim.bodies.motion == FREE][:, 0] == 0.0).sum())
 
     def images():
         bodies = sim.bodies
-        free = bodies.motion == FREE
+        free = np.nonzero(bodies.motion == FREE)[0][middle:]
         return [(column[free][::2] * [-1, 1, 1], column[free][1::2]) for column in (bodies.position, bodies.velocity)]
 
     sim.step(4400)
     assert all(np.array_equal(left, right) for left, right in images())
-    sim.step(2000)
+    sim.step(7600)
     left, right = images()[0]
-    assert np.abs(left - right).max() < 1e-5  # 0.2 % of the edge
+    assert np.abs(left - right).max() < 1e-8
     assert np.abs(sim.bodies.spin).max() > 1.0
 
 
@@ -177,10 +178,7 @@ def test_a_box_slides_down_a_slope_above_the_angle_of_friction(slope, friction):
     assert slope[friction][1] == pytest.approx(expected, rel=1e-6)
 
 
-CREEP = "near the angle of friction the shallow points of a patch slide, and the common slip creeps"
-
-
-@pytest.mark.parametrize("friction", [0.6, pytest.param(0.51, marks=pytest.mark.xfail(reason=CREEP, strict=True))])
+@pytest.mark.parametrize("friction", [0.6, 0.51])
 def test_a_box_sticks_on_a_slope_below_the_angle_of_friction(slope, friction):
     assert abs(slope[friction][0]) < 1e-6 * EDGE
 

@@ -3,12 +3,14 @@
 A patch of points answers with the sum of the law at each of them, times its share d_i / sum of d_j max(0, n_i . n_j)^2, d the
 overlap: the force of a patch does not depend on how many points it has, and a point that leaves takes no force with it.
 The points of a patch slip together: what is remembered is one slip of the patch's middle and one angle about its normal,
-so that it does not matter which points stand for it from step to step. The memory of a pair holds, after slip and rolling
+so that it does not matter which points stand for it from step to step, and a patch sticks as long as one of its points does. The memory of a pair holds, after slip and rolling
 angle, the last normal (3), in the axes of the world, and that angle (1). While bodies are apart the last normal is tried first:
 where it parts them nothing touches.
 
 Rolling friction is for what rolls: it acts between a polyhedron and a sphere, not between edges and faces.
 """
+
+import math
 
 import numpy as np
 
@@ -120,7 +122,7 @@ def press(work, count, flat, xa, va, wa, xb, vb, wb, slip, twist, mass, radius, 
     normal = get(work, 4) if flat else normalize(normal)
     slip = laws.turn(slip, normal, 1.0, 1.0)
     force, couple, after = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    turned, width = 0.0, 0.0
+    turned, width, longest, left = 0.0, 0.0, 0.0, 0.0
     for i in range(count):
         share = work[POINT * i + SHARE]
         if share > 0.0:
@@ -131,19 +133,29 @@ def press(work, count, flat, xa, va, wa, xb, vb, wb, slip, twist, mass, radius, 
             own = add(slip, scale(twist, cross(normal, r)))
             if not flat:
                 own = turn_over(own, normal, n)
-            touch = Touch(-work[POINT * i + 3], -opening, n, sub(v, scale(opening, n)), own, mass, radius)
-            pressing, shear, own = law(touch, mix, dt)
+            slide = sub(v, scale(opening, n))
+            touch = Touch(-work[POINT * i + 3], -opening, n, slide, own, mass, radius)
+            pressing, shear, kept = law(touch, mix, dt)
             f = scale(share, add(scale(pressing, n), shear))
             force, couple = add(force, f), add(couple, cross(r, f))
+            own = add(own, scale(dt, slide))
+            # How much of its slip the law leaves to a point; of points that hardly slip it says nothing.
+            length, part_left = dot(own, own), dot(kept, kept)
+            if length > 1e-4 * longest:
+                ratio = part_left / max(length, 1e-300)
+                left = ratio if longest < 1e-4 * length else max(left, ratio)
+            longest = max(longest, length)
             if not flat:
                 own = turn_over(own, n, normal)
             after = add(after, scale(share, own))
             turned += share * dot(normal, cross(r, own))
             width += share * dot(r, r)
-    # The rigid slip nearest to those of the points: their mean, and the mean turn; a point does not turn.
-    slip = scale(1.0 / max(whole, 1e-300), after)
+    # The points slip together, so the patch sticks as long as one of them does: the rigid slip nearest to those of the points,
+    # their mean and the mean turn, shortened as that of the point which keeps most. A point does not turn.
+    left = math.sqrt(min(left, 1.0))
+    slip = scale(left / max(whole, 1e-300), after)
     wide = width > whole * (POINTLIKE * radius) ** 2
-    return middle, normal, force, couple, slip, turned / width if wide else 0.0
+    return middle, normal, force, couple, slip, left * turned / width if wide else 0.0
 
 
 @func

@@ -41,8 +41,8 @@ demo: setup  ## a rotating drum of 4,000 spheres: numbers and a picture
 # In two halves side by side: in a fresh checkout most of the time goes into compiling kernels, on one core each.
 test: setup  ## the quick tests
 	@mkdir -p out
-	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/agree > out/test-agree.log 2>&1 & agree=$$!; \
-	$(BIN)/python -m pytest -q --ignore=tests/agree; rest=$$?; \
+	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/agree tests/unit > out/test-agree.log 2>&1 & agree=$$!; \
+	$(BIN)/python -m pytest -q --ignore=tests/agree --ignore=tests/unit; rest=$$?; \
 	wait $$agree; agree=$$?; cat out/test-agree.log; exit $$((agree + rest))
 
 test-all: setup  ## every test, the slow ones too

@@ -3,6 +3,8 @@
 Points are found in the axes of a polyhedron; see `clast.contact.hull_pair` for how they stand in `work`.
 """
 
+import math
+
 import numpy as np
 
 from .. import primitives
@@ -38,8 +40,11 @@ def second_in_first(a, b, bodies, shapes, edges, periodic):
 
 
 @func
-def hull_hull(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work):
-    """Points of two polyhedra a and b in the axes of a: how many, 0 if they are farther apart than margin [m]."""
+def hull_hull(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work, distance):
+    """Points of two polyhedra a and b in the axes of a: how many, 0 if they are farther apart than margin [m].
+
+    distance: `hull_distance`, or `no_distance` where the margin is 0.
+    """
     ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
     ka, kb = bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
     turn, d = second_in_first(a, b, bodies, shapes, edges, periodic)
@@ -47,7 +52,7 @@ def hull_hull(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work)
     if s > margin:
         return 0
     if s > 0.0:
-        gap, m, x = hull_distance(ha, ka, hb, kb, turn, d, hulls, n)
+        gap, m, x = distance(ha, ka, hb, kb, turn, d, hulls, n)
         if gap > margin:
             return 0
         # Where a face or a pair of edges is nearest, its patch of points is there; a corner is one point.
@@ -91,6 +96,12 @@ def wall_pose(s, w, bodies, shapes, box):
             d[2] + image(away[2], box.length[2], box.inverse[2]) - away[2],
         )
     return quat_multiply(conjugate(q), load4(bodies.orientation, wall)), unrotate(q, d)
+
+
+@func
+def no_distance(ha, ka, hb, kb, turn, d, hulls, start):
+    """In place of `hull_distance` where only overlaps count: it is large, and never called then."""
+    return math.inf, start, d
 
 
 @func
@@ -164,6 +175,7 @@ def wall_points_for(parts):
 PERIODIC = False
 sphere_points = hull_sphere
 wall_points = hull_any
+distance = hull_distance
 
 # Which pairs of a list are near enough to keep.
 
@@ -230,7 +242,7 @@ def spot_block(block, bodies, shapes, parts, meshes, hulls, box, edges, margin, 
         if shapes.kind[t] >= FIRST_WALL:
             count = wall_points(s, t, bodies, shapes, parts, meshes, hulls, box, margin, work)
         elif shapes.kind[t] == POLYHEDRON:
-            count = hull_hull(s, t, bodies, shapes, parts, hulls, edges, PERIODIC, margin, work)
+            count = hull_hull(s, t, bodies, shapes, parts, hulls, edges, PERIODIC, margin, work, distance)
         else:
             count = sphere_points(s, t, bodies, shapes, parts, hulls, edges, PERIODIC, margin, work)
         found[k] = count
@@ -256,6 +268,7 @@ def measure_hulls(tables, box, margin, pair, rows):
         "PERIODIC": bool(box.periodic),
         "sphere_points": sphere_points_for(parts),
         "wall_points": wall_points_for(parts),
+        "distance": hull_distance if margin > 0.0 else no_distance,
     }
     kernel(spot_block, grain=2, allocates=True, **has)(
         (len(rows) + BLOCK - 1) // BLOCK,

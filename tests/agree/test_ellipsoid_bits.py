@@ -51,7 +51,10 @@ def plain():
 
 
 @pytest.mark.parametrize(
-    "options", [{"margin": 1e-5}, {"margin": 3e-3}, {"broad": "all-pairs"}, {"broad": "boxes"}], ids=str
+    "options",
+    [{"margin": 1e-5}, {"broad": "boxes"}]
+    + [pytest.param(options, marks=pytest.mark.slow) for options in ({"margin": 3e-3}, {"broad": "all-pairs"})],
+    ids=str,
 )
 def test_margin_and_broad_phase(plain, options):
     sim = start(**options)
@@ -59,6 +62,7 @@ def test_margin_and_broad_phase(plain, options):
     assert differences(plain, state(sim)) == []
 
 
+@pytest.mark.slow
 def test_looking_changes_nothing(plain):
     sim = start()
     for _ in range(STEPS // 100):
@@ -95,7 +99,7 @@ def test_threads(plain, threads, monkeypatch):
         backend.set_threads(before)
 
 
-@pytest.mark.parametrize("at", [1, 664])
+@pytest.mark.parametrize("at", [pytest.param(1, marks=pytest.mark.slow), 664])
 def test_restart(plain, at, tmp_path):
     sim = start()
     sim.step(at)

@@ -6,6 +6,7 @@ from scipy.optimize import nnls
 
 from clast.contact.hull_ball import hull_ball
 from clast.shapes.polyhedron import Polyhedron
+from clast.stacking import join_molds, make_mold
 
 INSIDE_AND_OUT = 400
 
@@ -94,26 +95,8 @@ def test_gap_changes_no_faster_than_the_ball_moves():
 
 def test_second_hull_of_a_joined_table():
     """Rows of corners, faces and loops are counted over all hulls."""
-    one, two = SOLIDS["box"].hull, SOLIDS["rock"].hull
-    v, f, e, s = one.vertex.shape[1], one.normal.shape[1], len(one.edge), len(one.loop)
-    both = type(one)(
-        vertex_start=np.append(one.vertex_start, two.vertex_start[1:] + v),
-        face_start=np.append(one.face_start, two.face_start[1:] + f),
-        edge_start=np.append(one.edge_start, two.edge_start[1:] + e),
-        vertex=np.hstack([one.vertex, two.vertex]),
-        normal=np.hstack([one.normal, two.normal]),
-        offset=np.append(one.offset, two.offset),
-        edge=np.vstack([one.edge, two.edge + v]).astype(np.int32),
-        edge_face=np.vstack([one.edge_face, two.edge_face + f]).astype(np.int32),
-        edge_bend=np.vstack([one.edge_bend, two.edge_bend]),
-        loop_start=np.append(one.loop_start, two.loop_start[1:] + s).astype(np.int32),
-        loop=np.append(one.loop, two.loop + v).astype(np.int32),
-        side=np.hstack([one.side, two.side]),
-        side_offset=np.append(one.side_offset, two.side_offset),
-        inner=np.append(one.inner, two.inner),
-        outer=np.append(one.outer, two.outer),
-        ball=np.append(one.ball, two.ball),
-    )
+    two = SOLIDS["rock"].hull
+    both = join_molds([make_mold(SOLIDS["box"]), make_mold(SOLIDS["rock"])])[3]
     for c in np.random.default_rng(5).uniform(-1.5, 1.5, size=(50, 3)):
         alone = hull_ball(0, 1.0, two, tuple(c), 0.2, np.inf)
         assert hull_ball(1, 1.0, both, tuple(c), 0.2, np.inf) == alone

@@ -1,7 +1,7 @@
 """Two convex polyhedra: the plane that parts them or the least way out, and the points where they touch.
 
 The least translation that separates two overlapping polyhedra is at right angles to a face of one of them or to an edge
-of each (Minkowski difference; Govender et al. 2014 search the same two types). All of these are considered, but most are ruled
+of each (Minkowski difference; Govender et al. 2015 search the same two types). All of these are considered, but most are ruled
 out by a bound that costs one number per face: the height H of the other body's centre over it. A ball of radius
 `inner` about that centre lies in the body, so no direction n can have a separation above n . (way to the centre) - inner.
 

@@ -3,9 +3,9 @@
 A patch of points answers with the sum of the law at each of them, times its share d_i / sum of d_j max(0, n_i . n_j)^2, d the
 overlap: the force of a patch does not depend on how many points it has, and a point that leaves takes no force with it.
 The points of a patch slip together: what is remembered is one slip of the patch's middle and one angle about its normal,
-so that it does not matter which points stand for it from step to step, and a patch sticks as long as one of its points does. The memory of a pair holds, after slip and rolling
-angle, the last normal (3), in the axes of the world, and that angle (1). While bodies are apart the last normal is tried first:
-where it parts them nothing touches.
+so that it does not matter which points stand for it from step to step, and a patch sticks as long as one of its points
+does. The memory of a pair holds, after slip and rolling angle, the last normal (3), in the axes of the world, and that
+angle (1). While bodies are apart the last normal is tried first: where it parts them nothing touches.
 
 Rolling friction is for what rolls: it acts between a polyhedron and a sphere, not between edges and faces.
 """

@@ -201,3 +201,35 @@ def test_friction_stops_a_spinning_box():
     assert t[spin < 1e-2][0] == pytest.approx(100.0 / slower, abs=2.5e-3)
     assert np.abs(sim.bodies.position[2, :2]).max() < 1e-6 * EDGE
     assert abs(spin[-1]) < 1e-9
+
+
+def turntable(floor, spin=(0, 0, 2.0)):
+    """A box rides on a floor that turns and moves; another slides over it. Position, velocity and spin of both after 0.15 s."""
+    scene = clast.Scene(gravity=(0, 0, -WEIGHT))
+    scene.add(clast.Plane(), position=(0, 0, -1.0), material=stone(1.0))  # the same kernels for both floors
+    scene.add(floor, motion="driven", velocity=(0.1, 0, 0), spin=spin, material=stone(1.0))
+    mold = clast.Polyhedron.box(EDGE, EDGE, 0.5 * EDGE)
+    near = np.array([0.013, 0.021, 0.25 * EDGE])
+    ride = np.add((0.1, 0, 0), np.cross(spin, near))
+    scene.add(mold, position=near, velocity=ride, spin=spin, material=stone(0.25))
+    scene.add(mold, position=(-0.04, 0.03, 0.25 * EDGE), velocity=(0.1, -0.6, 0), material=stone(0.25))
+    sim = clast.Simulation(scene, clast.DEM(law="hertz"), dt=1e-4)
+    sim.step(1_500)
+    bodies = sim.bodies
+    force = clast.measure.wall_force(sim, 1)
+    return np.concatenate([bodies.position[2:], bodies.velocity[2:], bodies.spin[2:]], axis=1), force, bodies.mass[2]
+
+
+def test_boxes_ride_and_slide_on_a_mesh_as_on_one_face():
+    """A floor of 98 triangles against one large triangle: corners cross many inner edges, and take their slip along."""
+    line = np.linspace(-0.15, 0.15, 8)
+    x, y = np.meshgrid(line, line, indexing="ij")
+    corners = np.stack([x, y, 0 * x], axis=-1).reshape(-1, 3)
+    k = np.arange(49) // 7 * 8 + np.arange(49) % 7
+    cells = np.concatenate([np.stack([k, k + 8, k + 9], 1), np.stack([k, k + 9, k + 1], 1)])
+    fine, push, mass = turntable(clast.MeshWall(corners, cells))
+    whole, shove, _ = turntable(clast.MeshWall([(-2, -1, 0), (2, -1, 0), (0, 2, 0)], [(0, 1, 2)]))
+    assert push / (2 * mass * WEIGHT) == pytest.approx(shove / (2 * mass * WEIGHT), abs=1e-2)
+    assert fine[:, :3] == pytest.approx(whole[:, :3], abs=1e-3 * EDGE)
+    assert fine[:, 3:6] == pytest.approx(whole[:, 3:6], abs=5e-3)
+    assert fine[0, 6:] == pytest.approx((0, 0, 2.0), abs=5e-3)

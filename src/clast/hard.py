@@ -70,8 +70,13 @@ class Hard:
     def finish(self):
         """A step ends by itself."""
 
-    def resume(self, order):
+    def carried(self):
+        """Numbers beside the tables that go from step to step, for a checkpoint: the solver's first step length."""
+        return np.array([self.workspace.curvature])
+
+    def resume(self, order, carried):
         """Make the list of pairs of a simulation that goes on, with bodies in the order that they had in memory."""
+        self.workspace.curvature = float(carried[0])
         self.state.permute(np.searchsorted(self.state.bodies.number, order).astype(np.int32))
         self._rebuild(sort=False)
 
@@ -103,9 +108,7 @@ class Hard:
         keep = np.empty(len(source), np.int8)
         chunks = (len(source) + CHUNK - 1) // CHUNK
         about = pairs.shape, source, self.mixes, pairs.mix, contacts
-        self._kernels.keep(
-            chunks, CHUNK, self.dt, self.slack, self.scene.gravity, state.rows, *shared, *about, keep
-        )
+        self._kernels.keep(chunks, CHUNK, self.dt, self.slack, self.scene.gravity, state.rows, *shared, *about, keep)
         kept = np.nonzero(keep)[0].astype(np.int32)
         if self.clumps:
             self.inverse = np.empty((len(state.bodies.number), 6))
@@ -362,7 +365,14 @@ def rotation_between(before, after):
     """Rotation vector (3,) [rad], world axes, that turns one orientation (4,) into the other."""
     w, x, y, z = (float(c) for c in before)
     a, b, c, d = (float(v) for v in after)
-    q = np.array([a * w + b * x + c * y + d * z, b * w - a * x + d * y - c * z, c * w - a * y + b * z - d * x, d * w - a * z + c * x - b * y])
+    q = np.array(
+        [
+            a * w + b * x + c * y + d * z,
+            b * w - a * x + d * y - c * z,
+            c * w - a * y + b * z - d * x,
+            d * w - a * z + c * x - b * y,
+        ]
+    )
     q *= 1.0 if q[0] >= 0.0 else -1.0
     sine = float(np.linalg.norm(q[1:]))
     return q[1:] * (2.0 * math.atan2(sine, float(q[0])) / sine if sine > 0.0 else 2.0)

@@ -27,7 +27,9 @@ class Report:
     energy: dict  # [J]
     momentum: list  # [kg m/s]
     angular_momentum: list  # [kg m^2/s]
-    solver: dict  # of Complementarity: steps, iterations, steps that missed the tolerance, worst residual [m/s], energy of
+    solver: (
+        dict  # of Complementarity: steps, iterations, steps that missed the tolerance, worst residual [m/s], energy of
+    )
     # stabilisation [J]; empty for DEM
 
     @classmethod

@@ -204,14 +204,14 @@ def remember(sim):
         keep[name] = column[rows] if len(column) else np.empty((0, 3))
     order = np.lexsort((keep["part"][:, 1], keep["body"][:, 1], keep["part"][:, 0], keep["body"][:, 0]))
     kept = {name: column[order] if len(column) else column for name, column in keep.items()}
-    return kept | {"order": state.bodies.number}
+    return kept | {"order": state.bodies.number, "carried": sim.mover.carried()}
 
 
 def recall(sim, kept):
     """Give the contacts of a fresh list the memory and force that `remember` kept."""
     state = sim.state
     with backend.use(sim.device):
-        sim.mover.resume(kept["order"])
+        sim.mover.resume(kept["order"], kept["carried"])
     pairs = state.fetch_pairs()
     row = np.argsort(state.bodies.number, kind="stable")
     body = row[np.searchsorted(state.bodies.number, kept["body"], sorter=row)]

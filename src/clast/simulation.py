@@ -37,7 +37,9 @@ class Simulation:
         if not isinstance(scene, Scene):
             raise TypeError(f"Simulation: the first argument must be a clast.Scene, got {scene!r}")
         if type(method) not in MOVERS:
-            raise TypeError(f"Simulation: the method must be clast.DEM(...) or clast.Complementarity(...), got {method!r}")
+            raise TypeError(
+                f"Simulation: the method must be clast.DEM(...) or clast.Complementarity(...), got {method!r}"
+            )
         if len(scene.bodies.number) == 0 and not scene.inlets:
             raise ValueError("Simulation: the scene is empty; add bodies with scene.add or scene.fill first")
         refuse_mixture("Simulation", scene.parts)

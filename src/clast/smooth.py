@@ -190,7 +190,11 @@ class Smooth:
         """Make the list of pairs anew because bodies came or went."""
         self.state.rebuild()
 
-    def resume(self, order):
+    def carried(self):
+        """Numbers beside the tables that go from step to step, for a checkpoint: none."""
+        return np.empty(0)
+
+    def resume(self, order, carried):
         """Make the list of pairs of a simulation that goes on; its memory is put back afterwards."""
         self.state.rebuild()
 

@@ -73,7 +73,14 @@ class Complementarity:
     def mixes(self, scene):
         """For every pair of materials friction, restitution, rolling, spinning friction, cohesion, compliance: (m*m,6)."""
         mix = combine(scene.materials, scene.pairs)
-        columns = mix.friction, mix.restitution, mix.rolling_friction, mix.spinning_friction, mix.cohesion, mix.compliance
+        columns = (
+            mix.friction,
+            mix.restitution,
+            mix.rolling_friction,
+            mix.spinning_friction,
+            mix.cohesion,
+            mix.compliance,
+        )
         return np.ascontiguousarray(np.stack([column.ravel() for column in columns], axis=1))
 
 

@@ -1,17 +1,14 @@
 """Cone problems given by a matrix: u = W g + q with W sparse and symmetric, and the public `solve_cone`."""
 
-import math
-import numbers
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from ..backend import func, kernel
-from ..errors import pick
 from ..vec import load, load_matrix
 from .cone import solve3
-from .solvers import SOLVERS, Workspace, solve
+from .solvers import solve
 
 LOCAL = 40  # most steps of a cone's own small problem in a sweep
 

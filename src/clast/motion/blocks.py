@@ -316,6 +316,42 @@ def contact_chunk(c, chunk, rows, body, normal, arm, bias, soft, shift, length, 
                 out[i, 3 + j] = length[i] * (rows[b, 8 + j] - rows[a, 8 + j])
 
 
+def relax_chunk(c, chunk, rows, body, normal, arm, bias, soft, shift, length, limit, size, omega, relaxation, impulse):
+    """The step of the fixed point iteration for one chunk of contacts, eq. (12), in place.
+
+    gamma <- relaxation P(gamma - omega eta u) + (1 - relaxation) gamma; u is not stored.
+    """
+    for row in range(c * chunk, min(len(bias), (c + 1) * chunk)):
+        i = np.uintp(row)
+        a, b = np.uintp(body[i, 0]), np.uintp(body[i, 1])
+        n = (normal[i, 0], normal[i, 1], normal[i, 2])
+        u = opening(a, b, (arm[i, 0], arm[i, 1], arm[i, 2]), (arm[i, 3], arm[i, 4], arm[i, 5]), rows)
+        g = (impulse[i, 0], impulse[i, 1], impulse[i, 2])
+        couple = spin = (0.0, 0.0, 0.0)
+        if COUPLES:
+            couple = (impulse[i, 3], impulse[i, 4], impulse[i, 5])
+            spin = scale(length[i], (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10]))
+        extra = bias[i] + shift[i] + soft[i] * dot(g, n)
+        new, turned = answer(i, g, couple, u, spin, n, extra, omega, limit, size)
+        for j in range(3):
+            impulse[i, j] = relaxation * new[j] + (1.0 - relaxation) * g[j]
+            if COUPLES:
+                impulse[i, 3 + j] = relaxation * turned[j] + (1.0 - relaxation) * couple[j]
+
+
+@func
+def answer(i, g, couple, u, spin, n, extra, omega, limit, size):
+    """Impulse and couple of contact i after a step against its velocity u, with `extra` along the normal, and its spin."""
+    along = dot(u, n)
+    ahead, across = omega / size[i, 0], omega / size[i, 1]
+    target = sub(g, add(scale(ahead * (along + extra) - across * along, n), scale(across, u)))
+    ratio = size[i, 1] / size[i, 0]
+    if COUPLES:
+        wanted = sub(couple, scale(across, spin))
+        return project6(target, wanted, n, limit[i, 0], limit[i, 1], limit[i, 2], limit[i, 3], ratio)
+    return project3(target, n, limit[i, 0], limit[i, 1], ratio), couple
+
+
 # Gauss-Seidel: contacts of one colour share no free body, so each may change the velocities of its two bodies at once. This
 # is the one place where a row writes what is not its own.
 
@@ -328,24 +364,16 @@ def sweep_row(k, order, rows, inverse, body, normal, arm, bias, soft, shift, len
     one, two = (arm[i, 0], arm[i, 1], arm[i, 2]), (arm[i, 3], arm[i, 4], arm[i, 5])
     u = opening(a, b, one, two, rows)
     g = (impulse[i, 0], impulse[i, 1], impulse[i, 2])
-    along = dot(u, n)
-    t = sub(u, scale(along, n))
-    pull = (along + bias[i] + shift[i] + soft[i] * dot(g, n)) / size[i, 0]
-    target = sub(g, add(scale(pull, n), scale(1.0 / size[i, 1], t)))
-    ratio = size[i, 1] / size[i, 0]
-    change_couple = (0.0, 0.0, 0.0)
+    couple = spin = (0.0, 0.0, 0.0)
     if COUPLES:
-        lever = length[i]
         couple = (impulse[i, 3], impulse[i, 4], impulse[i, 5])
-        spin = scale(lever, (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10]))
-        wanted = sub(couple, scale(1.0 / size[i, 1], spin))
-        new, turned = project6(target, wanted, n, limit[i, 0], limit[i, 1], limit[i, 2], limit[i, 3], ratio)
-        impulse[i, 3], impulse[i, 4], impulse[i, 5] = turned
-        change_couple = scale(lever, sub(turned, couple))
-    else:
-        new = project3(target, n, limit[i, 0], limit[i, 1], ratio)
+        spin = scale(length[i], (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10]))
+    extra = bias[i] + shift[i] + soft[i] * dot(g, n)
+    new, turned = answer(i, g, couple, u, spin, n, extra, 1.0, limit, size)
     impulse[i, 0], impulse[i, 1], impulse[i, 2] = new
-    change = sub(new, g)
+    if COUPLES:
+        impulse[i, 3], impulse[i, 4], impulse[i, 5] = turned
+    change, change_couple = sub(new, g), scale(length[i], sub(turned, couple))
     push(a, -1.0, one, change, change_couple, rows, inverse)
     push(b, 1.0, two, change, change_couple, rows, inverse)
 

@@ -90,6 +90,15 @@ class BodyCones:
         chunks = (self.count + CHUNK - 1) // CHUNK
         self._contacts(chunks, CHUNK, *shared, touches.length, impulse, out)
 
+    def relax(self, impulse, omega, relaxation):
+        """One step of the fixed point iteration, eqs. (12) to (14), in place: contacts, then bodies; `begin` comes first."""
+        touches = self.touches
+        shared = self.rows, touches.body, touches.normal, touches.arm, touches.bias, touches.soft, self.shift
+        chunks = (self.count + CHUNK - 1) // CHUNK
+        relax = kernel(blocks.relax_chunk, grain=4, **self.has)
+        relax(chunks, CHUNK, *shared, touches.length, self.limit, self.size, omega, relaxation, impulse)
+        self.begin(impulse)
+
     @functools.cached_property
     def _colours(self):
         """Contacts in the order of their colours, and the first of each colour; then each on its own."""

@@ -144,6 +144,8 @@ class Hard:
         self.free = free
         self.impulse = np.zeros((len(touches.gap), self.width))
         chunks = (len(touches.gap) + CHUNK - 1) // CHUNK
+        if not chunks:
+            cones.begin(self.impulse)  # the solver has nothing to do, but forces act all the same
         if method.warm:
             self._kernels.recall(chunks, CHUNK, touches, rows, state.pairs.memory, self.impulse)
         self.solution = solvers.solve(

@@ -100,7 +100,7 @@ def solve3(x, u, block, normal, mu, tension, along, across, steps):
     """
     largest = 1.0
     first = 0.0
-    for k in range(steps):
+    for _ in range(steps):
         y = descend3(x, u, normal, 1.0 / (largest * along), 1.0 / (largest * across))
         y = project3(y, normal, mu, tension, across / along)
         d = sub(y, x)

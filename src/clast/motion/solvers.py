@@ -24,6 +24,7 @@ from ..backend import kernel
 from ..errors import pick
 from ..vec import add, dot, load, scale, sub
 from .cone import descend3, project3, project6
+from .coulomb import correct
 
 CHUNK = 256  # cones a task; fixed, so that sums do not depend on the number of threads
 SUMS = 5
@@ -334,31 +335,55 @@ def gauss_seidel(run, look=8):
 SOLVERS = {"apgd": apgd, "barzilai-borwein": barzilai_borwein, "gauss-seidel": gauss_seidel, "jacobi": jacobi}
 
 
-def solve(cones, impulse, *, solver="apgd", tolerance=1e-8, iterations=1000, workspace=None, **options):
+def solve(
+    cones,
+    impulse,
+    *,
+    solver="apgd",
+    tolerance=1e-8,
+    iterations=1000,
+    coulomb=False,
+    workspace=None,
+    guess=None,
+    **options,
+):
     """Solve for the impulses (c,width) [N s], in place, starting from what is passed in.
 
-    solver: a name in SOLVERS; tolerance: of the residual, in the unit of `cones.norm`; iterations: at most so many;
-    options: what the solver itself takes (omega, relaxation, look). Returns a Solution whose residual is computed from
-    the impulse after the last iteration; its velocity is an array of the workspace, valid until the next solve.
+    solver: a name in SOLVERS; tolerance: of the residual, in the unit of `cones.norm`; iterations: at most so many in
+    all; coulomb: true Coulomb friction instead of the cone problem (see `coulomb`), then the residual is that of the
+    true problem; guess(impulse, tolerance): may improve the impulse before the solver begins, and returns the steps it
+    took; options: what the solver itself takes (omega, relaxation, look). Returns a Solution; its velocity is an array
+    of the workspace, valid until the next solve.
     """
     method = pick("solver", solver, SOLVERS)
-    workspace = Workspace() if workspace is None else workspace
+    space = Workspace() if workspace is None else workspace
     if cones.count == 0:
         return Solution(impulse, np.zeros_like(impulse), 0.0, 0, True)
-    run = Run(cones, impulse, tolerance, iterations, workspace)
-    method(run, **options)
-    np.copyto(impulse, run.best)
-    velocity = run.velocities[0]
-    residual = measure(cones, impulse, velocity, workspace)
-    return Solution(impulse, velocity, residual, run.used, residual <= tolerance)
+
+    def measured():
+        return measure(cones, impulse, space)
+
+    def relaxed(tolerance, iterations):
+        guessed = guess(impulse, tolerance) if guess else 0
+        run = Run(cones, impulse, tolerance, max(iterations - guessed, 0), space)
+        method(run, **options)
+        np.copyto(impulse, run.best)
+        velocity, residual = measured()
+        return Solution(impulse, velocity, residual, guessed + run.used, residual <= tolerance)
+
+    if not coulomb:
+        return relaxed(tolerance, iterations)
+    velocity, residual, used = correct(cones, impulse, relaxed, measured, tolerance, iterations)
+    return Solution(impulse, velocity, residual, used, residual <= tolerance)
 
 
-def measure(cones, impulse, velocity, workspace):
-    """The residual of an impulse, from scratch; fills velocity."""
-    _, _, sums = workspace.reserve(cones.count, cones.width)
-    cones.velocity(impulse, velocity)
+def measure(cones, impulse, space):
+    """Velocity and residual of an impulse, from scratch."""
+    _, velocities, sums = space.reserve(cones.count, cones.width)
+    u = velocities[0]
+    cones.velocity(impulse, u)
     tables = (cones.normal, cones.limit, cones.size, cones.rho)
-    states = (impulse, impulse, velocity, velocity)
-    kernel(pass_row, grain=4, WIDTH=cones.width)(len(sums), CHUNK, tables, *states, 0.0, -1.0, 1.0, True, impulse, sums)
+    look = kernel(pass_row, grain=4, WIDTH=cones.width)
+    look(len(sums), CHUNK, tables, impulse, impulse, u, u, 0.0, -1.0, 1.0, True, impulse, sums)
     square = float(sums[:, 3].sum())
-    return math.sqrt(square) / cones.norm if math.isfinite(square) else math.inf
+    return u, math.sqrt(square) / cones.norm if math.isfinite(square) else math.inf

@@ -16,6 +16,7 @@ stay exact (see `cone`). An iteration is one `velocity` and one launch of `pass_
 """
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -316,7 +317,7 @@ def jacobi(run, omega=0.3, relaxation=1.0, look=8):
     where the cones can take a step in one pass (`relax(impulse, omega, relaxation)`) and only every `look`-th is looked at.
     """
     if hasattr(run.cones, "relax"):
-        while not in_place(run, look, lambda impulse: run.cones.relax(impulse, omega, relaxation)):
+        while not in_place(run, look, partial(run.cones.relax, omega=omega, relaxation=relaxation)):
             omega *= 0.5
         return
     while True:

@@ -16,13 +16,16 @@ stay exact (see `cone`). An iteration is one `velocity` and one launch of `passe
 """
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import pick
 from .coulomb import correct
-from .passes import SUMS, chunks, pass_kernel
+from .passes import NOTHING, RESIDUAL, STEP, SUMS, chunks, pass_kernel
+
+LOOK = 4  # iterations between two looks at the residual where a look costs a projection
 
 
 class Solution(NamedTuple):
@@ -72,7 +75,7 @@ class Run:
         self.residual = self.least = math.inf
         # What is kept from the step before may be outside of cones that have changed since.
         start = self.impulses[0]
-        self._launch((impulse, impulse, impulse, impulse), 0.0, 0.0, 1.0, False, start)
+        self._launch((impulse, impulse, impulse, impulse), 0.0, 0.0, 1.0, NOTHING, start)
         self.now = self.old = self.best = self.trial = start
         self.u = self.u_old = self.velocities[0]
         cones.velocity(self.now, self.u)
@@ -85,15 +88,18 @@ class Run:
         taken = (self.now, self.old, self.best)
         return next(array for array in self.impulses if all(array is not other for other in taken))
 
-    def advance(self, momentum, step, relaxation=1.0):
+    def advance(self, momentum, step, relaxation=1.0, look=True):
         """Measure the last step and make the trial of the next; returns curvature, length, slope and speed.
 
-        step < 0: only measure.
+        step < 0: only measure. look: also at the residual; without, it is unknown and nothing ends because of it.
         """
         self.trial = self._unused()
         states = (self.now, self.old, self.u, self.u_old)
-        self._launch(states, momentum, step, relaxation, True, self.trial)
+        self._launch(states, momentum, step, relaxation, RESIDUAL if look else STEP, self.trial)
         curvature, length, slope, speed, square = self.sums.sum(axis=0).tolist()
+        if not look:
+            self.residual = math.inf
+            return curvature, length, slope, speed
         self.residual = math.sqrt(square) / self.cones.norm if math.isfinite(square) else math.inf
         if self.residual < self.least:
             # No copy: the array is set aside and not written again until a better one comes.
@@ -104,7 +110,7 @@ class Run:
     def again(self, momentum, step):
         """Another trial from `now` in place of the last one."""
         self.trial = self._unused()
-        self._launch((self.now, self.old, self.u, self.u_old), momentum, step, 1.0, False, self.trial)
+        self._launch((self.now, self.old, self.u, self.u_old), momentum, step, 1.0, NOTHING, self.trial)
 
     def accept(self):
         """The trial becomes `now`."""
@@ -150,7 +156,9 @@ def apgd(run):
         # Most steps neither restart nor change the curvature: the trial is made while the last step is being measured.
         after = 0.5 * theta * (math.sqrt(theta * theta + 4.0) - theta)
         momentum = theta * (1.0 - theta) / (theta * theta + after)
-        curvature, length, slope, _ = run.advance(momentum, 1.0 / largest)
+        # The residual costs a third of a pass. Short solves look every time, so that they end when they should.
+        look = run.used < 2 * LOOK or run.used % LOOK == 0 or run.used == run.most
+        curvature, length, slope, _ = run.advance(momentum, 1.0 / largest, look=look)
         if run.over:
             break
         met = curvature / length if length > 0.0 else 0.0
@@ -173,12 +181,17 @@ def apgd(run):
     run.space.curvature = largest
 
 
-def jacobi(run, omega=0.3, relaxation=1.0):
+def jacobi(run, omega=0.3, relaxation=1.0, look=8):
     """The projected fixed point of Tasora and Anitescu: every cone for itself, all at once; slow and steady.
 
     omega: over-relaxation, the part of a full step each cone takes; relaxation: lambda, the weight of the new impulse
-    against the old one. Where omega is too large for the problem it is halved until the energy falls.
+    against the old one. Where omega is too large for the problem it is halved until the energy falls, or the residual
+    where the cones can take a step in one pass (`relax(impulse, omega, relaxation)`) and only every `look`-th is looked at.
     """
+    if hasattr(run.cones, "relax"):
+        while not in_place(run, look, partial(run.cones.relax, omega=omega, relaxation=relaxation)):
+            omega *= 0.5
+        return
     while True:
         curvature, _, slope, _ = run.advance(0.0, omega, relaxation)
         if run.over:
@@ -228,21 +241,35 @@ def gauss_seidel(run, look=8):
 
     look: sweeps between two looks at the residual, which cost a `velocity` each.
     """
+    in_place(run, look, run.cones.sweep, patient=True)
+
+
+def in_place(run, look, change, patient=False):
+    """Let change(impulse) work on one array until the residual is small enough, looked at after every `look` calls.
+
+    What it ends with is the last impulse, not the one with the least residual: these passes lower the energy at every
+    call, while the residual of a large problem may rise for long before it falls. Returns False, with the impulse as it
+    was at the start, if the residual grew tenfold or is not a number; only then unless patient.
+    """
+    run.now = run.old = start = run.best
+    run.cones.velocity(run.now, run.u)
     run.advance(0.0, -1.0)
-    kept, sweeping = run.impulses[:2]
-    np.copyto(sweeping, kept)
-    run.now = run.old = sweeping
-    run.cones.begin(sweeping)
-    while not run.over and math.isfinite(run.residual):
+    changing = next(array for array in run.impulses if array is not start)
+    np.copyto(changing, start)
+    run.now = run.old = changing
+    run.cones.begin(changing)
+    first = run.residual
+    while not run.over:
         for _ in range(min(look, run.most - run.used)):
-            run.cones.sweep(sweeping)
+            change(changing)
             run.used += 1
-        run.cones.velocity(sweeping, run.u)
+        run.cones.velocity(changing, run.u)
         run.advance(0.0, -1.0)
-        if run.best is sweeping:
-            # Sweeps work in place, so the best is a copy.
-            np.copyto(kept, sweeping)
-            run.best = kept
+        wild = not math.isfinite(run.residual) or (not patient and run.residual > 10.0 * first)
+        run.best = start if wild else changing
+        if wild:
+            return run.over
+    return True
 
 
 SOLVERS = {"apgd": apgd, "barzilai-borwein": barzilai_borwein, "gauss-seidel": gauss_seidel, "jacobi": jacobi}
@@ -296,6 +323,6 @@ def measure(cones, impulse, space):
     u = velocities[0]
     cones.velocity(impulse, u)
     tables = (cones.normal, cones.limit, cones.size, cones.rho)
-    pass_kernel(cones.width)(len(sums), tables, impulse, impulse, u, u, 0.0, -1.0, 1.0, True, impulse, sums)
+    pass_kernel(cones.width)(len(sums), tables, impulse, impulse, u, u, 0.0, -1.0, 1.0, RESIDUAL, impulse, sums)
     square = float(sums[:, 4].sum())
     return u, math.sqrt(square) / cones.norm if math.isfinite(square) else math.inf

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import backend, primitives
 from .backend import kernel
-from .contact.narrow import lower_first, measure, select
+from .contact.narrow import measure, select
 from .contact.pairs import BROAD
 from .errors import Unavailable, pick
 from .motion import blocks, complementarity, solvers
@@ -48,6 +48,7 @@ class Hard:
         self.dt = self._choose_step(dt)
         self._bind(patches)
         self.touches, self.impulse = empty_touches(0), np.empty((0, self.width))
+        self.measured = None  # contacts of the last step, and which of them took part
         self.solution = None  # of the last step
         self.workspace = solvers.Workspace()
         self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0}
@@ -129,7 +130,7 @@ class Hard:
             kept,
             touches,
         )
-        self.feature = contacts.feature[kept]
+        self.measured = contacts, kept
         self.seconds["contacts"] += clock.perf_counter() - began
 
     def _solve(self):
@@ -327,28 +328,20 @@ class Hard:
 
     def contacts(self):
         """See Simulation.contacts; gaps are those at the start of the last step, whose forces these are."""
-        state, touches = self.state, self.touches
-        rows = np.nonzero(self.impulse.any(1) | (touches.gap <= 0.0))[0]
-        shape = state.pairs.shape[touches.source[rows]]
-        _, swap = lower_first(state.shapes, shape)
-        sign = np.where(swap, -1.0, 1.0)[:, None]
-        body = state.shapes.body[shape]
-        part = state.shapes.number[shape] - state.label[body]
-        turn = np.where(swap[:, None], [1, 0], [0, 1])
-        from .tables import Contacts
-
-        found = Contacts(
-            pair=np.take_along_axis(state.bodies.number[body], turn, 1),
-            shape=np.take_along_axis(part, turn, 1).astype(np.int32),
-            point=touches.point[rows],
-            normal=sign * touches.normal[rows],
-            gap=touches.gap[rows],
-            feature=self.feature[rows],
-            slip=np.zeros((len(rows), 3)),
-            force=sign * self.impulse[rows, :3] / self.dt,
-        )
-        keys = found.feature, found.shape[:, 1], found.shape[:, 0], found.pair[:, 1], found.pair[:, 0]
-        return select(found, np.lexsort(keys))
+        if self.measured is None:
+            found, source = measure(self.state.tables, self.state.label, self.box, 0.0, self.listed)
+            memory = self.state.pairs.memory[self.order[source], :3]
+            force = memory / self.dt if not self.state.polyhedra else np.zeros_like(memory)
+        else:
+            contacts, kept = self.measured
+            rows = np.nonzero(self.impulse.any(1) | (self.touches.gap <= 0.0))[0]
+            found, force = select(contacts, kept[rows]), self.impulse[rows, :3] / self.dt
+        # The list has walls second; here the lower number comes first, and normal and force follow.
+        swap = found.pair[:, 0] > found.pair[:, 1]
+        sign, turn = np.where(swap, -1.0, 1.0)[:, None], np.where(swap[:, None], [1, 0], [0, 1])
+        pair, shape = (np.take_along_axis(column, turn, 1) for column in (found.pair, found.shape))
+        found = found._replace(pair=pair, shape=shape, normal=sign * found.normal, force=sign * force)
+        return select(found, np.lexsort((found.feature, shape[:, 1], shape[:, 0], pair[:, 1], pair[:, 0])))
 
     def elastic_energy(self):
         """Energy [J] stored in compliant contacts: half of the compliance times the square of the normal force."""

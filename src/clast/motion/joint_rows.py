@@ -414,15 +414,16 @@ def solve_group(g, t, active):
             apply(begin, end, t)
 
 
-def aim_group(g, t, active, edges, dt, scratch):
+def aim_group(g, t, active, edges, dt, most, scratch):
     """Change the velocities of a group along the present rows so that a drift over dt closes its joints.
 
+    most: steps of Newton's method; with none, the violations at the end of the drift are found and nothing is changed.
     scratch (j,6,12): for Jacobians that nobody needs.
     """
     begin, end = t.group_start[g], t.group_start[g + 1]
     if active[g] and end > begin:
         before = np.inf
-        for turn in range(NEWTON):
+        for turn in range(most + 1):
             for entry in range(t.slot_start[g], t.slot_start[g + 1]):
                 s = t.group_slot[entry]
                 v, w = load(t.velocity, s), (t.velocity[s, 3], t.velocity[s, 4], t.velocity[s, 5])
@@ -455,7 +456,7 @@ def aim_group(g, t, active, edges, dt, scratch):
                     t.right[j, r] = -t.violation[j, r] / dt
             t.worst[g] = worst
             # Where rounding is all that is left, more steps change nothing.
-            if worst <= CLOSED or (turn > 3 and worst >= before and worst < 1e3 * CLOSED):
+            if turn == most or worst <= CLOSED or (turn > 3 and worst >= before and worst < 1e3 * CLOSED):
                 break
             before = worst
             substitute(begin, end, t)

@@ -7,12 +7,15 @@ One step of length h for bodies that touch nothing is the second-order scheme RA
     drift: x += h v, free rotation
     J, S at the new poses            `prepare`
     v += h/2 M^-1 f                  `forces(ahead=True)`
-    v += M^-1 J^T lambda             `end`: J v = -rate, and the reactions 2 lambda / h
+    v += M^-1 J^T lambda             `end`: J v = -rate
 
-Bodies that touch others take the whole kick and the impulses of contacts before `aim`; `end` then only reads their reactions.
+Bodies that touch others take the whole kick and the impulses of contacts before `aim`; `end` leaves them alone.
+
+Reactions of bodies that touch nothing are those of the present moment: with Psi'' the second derivative of the violation along
+the free motion, lambda = -S^-1 (J M^-1 f + Psi''). The multipliers of a half step would be wrong by a term of order h.
+Reactions of bodies that touch others are the impulses of the step divided by its length.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -23,10 +26,11 @@ from ..tables import BY_AXES, DRIVEN, FREE, ROD
 from ..vec import rotation_matrices
 from . import joint_rows
 from .elimination import connected, order_of, pattern
-from .joint_rows import ROWS, Assembly
+from .joint_rows import NEWTON, ROWS, Assembly
 from .springs import SpringSystem
 
 DELTA = 1e-3  # part of a step over which the rate of a user's function is taken
+GLANCE = 0.2  # part of a step over which the curvature of the free motion is taken
 
 
 class Reactions(NamedTuple):
@@ -72,8 +76,8 @@ class JointSystem:
             name: kernel(getattr(joint_rows, f"{name}_group"), grain=2) for name in ("prepare", "solve", "aim")
         }
         self.table = None
-        self.reactions = None
-        self.time = 0.0
+        self.time, self.dt = 0.0, 0.0  # of the last `prepare`
+        self._reactions = None  # of the present moment, if they have been asked for
 
     def __len__(self):
         return len(self.joints.kind)
@@ -171,6 +175,8 @@ class JointSystem:
         )
         self.inverse_order = np.argsort(self.order)
         self.everyone = np.ones(self.group_count, bool)
+        self.touching = ~self.everyone
+        self.pressed = np.zeros((j, ROWS))  # impulses over time of the last step
         self._scratch = np.zeros((j, ROWS, 12))
         self.springs.place(pulled)
         self.kicked = np.zeros((k, 6))  # velocities when the step began
@@ -183,7 +189,7 @@ class JointSystem:
         t = self.table
         t.position[:-1] = bodies.position[self.rows]
         t.orientation[:-1] = bodies.orientation[self.rows]
-        self.time = time
+        self.time, self.dt, self._reactions = time, dt, None
         if not len(self):
             return
         self._set_goals(time, 0.0, dt)
@@ -213,14 +219,8 @@ class JointSystem:
         t.velocity[:-1] = velocity[self.rows]
         worst = 0.0
         if len(self):
-            self._set_goals(self.time, dt, dt)
-            t.next_position[:-1] = t.position[:-1]
-            t.next_orientation[:-1] = t.orientation[:-1]
-            for slot, _, drive in self.driven:
-                t.next_position[slot], t.next_orientation[slot] = driven_pose(
-                    drive, t.position[slot], t.orientation[slot], self.time, dt
-                )
-            self._kernels["aim"](self.group_count, t, self.everyone, self.edges, dt, self._scratch)
+            self._look_ahead(dt, dt)
+            self._kernels["aim"](self.group_count, t, self.everyone, self.edges, dt, NEWTON, self._scratch)
             velocity[self.rows] = t.velocity[:-1]
             worst = float(t.worst.max(initial=0.0))
             for k, motor in self.drivers:
@@ -235,13 +235,12 @@ class JointSystem:
         touching: mask (g,) of groups that took a whole kick and the impulses of contacts at the start; default none.
         """
         t = self.table
-        alone = self.everyone if touching is None else ~touching
+        self.touching = ~self.everyone if touching is None else touching
+        t.velocity[:-1] = velocity[self.rows]
+        self._reactions = None
         if len(self):
-            joint_alone = np.repeat(alone, np.diff(t.group_start))
-            t.impulse[joint_alone] = 0.0
-            self.solve(velocity, alone)
-            force = t.impulse * np.where(joint_alone, 2.0 / dt, 1.0 / dt)[:, None]
-            self._read(force)
+            self.pressed = t.impulse / dt
+            self.solve(velocity, ~self.touching)
 
     def forces(self, bodies, velocity, time, *, ahead=False):
         """Force [N] and torque [N m] about the centre of mass, (n,3) each, of springs, dampers and motors of force.
@@ -287,6 +286,13 @@ class JointSystem:
         )
 
     @property
+    def reactions(self):
+        """Reactions of all joints at the end of the last step, in the order of adding."""
+        if self._reactions is None:
+            self._reactions = self._read(self._present_multipliers())
+        return self._reactions
+
+    @property
     def violation(self):
         """Largest violation of each joint at the poses of the last `prepare`, [m] or [rad], (j,), in the order of adding."""
         return abs(self.table.violation).max(1, initial=0.0)[self.inverse_order]
@@ -305,6 +311,18 @@ class JointSystem:
             self.table.coordinate[:] = self.coordinate[self.order]
 
     # Goals of motors and actuators.
+
+    def _look_ahead(self, ahead, dt):
+        """Goals, and poses of bodies that are not free, at a time `ahead` from now."""
+        t = self.table
+        self._set_goals(self.time, ahead, dt)
+        t.next_position[:] = t.position
+        t.next_orientation[:] = t.orientation
+        if ahead:
+            for slot, _, drive in self.driven:
+                t.next_position[slot], t.next_orientation[slot] = driven_pose(
+                    drive, t.position[slot], t.orientation[slot], self.time, ahead
+                )
 
     def _set_goals(self, time, ahead, dt):
         """Write what actuators and motors impose at time + ahead, and its rate."""
@@ -356,8 +374,34 @@ class JointSystem:
     def _row_of(self, slot):
         return -1 if slot == len(self.rows) else int(self.rows[slot])
 
+    def _present_multipliers(self):
+        """Forces and torques (j,6) of all rows at the present moment, in the order of the assembly."""
+        t, delta = self.table, GLANCE * self.dt
+        if not len(self):
+            return np.zeros((0, ROWS))
+        kept = t.velocity.copy(), t.impulse.copy(), t.rate.copy(), t.violation.copy()
+        bend = np.zeros_like(t.violation)
+        for ahead, weight in ((delta, 1.0), (-delta, 1.0), (0.0, -2.0)):
+            self._look_ahead(ahead, self.dt)
+            self._kernels["aim"](self.group_count, t, self.everyone, self.edges, ahead, 0, self._scratch)
+            bend += weight * t.violation
+        load = np.zeros((len(t.lightness), 6))
+        self.springs.pull(t, t.velocity, self.time, self.edges, load)
+        self._push(self.time, load)
+        turns = rotation_matrices(t.orientation)
+        inverse = np.einsum("kxy,kyz,kwz->kxw", turns, t.inverse, turns)
+        free = t.lightness > 0.0
+        t.velocity[:, :3] = t.lightness[:, None] * load[:, :3] + np.where(free[:, None], self.scene.gravity, 0.0)
+        t.velocity[:, 3:] = t.lightness[:, None] * np.einsum("kxy,ky->kx", inverse, load[:, 3:])
+        t.rate[:] = bend / delta**2
+        t.impulse[:] = 0.0
+        self._kernels["solve"](self.group_count, t, self.everyone)
+        force = np.where(np.repeat(self.touching, np.diff(t.group_start))[:, None], self.pressed, t.impulse)
+        t.velocity[:], t.impulse[:], t.rate[:], t.violation[:] = kept
+        return force
+
     def _read(self, force):
-        """Reactions from the multipliers per time (j,6) in the order of the assembly."""
+        """Reactions from the forces and torques of rows (j,6), in the order of the assembly."""
         t, back = self.table, self.inverse_order
         total = np.einsum("jr,jrk->jk", force, t.jacobian[:, :, 6:])
         a, b = t.slot[:, 0], t.slot[:, 1]
@@ -370,7 +414,7 @@ class JointSystem:
         effort[:, 1] = np.where(t.motor[:, 1], force[last], 0.0)
         before = last[0], last[1] - t.motor[:, 1]
         effort[:, 0] = np.where(t.motor[:, 0], force[before], 0.0)
-        self.reactions = Reactions(
+        return Reactions(
             force=total[back, :3],
             torque=torque[back],
             point=(t.position[b] + arm)[back],

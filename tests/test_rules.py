@@ -22,7 +22,7 @@ ORDER = (
     ("scene",),
     ("files",),
     ("results", "measure"),
-    ("simulation", "report", "running"),
+    ("simulation", "report", "running", "smooth", "hard"),
     ("scenes",),
     ("scenefile", "view"),
     ("cli",),

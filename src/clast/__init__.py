@@ -7,6 +7,7 @@ _HOMES = {
     "DEM": "motion.dem",
     "ClastError": "errors",
     "Clump": "shapes",
+    "Complementarity": "motion.complementarity",
     "Cylinder": "shapes",
     "Damaged": "errors",
     "Diverged": "errors",

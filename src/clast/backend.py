@@ -125,9 +125,10 @@ def _content(plain, seen):
 class Kernel:
     """A row function with the values bound to its global names; call it as kernel(rows, *arguments)."""
 
-    def __init__(self, row, bound, fastmath, grain, allocates):
+    def __init__(self, row, bound, fastmath, grain, allocates, phased):
         self.row = row
         self.allocates = allocates
+        self.phased = phased
         self.grain = grain
         self.bound = bound
         self.fastmath = fastmath
@@ -149,6 +150,11 @@ class Kernel:
         source = (
             f"def {self.name}(_count, {names}):\n    for _i in prange(_count):\n        _row(signed(_i), {names})\n"
         )
+        if self.phased:
+            source = (
+                f"def {self.name}(_start, {names}):\n    for _p in range(len(_start) - 1):\n        first = _start[_p]\n"
+                f"        for _i in prange(_start[_p + 1] - first):\n            _row(first + signed(_i), {names})\n"
+            )
         # prange counts in unsigned numbers, and numba makes a float of unsigned plus signed.
         scope = {"prange": numba.prange, "signed": np.int64, "_row": row, "__name__": self.row.__module__}
         exec(compile(source, self.row.__code__.co_filename, "exec"), scope)
@@ -158,23 +164,26 @@ class Kernel:
     def plain_loop(self, count, *arguments):
         """The loop in plain Python, where `func` compiles nothing."""
         row = bind(self.row, **self.bound)
-        for i in range(count):
+        for i in range(int(count[-1]) if self.phased else count):
             row(i, *arguments)
 
 
 _kernels: dict = {}
 
 
-def kernel(row, fastmath=False, grain=512, allocates=False, **bound):
+def kernel(row, fastmath=False, grain=512, allocates=False, phased=False, **bound):
     """The kernel of a row function; the same arguments give the same kernel.
 
     grain: rows below which a second thread costs more than it helps. allocates: the row makes arrays of its own.
+    phased: it is called with first rows (k+1,) in place of the number of rows, and the rows of one phase are worked off
+    before those of the next begin; one launch for all phases, because a launch costs more than a few rows do.
     fastmath: False, or a set of LLVM flags. Never one that reorders sums: results must not depend on the machine's
     mood. "contract" lets a multiply and an add become one instruction.
     """
-    key = (row, frozenset(fastmath) if fastmath else False, tuple(sorted(bound.items(), key=lambda item: item[0])))
+    bound_items = tuple(sorted(bound.items(), key=lambda item: item[0]))
+    key = (row, frozenset(fastmath) if fastmath else False, phased, bound_items)
     if key not in _kernels:
-        _kernels[key] = Kernel(row, bound, set(fastmath) if fastmath else False, grain, allocates)
+        _kernels[key] = Kernel(row, bound, set(fastmath) if fastmath else False, grain, allocates, phased)
     return _kernels[key]
 
 
@@ -186,9 +195,10 @@ class CPU:
 
     @staticmethod
     def launch(kernel, count, arguments):
-        if count >= kernel.grain:
+        rows = int(count[-1]) if kernel.phased else count
+        if rows >= kernel.grain:
             kernel.loop(count, *arguments)
-        elif count > 0:
+        elif rows > 0:
             # Waiting for a second thread takes longer than a little work, above all on a busy machine.
             threads = numba.get_num_threads()
             numba.set_num_threads(1)

@@ -16,6 +16,9 @@ class Material:
     density [kg/m^3]; young: Young's modulus [Pa]; poisson: Poisson's ratio, above -1 and at most 0.5;
     friction, rolling_friction: coefficients, not negative; restitution: rebound speed over approach speed, 0 to 1;
     stiffness: normal spring of the linear law [N/m], or None to let the law derive it.
+    For Complementarity alone: spinning_friction: coefficient of the couple about the normal, times a reduced radius, as
+    rolling_friction is; cohesion: the largest pull that one contact bears [N]; compliance: overlap over normal force
+    of a contact [m/N], 0 for rigid ones.
     For the law "blaze" alone: blaze_stiffness K_r [N/m^1.5] of the normal force K_r d^1.5; blaze_damping K_D [N s/m^1.5] of
     K_D d^0.5 times the rate; blaze_shear K_T [N s/m], shear force over sliding velocity. In units of cm, g and s
     K_r is 100 times, K_D 100 times and K_T 1000 times as much. name: for messages and files.
@@ -27,6 +30,9 @@ class Material:
     friction: float = 0.5
     restitution: float = 0.5
     rolling_friction: float = 0.0
+    spinning_friction: float = 0.0
+    cohesion: float = 0.0
+    compliance: float = 0.0
     stiffness: float | None = None
     blaze_stiffness: float | None = None
     blaze_damping: float | None = None
@@ -56,13 +62,17 @@ LIMITS = {
     "friction": (lambda v: v >= 0.0, "0 or more"),
     "restitution": (lambda v: 0.0 <= v <= 1.0, "from 0 to 1"),
     "rolling_friction": (lambda v: v >= 0.0, "0 or more"),
+    "spinning_friction": (lambda v: v >= 0.0, "0 or more"),
+    "cohesion": (lambda v: v >= 0.0, "0 N or more"),
+    "compliance": (lambda v: v >= 0.0, "0 m/N or more"),
     "stiffness": (lambda v: v > 0.0, "above 0 N/m"),
     "blaze_stiffness": (lambda v: v > 0.0, "above 0 N/m^1.5"),
     "blaze_damping": (lambda v: v >= 0.0, "0 N s/m^1.5 or more"),
     "blaze_shear": (lambda v: v >= 0.0, "0 N s/m or more"),
 }
 BLAZE = ("blaze_stiffness", "blaze_damping", "blaze_shear")
-OVERRIDES = ("young", "shear", "friction", "restitution", "rolling_friction", "stiffness", *BLAZE)
+HARD = ("spinning_friction", "cohesion", "compliance")  # for Complementarity alone
+OVERRIDES = ("young", "shear", "friction", "restitution", "rolling_friction", "stiffness", *HARD, *BLAZE)
 
 
 def check(place, name, value):
@@ -85,6 +95,9 @@ class Mix(NamedTuple):
     friction: np.ndarray
     restitution: np.ndarray
     rolling_friction: np.ndarray
+    spinning_friction: np.ndarray
+    cohesion: np.ndarray  # [N]
+    compliance: np.ndarray  # [m/N]
     stiffness: np.ndarray  # [N/m]; NaN where neither material nor the pair gives one
     blaze_stiffness: np.ndarray  # [N/m^1.5], likewise
     blaze_damping: np.ndarray  # [N s/m^1.5], likewise
@@ -139,6 +152,9 @@ def combine(materials, pairs=None):
         friction=table(geometric_mean, "friction"),
         restitution=table(geometric_mean, "restitution"),
         rolling_friction=table(geometric_mean, "rolling_friction"),
+        spinning_friction=table(geometric_mean, "spinning_friction"),
+        cohesion=table(geometric_mean, "cohesion"),
+        compliance=table(lambda a, b: 0.5 * (a + b), "compliance"),
         **{name: table(harmonic_mean, name) for name in ("stiffness", *BLAZE)},
     )
     columns = mix._asdict()

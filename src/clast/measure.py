@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from .results import springs_of
 from .tables import FREE, POLYHEDRON
 from .vec import rotation_matrices
 
@@ -39,8 +38,8 @@ def energy(sim):
 
 def elastic_energy(sim):
     """Energy [J] stored in the springs of all contacts."""
-    overlap, slip, radius, mix, share = springs_of(sim)
-    return float((share * sim.method.recipe.energy(overlap, slip, radius, mix)).sum())
+    sim.start()
+    return sim.mover.elastic_energy()
 
 
 def momentum(sim):

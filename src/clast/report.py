@@ -27,6 +27,10 @@ class Report:
     energy: dict  # [J]
     momentum: list  # [kg m/s]
     angular_momentum: list  # [kg m^2/s]
+    solver: (
+        dict  # of Complementarity: steps, iterations, steps that missed the tolerance, worst residual [m/s], energy of
+    )
+    # stabilisation [J]; empty for DEM
 
     @classmethod
     def of(cls, sim):
@@ -52,6 +56,7 @@ class Report:
             energy=measure.energy(sim),
             momentum=linear.tolist(),
             angular_momentum=angular.tolist(),
+            solver=sim.mover.describe(),
         )
 
     def as_dict(self):
@@ -80,4 +85,14 @@ class Report:
             ("energy", ", ".join(f"{name} {value:.4g}" for name, value in self.energy.items()) + " J"),
             ("momentum", "({:.4g}, {:.4g}, {:.4g}) kg m/s".format(*self.momentum)),
         ]
+        if self.solver and self.solver["steps"]:
+            told = self.solver
+            lines.append(
+                (
+                    "solver",
+                    f"{told['solver']}, {told['iterations'] / told['steps']:.1f} iterations a step, "
+                    f"{told['missed']:,} of {told['steps']:,} steps missed the tolerance, worst residual "
+                    f"{told['worst']:.2g} m/s, stabilisation added at most {told['stabilisation']:.3g} J",
+                )
+            )
         return "\n".join(f"{name:<10} {text}" for name, text in lines)

@@ -60,7 +60,7 @@ def springs_of(sim):
     share = np.ones(len(rows))
     if state.polyhedra:
         share = shares(state, pairs.shape[rows], rows, overlap, contacts.normal)
-    return overlap, slip, radius, sim.mixes[pairs.mix[rows]], share
+    return overlap, slip, radius, sim.mover.mixes[pairs.mix[rows]], share
 
 
 def ball_radii(state):

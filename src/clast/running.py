@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,12 @@ from . import backend, measure
 from .errors import ClastError, Diverged
 from .files import checkpoint
 from .files.trajectory import Trajectory
+from .motion.complementarity import Complementarity
+from .motion.dem import DEM
 from .progress import Progress
 
 COLUMNS = ("number", "position", "orientation", "velocity", "spin", "scale", "mold", "material", "motion")
+METHODS = {"DEM": DEM, "Complementarity": Complementarity}
 GLANCE = 0.2  # [s] of wall time between two looks at the progress bar
 
 
@@ -159,28 +163,39 @@ def write_checkpoint(sim, path):
         )
     groups, attributes = sim.scene.describe()
     groups["contacts"] = remember(sim)
-    method = sim.method
     attributes["simulation"] = {
         "dt": sim.dt,
         "steps": sim.steps,
         "removed": sim.removed,
         "poured": list(sim.poured),
-        "law": method.law if isinstance(method.law, str) else f"function {method.law.__name__}",
-        "integrator": method.integrator,
-        "margin": method.margin,
-        "broad": method.broad,
-        "attraction": method.attraction,
-        "conserving": method.conserving,
+        "method": type(sim.method).__name__,
+        "options": options_of(sim.method),
     }
     checkpoint.write(path, groups, attributes)
+
+
+def options_of(method):
+    """What the method was made with, as values that fit into JSON; a function is named."""
+    values = asdict(method)
+    return {name: f"function {v.__name__}" if callable(v) else v for name, v in values.items()}
+
+
+def method_of(path, numbers, law):
+    """The method that a checkpoint tells of; law: the function, if it was the user's own."""
+    options = dict(numbers["options"])
+    if str(options.get("law", "")).startswith("function "):
+        if law is None:
+            raise ValueError(f"{path}: the contact law was the {options['law']}, which a file cannot hold; pass law=")
+        options["law"] = law
+    elif law is not None:
+        options["law"] = law
+    return METHODS[numbers["method"]](**options)
 
 
 def remember(sim):
     """Memory and force of all contacts as arrays, for a checkpoint; shapes are named by body number and part."""
     state, pairs = sim.state, sim.state.fetch_pairs()
-    # Of pairs that do not touch, only the last normal may be left, and results do not depend on it.
-    touching = pairs.memory[:, -1:].any(1) if state.ellipsoids else False
-    rows = np.nonzero(pairs.action[:, :3].any(1) | pairs.memory[:, : 6 if state.rolling else 3].any(1) | touching)[0]
+    rows = sim.mover.remembered(pairs)
     shape = pairs.shape[rows]
     body = state.shapes.body[shape]
     keep = {"body": state.bodies.number[body], "part": state.shapes.number[shape] - state.label[body]}
@@ -188,14 +203,15 @@ def remember(sim):
         column = getattr(pairs, name)
         keep[name] = column[rows] if len(column) else np.empty((0, 3))
     order = np.lexsort((keep["part"][:, 1], keep["body"][:, 1], keep["part"][:, 0], keep["body"][:, 0]))
-    return {name: column[order] if len(column) else column for name, column in keep.items()}
+    kept = {name: column[order] if len(column) else column for name, column in keep.items()}
+    return kept | {"order": state.bodies.number, "carried": sim.mover.carried()}
 
 
 def recall(sim, kept):
     """Give the contacts of a fresh list the memory and force that `remember` kept."""
     state = sim.state
     with backend.use(sim.device):
-        state.rebuild()
+        sim.mover.resume(kept["order"], kept["carried"])
     pairs = state.fetch_pairs()
     row = np.argsort(state.bodies.number, kind="stable")
     body = row[np.searchsorted(state.bodies.number, kept["body"], sorter=row)]
@@ -211,4 +227,4 @@ def recall(sim, kept):
         if len(kept[name]):
             getattr(pairs, name)[found] = kept[name]
     state.pairs = sim.device.upload(pairs)
-    sim.take_up()
+    sim.mover.take_up()

@@ -16,7 +16,7 @@ import numpy as np
 from .. import errors
 
 FORMAT = "clast checkpoint"
-VERSION = 3
+VERSION = 4
 
 
 def previous(path):

@@ -81,7 +81,7 @@ def swings(molds, parts, hulls):
 class State:
     """Tables, list of pairs, and when the list must be made again."""
 
-    def __init__(self, scene, box, search, rolling, margin):
+    def __init__(self, scene, box, search, rolling, margin, width=None):
         self.device = device = backend.DEVICE[-1]
         self.molds, self.parts, self.meshes, self.hulls = scene.molds, scene.parts, scene.meshes, scene.hulls
         self.inverses = np.zeros_like(self.molds.inertia)
@@ -94,7 +94,8 @@ class State:
         self.ellipsoids = bool((self.parts.kind == ELLIPSOID).any())
         self.polyhedra = bool((self.parts.kind == POLYHEDRON).any())
         # Slip, rolling angle; with solids the last normal, and whether it touched or the angle of a patch.
-        self.width = (6 if rolling else 3) + (4 if self.ellipsoids or self.polyhedra else 0)
+        own = (6 if rolling else 3) + (4 if self.ellipsoids or self.polyhedra else 0)
+        self.width = own if width is None else width
         self.swing = swings(self.molds, self.parts, self.hulls)
         # The same tables where the kernels run; on the CPU they are the same arrays.
         self.there = SimpleNamespace(
@@ -193,8 +194,11 @@ class State:
         if self.ellipsoids:
             update_forms(self.kernel_tables, self.there.forms)
 
-    def rebuild(self):
-        """Make the list of pairs anew from where the bodies are now, and carry the memory of contacts over."""
+    def rebuild(self, sort=None):
+        """Make the list of pairs anew from where the bodies are now, and carry the memory of contacts over.
+
+        sort: whether to bring the bodies into the order of their bins; None for once in a while.
+        """
         if self.tuned and self.pairs is not None:
             self.tune()
         device, there = self.device, self.there
@@ -206,7 +210,7 @@ class State:
             kept = self.pairs._replace(action=np.empty((0, 6)), couple=np.empty((0, 3)))
             old = [kept, self.listed_number, former]
             self.pairs = None
-        if self.rebuilds % REORDER == 0:
+        if self.rebuilds % REORDER == 0 if sort is None else sort:
             order = self.sort_bodies()
             self.fetch()
             self.permute(order)

@@ -1,0 +1,378 @@
+"""Hard contacts: how a simulation takes a step by complementarity (DVI).
+
+A step of Negrut et al. 2010, algorithm 1: contacts within reach, buffers, the cone problem, and the new positions. Bodies
+that touch nothing are kicked by half of their forces before and half after they move, which makes free flight exact to
+second order; the others as eqs. (4) to (8) say.
+"""
+
+import math
+import time as clock
+
+import numpy as np
+
+from . import backend, primitives
+from .backend import kernel
+from .contact.narrow import lower_first, measure, select
+from .contact.pairs import BROAD
+from .errors import Unavailable, pick
+from .motion import blocks, complementarity, solvers
+from .motion.blocks import CHUNK, empty_touches
+from .motion.cones import BodyCones
+from .motion.state import State, place_parts
+from .results import ball_radii
+from .tables import FIRST_WALL, FREE
+
+SLACK = 0.005  # contacts wider open than this part of a typical radius, now and at the end of the step, are left out
+ROOM = 0.1  # what the list of pairs sees beyond that, as a part of a typical radius
+SORT = 64  # steps after which bodies are sorted again: at fixed steps, so that a restart changes nothing
+STAGES = ("pairs", "contacts", "solver", "bodies")
+
+
+class Hard:
+    """Takes the steps of a Simulation by impulses that keep bodies from overlapping."""
+
+    def __init__(self, sim, dt):
+        self.sim, self.scene, self.method, self.device, self.box = sim, sim.scene, sim.method, sim.device, sim.box
+        if self.device is not backend.CPU:
+            raise Unavailable("Simulation: Complementarity runs on the CPU only; leave device='cuda' out")
+        scene = self.scene
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+        self.mixes = self.method.mixes(scene)
+        self.couples = bool((self.mixes[:, 2:4] > 0.0).any())
+        self.width = 6 if self.couples else 3
+        patches = bool(len(scene.hulls.inner))
+        columns = 4 * (self.width + 3) if patches else self.width
+        self.state = State(scene, self.box, BROAD[self.method.broad], False, None, width=columns)
+        self.state.tuned = False
+        self.dt = self._choose_step(dt)
+        self._bind(patches)
+        self.touches, self.impulse = empty_touches(0), np.empty((0, self.width))
+        self.solution = None  # of the last step
+        self.workspace = solvers.Workspace()
+        self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0}
+        self._moved, self._status = np.zeros(0), np.zeros(0, np.int8)
+        self._fresh = True
+
+    def step(self):
+        """One step: contacts within reach, their impulses, new positions, and who is near whom then."""
+        poses = self._begin_drives()
+        self._touch()
+        self._solve()
+        self._move(poses)
+        self._find_pairs()
+
+    def start(self):
+        """The list of pairs at the very beginning; no time passes. Later calls do nothing."""
+        if self._fresh:
+            self._rebuild(sort=True)
+            self._fresh = False
+
+    def finish(self):
+        """A step ends by itself."""
+
+    def carried(self):
+        """Numbers beside the tables that go from step to step, for a checkpoint: the solver's first step length."""
+        return np.array([self.workspace.curvature])
+
+    def resume(self, order, carried):
+        """Make the list of pairs of a simulation that goes on, with bodies in the order that they had in memory."""
+        self.workspace.curvature = float(carried[0])
+        self.state.permute(np.searchsorted(self.state.bodies.number, order).astype(np.int32))
+        self._rebuild(sort=False)
+
+    def take_up(self):
+        """The memory of contacts has been put back as it was saved: nothing is to be started."""
+        self._fresh = False
+
+    def rebuild(self):
+        """Make the list of pairs anew because bodies came or went."""
+        self._rebuild(sort=False)
+
+    # The parts of a step.
+
+    def _begin_drives(self):
+        """Give driven bodies the mean velocity of the step; returns where they will be at its end."""
+        bodies, poses = self.state.bodies, list(self.sim.poses((self.sim.steps + 1) * self.dt))
+        for row, (position, orientation, _, _) in poses:
+            bodies.velocity[row] = (np.array(position) - bodies.position[row]) / self.dt
+            bodies.spin[row] = rotation_between(bodies.orientation[row], orientation) / self.dt
+        return poses
+
+    def _touch(self):
+        """Contacts that may be closed at the end of the step, and their buffers."""
+        began, state = clock.perf_counter(), self.state
+        pairs = state.pairs
+        contacts, source = measure(state.tables, state.label, self.box, self.reach, self.listed)
+        source = self.order[source]
+        shared = self._edges, state.shapes.body
+        keep = np.empty(len(source), np.int8)
+        chunks = (len(source) + CHUNK - 1) // CHUNK
+        about = pairs.shape, source, self.mixes, pairs.mix, contacts
+        self._kernels.keep(chunks, CHUNK, self.dt, self.slack, self.scene.gravity, state.rows, *shared, *about, keep)
+        kept = np.nonzero(keep)[0].astype(np.int32)
+        if self.clumps:
+            self.inverse = np.empty((len(state.bodies.number), 6))
+            self._kernels.inverse(self._chunks(), CHUNK, state.bodies, state.rows, state.inverses, self.inverse)
+        self.touches = touches = empty_touches(len(kept))
+        self._kernels.touch(
+            (len(kept) + CHUNK - 1) // CHUNK,
+            CHUNK,
+            self.dt,
+            self.recovery,
+            self.threshold,
+            state.rows,
+            self.inverse,
+            *shared,
+            self.ball,
+            *about,
+            kept,
+            touches,
+        )
+        self.feature = contacts.feature[kept]
+        self.seconds["contacts"] += clock.perf_counter() - began
+
+    def _solve(self):
+        """Impulses of all contacts; the velocities of the bodies are those at the end of the step afterwards."""
+        began, state, method = clock.perf_counter(), self.state, self.method
+        touches, rows, n = self.touches, state.rows, len(state.bodies.number)
+        free, none = np.empty((n, 6)), np.empty((0, 3))
+        cones = BodyCones(touches, rows, self.inverse, free, self._inner, self.width)
+        self.kick = np.where(np.diff(cones.start[: n + 1]) > 0, 1.0, 0.5)
+        self._kernels.kick(
+            self._chunks(), CHUNK, rows, self.inverse, self.scene.gravity, self.dt, self.kick, none, none, free
+        )
+        self.free = free
+        self.impulse = np.zeros((len(touches.gap), self.width))
+        chunks = (len(touches.gap) + CHUNK - 1) // CHUNK
+        if method.warm:
+            self._kernels.recall(chunks, CHUNK, touches, rows, state.pairs.memory, self.impulse)
+        self.solution = solvers.solve(
+            cones,
+            self.impulse,
+            solver=method.solver,
+            tolerance=method.tolerance,
+            iterations=method.iterations,
+            workspace=self.workspace,
+            **self.method.options,
+        )
+        self.impulse = self.solution.impulse
+        state.pairs.memory[:] = 0.0
+        self._kernels.remember(chunks, CHUNK, touches, rows, self.impulse, state.pairs.memory)
+        self._count()
+        self.seconds["solver"] += clock.perf_counter() - began
+
+    def _count(self):
+        """Keep the book of what the solver did."""
+        tally, solution = self.tally, self.solution
+        tally["steps"] += 1
+        tally["iterations"] += solution.iterations
+        tally["missed"] += not solution.converged
+        tally["worst"] = max(tally["worst"], solution.residual)
+        apart = np.nonzero((self.touches.gap < 0.0) & (self.touches.bias < 0.0) & (self.touches.soft == 0.0))[0]
+        pressed = np.einsum("ci,ci->c", self.impulse[apart, :3], self.touches.normal[apart])
+        tally["stabilisation"] -= float(pressed @ self.touches.bias[apart])
+
+    def _move(self, poses):
+        """Move all bodies to the end of the step."""
+        began, state = clock.perf_counter(), self.state
+        chunks = self._chunks()
+        if len(self._moved) != chunks:
+            self._moved, self._status = np.zeros(chunks), np.zeros(chunks, np.int8)
+        self._kernels.drift(
+            chunks,
+            CHUNK,
+            state.bodies,
+            state.rows,
+            state.molds,
+            state.inverses,
+            self.free,
+            self.kick,
+            self.scene.gravity,
+            self.dt,
+            self.sim.world,
+            self._edges,
+            state.reference,
+            state.there.turned_from,
+            state.swing,
+            self._moved,
+            self._status,
+        )
+        self.sim.drive(poses)
+        if self._status.max(initial=0) > 0:
+            self.sim.complain()
+        self.seconds["bodies"] += clock.perf_counter() - began
+
+    def _find_pairs(self):
+        """Make the list of pairs anew if a body may have moved out of it."""
+        began, state = clock.perf_counter(), self.state
+        far = math.sqrt(self._moved.max(initial=0.0))
+        if state.has_parts:
+            bodies, shapes, parts = state.kernel_tables[:3]
+            far = max(far, place_parts(bodies, shapes, parts, self.box, state.rows, state.reference))
+        state.since += 1
+        self.reach = self._reach()
+        sort = (self.sim.steps + 1) % SORT == 0
+        # Two bodies may have come towards each other, or a body and a wall; and pairs within reach must be there.
+        if sort or far + max(far, state.walls_moved()) + self.reach >= state.margin:
+            self._rebuild(sort)
+        self.seconds["pairs"] += clock.perf_counter() - began
+
+    def _reach(self):
+        """How far apart [m] two bodies may be that can touch within a step at the velocities that they have.
+
+        Not more than a typical radius: what moves farther than that in one step may overlap for a moment.
+        """
+        state = self.state
+        bodies = state.bodies
+        if len(bodies.number) == 0:
+            return self.slack
+        speed = np.sqrt(np.einsum("ni,ni->n", bodies.velocity, bodies.velocity))
+        if self.solids or self.clumps:
+            spin = np.sqrt(np.einsum("ni,ni->n", bodies.spin, bodies.spin))
+            speed[bodies.motion == FREE] += (self.outer * spin)[bodies.motion == FREE]
+        fastest = float(speed.max())
+        return self.slack + min(2.0 * (1.0 + self.friction) * self.dt * fastest, state.size)
+
+    def _rebuild(self, sort):
+        state = self.state
+        n = len(state.bodies.number)
+        self.reach = self._reach() if hasattr(self, "outer") and len(self.outer) == n else self.slack
+        state.margin = self.reach + ROOM * state.size
+        state.rebuild(sort=sort)
+        shapes = state.shapes
+        # In the order of rows, whatever the order in which the broad phase met them.
+        order = np.arange(len(state.pairs.shape), dtype=np.int32)
+        for column in (1, 0):
+            order = order[primitives.group(np.ascontiguousarray(state.pairs.shape[order, column]), len(shapes.kind))[1]]
+        self.order, self.listed = order, np.ascontiguousarray(state.pairs.shape[order])
+        self.ball = np.where(shapes.kind < FIRST_WALL, ball_radii(state), 0.0)
+        self.outer = np.zeros(n)
+        if self.solids or self.clumps:
+            np.maximum.at(
+                self.outer,
+                shapes.body,
+                np.where(
+                    np.isfinite(shapes.radius),
+                    np.linalg.norm(shapes.centre - state.bodies.position[shapes.body], axis=1) + shapes.radius,
+                    0.0,
+                ),
+            )
+        if not self.clumps:
+            self.inverse = np.empty((0, 6))
+        self.reach = self._reach()
+        if self.reach + ROOM * state.size > state.margin:
+            state.margin = self.reach + ROOM * state.size
+            self._rebuild(sort=False)
+
+    def _chunks(self):
+        return (len(self.state.bodies.number) + CHUNK - 1) // CHUNK
+
+    def _bind(self, patches):
+        """Compose the kernels of this scene: only what it has."""
+        state = self.state
+        molds = state.molds
+        used = np.unique(state.bodies.mold) if not self.scene.inlets else np.arange(len(molds.round))
+        self.clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
+        self.solids = state.ellipsoids or state.polyhedra
+        near = {"PERIODIC": bool(self.box.periodic)}
+        self._inner = {"CLUMPS": self.clumps, "COUPLES": self.couples}
+        memory = {"PATCHES": patches}
+        turning = {"CLUMPS": self.clumps}
+
+        def chunked(row, **bound):
+            return kernel(row, grain=4, **bound)
+
+        self._kernels = type("Kernels", (), {})()
+        self._kernels.keep = chunked(blocks.keep_chunk, **near)
+        self._kernels.touch = chunked(blocks.touch_chunk, **near, **self._inner)
+        self._kernels.recall = chunked(blocks.recall_chunk, **memory)
+        self._kernels.remember = chunked(blocks.remember_chunk, **memory)
+        self._kernels.inverse = chunked(complementarity.inverse_chunk)
+        self._kernels.kick = chunked(complementarity.kick_chunk, **turning)
+        self._kernels.drift = chunked(complementarity.drift_chunk, SOLIDS=self.solids, **near, **turning)
+        self._edges = (*self.box.length.tolist(), *self.box.inverse.tolist())
+        gravity = math.sqrt(sum(g * g for g in self.scene.gravity))
+        method, size = self.method, state.size
+        self.friction = float(self.mixes[:, 0].max(initial=0.0))
+        self.slack = max(SLACK * size, 2.0 * gravity * self.dt**2)
+        self.threshold = 2.0 * gravity * self.dt if method.threshold is None else float(method.threshold)
+        fall = math.sqrt(gravity * size) if gravity > 0.0 else 0.1 * size / self.dt
+        self.recovery = 0.2 * fall if method.recovery is None else float(method.recovery)
+
+    def _choose_step(self, dt):
+        gravity = math.sqrt(sum(g * g for g in self.scene.gravity))
+        if isinstance(dt, str):
+            pick("time step", dt, {"auto": None})
+            if gravity == 0.0:
+                raise ValueError("Simulation: dt='auto' with Complementarity needs gravity; give dt in seconds")
+            return complementarity.FALL * math.sqrt(2.0 * self.state.size / gravity)
+        dt = float(dt)
+        if not 0.0 < dt < math.inf:
+            raise ValueError(f"Simulation: dt = {dt} must be above 0 s, or 'auto'")
+        return dt
+
+    # What is asked of a step.
+
+    def cause(self):
+        """What a message about a state that went wrong says of the time step."""
+        return f"dt = {self.dt:.3g} s"
+
+    def touching(self):
+        """Number of contacts that carry a force."""
+        return int(np.count_nonzero(self.impulse.any(1)))
+
+    def contacts(self):
+        """See Simulation.contacts; gaps are those at the start of the last step, whose forces these are."""
+        state, touches = self.state, self.touches
+        rows = np.nonzero(self.impulse.any(1) | (touches.gap <= 0.0))[0]
+        shape = state.pairs.shape[touches.source[rows]]
+        _, swap = lower_first(state.shapes, shape)
+        sign = np.where(swap, -1.0, 1.0)[:, None]
+        body = state.shapes.body[shape]
+        part = state.shapes.number[shape] - state.label[body]
+        turn = np.where(swap[:, None], [1, 0], [0, 1])
+        from .tables import Contacts
+
+        found = Contacts(
+            pair=np.take_along_axis(state.bodies.number[body], turn, 1),
+            shape=np.take_along_axis(part, turn, 1).astype(np.int32),
+            point=touches.point[rows],
+            normal=sign * touches.normal[rows],
+            gap=touches.gap[rows],
+            feature=self.feature[rows],
+            slip=np.zeros((len(rows), 3)),
+            force=sign * self.impulse[rows, :3] / self.dt,
+        )
+        keys = found.feature, found.shape[:, 1], found.shape[:, 0], found.pair[:, 1], found.pair[:, 0]
+        return select(found, np.lexsort(keys))
+
+    def elastic_energy(self):
+        """Energy [J] stored in compliant contacts: half of the compliance times the square of the normal force."""
+        pressed = np.einsum("ci,ci->c", self.impulse[:, :3], self.touches.normal)
+        return 0.5 * float((self.touches.soft * pressed**2).sum())
+
+    def remembered(self, pairs):
+        """Rows of the list of pairs that a checkpoint must hold."""
+        return np.nonzero(pairs.memory.any(1))[0]
+
+    def describe(self):
+        """What Report tells of the solver."""
+        tally = dict(self.tally)
+        return {"solver": self.method.solver, **tally}
+
+
+def rotation_between(before, after):
+    """Rotation vector (3,) [rad], world axes, that turns one orientation (4,) into the other."""
+    w, x, y, z = (float(c) for c in before)
+    a, b, c, d = (float(v) for v in after)
+    q = np.array(
+        [
+            a * w + b * x + c * y + d * z,
+            b * w - a * x + d * y - c * z,
+            c * w - a * y + b * z - d * x,
+            d * w - a * z + c * x - b * y,
+        ]
+    )
+    q *= 1.0 if q[0] >= 0.0 else -1.0
+    sine = float(np.linalg.norm(q[1:]))
+    return q[1:] * (2.0 * math.atan2(sine, float(q[0])) / sine if sine > 0.0 else 2.0)

@@ -1,0 +1,364 @@
+"""Solvers of the cone complementarity problem: impulses g in cones, velocities u = W g + q, and g - P(g - u) = 0.
+
+It is the minimum of g.W g/2 + q.g over the friction cones. The solvers see W only through an object `cones` with
+
+    count, width   number of cones c; numbers a cone has: 3, or 6 with rolling and spinning friction
+    normal (c,3)   unit normals; limit (c,4): friction mu, tension [N s], rolling, spinning limits (see `cone`)
+    size (c,2)     [1/kg] what a unit impulse along the normal does to its own velocity, and the mean of that for all
+                   other directions: diagonal entries of W, above 0
+    shift (c,)     [m/s] added to the normal velocity; zero, or what the Coulomb correction has set
+    velocity(impulse, out)   out[:] = W impulse + q + shift normal; arrays (c,width)
+    begin(impulse), sweep(impulse)   what Gauss-Seidel needs: make what the object keeps agree with the impulse; one pass
+    rho (c,) [kg], norm      residual = sqrt(sum_i |g_i - P_i(g_i - rho_i u_i)|^2 / rho_i^2) / norm
+
+All gradient solvers step by 1/size, so that heavy and light bodies, and sliding and pushing, converge alike; the cones
+stay exact (see `cone`). An iteration is one `velocity` and one launch of `pass_row`.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..backend import kernel
+from ..errors import pick
+from ..vec import add, dot, load, scale, sub
+from .cone import descend3, project3, project6
+
+CHUNK = 256  # cones a task; fixed, so that sums do not depend on the number of threads
+SUMS = 5
+WIDTH = 3  # bound to the kernel
+
+
+class Solution(NamedTuple):
+    """What a solver returns."""
+
+    impulse: np.ndarray  # (c,width) [N s], always finite and inside the cones
+    velocity: np.ndarray  # (c,width) [m/s], W impulse + q, computed from the impulse after the last iteration
+    residual: float  # of impulse and velocity, computed after the last iteration
+    iterations: int
+    converged: bool  # residual <= tolerance
+
+
+class Workspace:
+    """Arrays that solvers write; keep one from step to step and nothing is allocated again unless cones are added."""
+
+    def __init__(self):
+        self.capacity = 0
+        self.width = 0
+        self.curvature = 1.0  # largest found in the last solve: a good first guess for a problem much alike
+
+    def reserve(self, count, width):
+        """Impulses (4 arrays), velocities (2 arrays), each (count, width), and sums (chunks, SUMS)."""
+        if count > self.capacity or width != self.width:
+            self.capacity = count + count // 8
+            self.width = width
+            self.arrays = [np.zeros((self.capacity, width)) for _ in range(6)]
+            self.sums = np.zeros(((self.capacity + CHUNK - 1) // CHUNK, SUMS))
+        arrays = [array[:count] for array in self.arrays]
+        return arrays[:4], arrays[4:], self.sums[: (count + CHUNK - 1) // CHUNK]
+
+
+def pass_row(c, chunk, tables, now, old, u_now, u_old, momentum, step, relaxation, look, trial, sums):
+    """Sums over one chunk of cones about the last step, old to now, and the trial of the next.
+
+    tables: normal, limit, size, rho. trial = P(y - step u_y / size) with y = now + momentum (now - old) and its
+    velocity, known without another product because W is linear. step < 0: no trial. relaxation: how far to go from now
+    to the trial, 1 for all the way. look: whether to add up the residual, which costs another projection.
+    sums (chunks,5): with d = now - old and v = u_now - u_old: d.v (curvature), |d|^2 (length, weighted with size),
+    d.u_now (slope), the residual's square, |v|^2 (speed, weighted with 1/size).
+    """
+    normal, limit, size, rho = tables
+    curvature = 0.0
+    length = 0.0
+    slope = 0.0
+    square = 0.0
+    speed = 0.0
+    for i in range(c * chunk, min(normal.shape[0], (c + 1) * chunk)):
+        n = load(normal, i)
+        along = size[i, 0]
+        across = size[i, 1]
+        g = load(now, i)
+        u = load(u_now, i)
+        d = sub(g, load(old, i))
+        v = sub(u, load(u_old, i))
+        dn = dot(d, n)
+        vn = dot(v, n)
+        dd = dot(d, d)
+        curvature += dot(d, v)
+        slope += dot(d, u)
+        length += along * dn * dn + across * max(dd - dn * dn, 0.0)
+        speed += vn * vn / along + max(dot(v, v) - vn * vn, 0.0) / across
+        mu = limit[i, 0]
+        tension = limit[i, 1]
+        if WIDTH == 6:
+            g6 = (now[i, 3], now[i, 4], now[i, 5])
+            u6 = (u_now[i, 3], u_now[i, 4], u_now[i, 5])
+            d6 = sub(g6, (old[i, 3], old[i, 4], old[i, 5]))
+            v6 = sub(u6, (u_old[i, 3], u_old[i, 4], u_old[i, 5]))
+            curvature += dot(d6, v6)
+            slope += dot(d6, u6)
+            length += across * dot(d6, d6)
+            speed += dot(v6, v6) / across
+        if look:
+            r = rho[i]
+            if WIDTH == 6:
+                p, p6 = project6(
+                    sub(g, scale(r, u)), sub(g6, scale(r, u6)), n, mu, tension, limit[i, 2], limit[i, 3], 1.0
+                )
+                miss6 = sub(g6, p6)
+                miss = sub(g, p)
+                square += (dot(miss, miss) + dot(miss6, miss6)) / (r * r)
+            else:
+                miss = sub(g, project3(sub(g, scale(r, u)), n, mu, tension, 1.0))
+                square += dot(miss, miss) / (r * r)
+        if step >= 0.0:
+            y = add(g, scale(momentum, d))
+            w = add(u, scale(momentum, v))
+            y = descend3(y, w, n, step / along, step / across)
+            if WIDTH == 6:
+                y6 = add(g6, scale(momentum, d6))
+                w6 = add(u6, scale(momentum, v6))
+                y6 = sub(y6, scale(step / across, w6))
+                y, y6 = project6(y, y6, n, mu, tension, limit[i, 2], limit[i, 3], across / along)
+                if relaxation != 1.0:
+                    y6 = add(g6, scale(relaxation, sub(y6, g6)))
+                trial[i, 3] = y6[0]
+                trial[i, 4] = y6[1]
+                trial[i, 5] = y6[2]
+            else:
+                y = project3(y, n, mu, tension, across / along)
+            if relaxation != 1.0:
+                y = add(g, scale(relaxation, sub(y, g)))
+            trial[i, 0] = y[0]
+            trial[i, 1] = y[1]
+            trial[i, 2] = y[2]
+    sums[c, 0] = curvature
+    sums[c, 1] = length
+    sums[c, 2] = slope
+    sums[c, 3] = square
+    sums[c, 4] = speed
+
+
+class Run:
+    """One solve under way: the arrays, the best impulse met so far, and the calls that every solver makes.
+
+    `old` and `now` are the last two impulses, `u_old` and `u` their velocities; `trial` is what comes after `now`.
+    """
+
+    def __init__(self, cones, impulse, tolerance, iterations, workspace):
+        self.cones = cones
+        self.space = workspace
+        self.tolerance = tolerance
+        self.most = iterations
+        self.used = 0
+        self.impulses, self.velocities, self.sums = workspace.reserve(cones.count, cones.width)
+        self.kernel = kernel(pass_row, grain=4, WIDTH=cones.width)
+        self.tables = (cones.normal, cones.limit, cones.size, cones.rho)
+        self.residual = self.least = math.inf
+        # What is kept from the step before may be outside of cones that have changed since.
+        start = self.impulses[0]
+        self._launch((impulse, impulse, impulse, impulse), 0.0, 0.0, 1.0, False, start)
+        self.now = self.old = self.best = self.trial = start
+        self.u = self.u_old = self.velocities[0]
+        cones.velocity(self.now, self.u)
+
+    def _launch(self, states, momentum, step, relaxation, look, trial):
+        self.kernel(len(self.sums), CHUNK, self.tables, *states, momentum, step, relaxation, look, trial, self.sums)
+
+    def _unused(self):
+        """One of the four impulse arrays that is neither of now, old and best."""
+        taken = (self.now, self.old, self.best)
+        return next(array for array in self.impulses if all(array is not other for other in taken))
+
+    def advance(self, momentum, step, relaxation=1.0):
+        """Measure the last step and make the trial of the next; returns curvature, length, slope and speed.
+
+        step < 0: only measure.
+        """
+        self.trial = self._unused()
+        states = (self.now, self.old, self.u, self.u_old)
+        self._launch(states, momentum, step, relaxation, True, self.trial)
+        curvature, length, slope, square, speed = self.sums.sum(axis=0).tolist()
+        self.residual = math.sqrt(square) / self.cones.norm if math.isfinite(square) else math.inf
+        if self.residual < self.least:
+            # No copy: the array is set aside and not written again until a better one comes.
+            self.least = self.residual
+            self.best = self.now
+        return curvature, length, slope, speed
+
+    def again(self, momentum, step):
+        """Another trial from `now` in place of the last one."""
+        self.trial = self._unused()
+        self._launch((self.now, self.old, self.u, self.u_old), momentum, step, 1.0, False, self.trial)
+
+    def accept(self):
+        """The trial becomes `now`."""
+        self.old, self.now = self.now, self.trial
+        self.u_old, self.u = self.u, self._other(self.u)
+        self.cones.velocity(self.now, self.u)
+        self.used += 1
+
+    def retreat(self, step):
+        """Forget `now`; a shorter step from `old` takes its place."""
+        self.now, self.u = self.old, self.u_old
+        self.again(0.0, step)
+        self.accept()
+
+    def shorten(self, part):
+        """Go only this part of the way from old to now."""
+        array = self._unused()
+        for target, start, end in ((array, self.old, self.now), (self.u, self.u_old, self.u)):
+            np.subtract(end, start, out=target)
+            target *= part
+            target += start
+        self.now = array
+
+    def _other(self, velocity):
+        first, second = self.velocities
+        return second if velocity is first else first
+
+    @property
+    def over(self):
+        return self.residual <= self.tolerance or self.used >= self.most
+
+
+def apgd(run):
+    """Accelerated projected gradient (Nesterov 1983) with restart where the gradient asks for it (O'Donoghue & Candes 2015).
+
+    The step is 1 over the largest curvature met. Momentum bears a curvature that is a third too small, and one that is
+    too small shows up in the next step or two as the direction that grows, so steps are not tried twice; a step
+    that went up because it was too long is taken back.
+    """
+    largest = run.space.curvature
+    theta = 1.0
+    while True:
+        # Most steps neither restart nor change the curvature: the trial is made while the last step is being measured.
+        after = 0.5 * theta * (math.sqrt(theta * theta + 4.0) - theta)
+        momentum = theta * (1.0 - theta) / (theta * theta + after)
+        curvature, length, slope, _ = run.advance(momentum, 1.0 / largest)
+        if run.over:
+            break
+        met = curvature / length if length > 0.0 else 0.0
+        fine = math.isfinite(met) and math.isfinite(slope)
+        longer = not fine or met > largest
+        if longer:
+            largest *= min(1.05 * met / largest, 4.0) if fine else 4.0
+        if longer and not slope - 0.5 * curvature <= 0.0:
+            theta = 1.0
+            run.retreat(1.0 / largest)
+            continue
+        if slope > 0.0:
+            # Momentum points uphill. A restart is also the moment to forget curvature that is no longer met.
+            largest *= 0.95
+            after, momentum = 1.0, 0.0
+        if longer or slope > 0.0:
+            run.again(momentum, 1.0 / largest)
+        theta = after
+        run.accept()
+    run.space.curvature = largest
+
+
+def jacobi(run, omega=0.3, relaxation=1.0):
+    """The projected fixed point of Tasora and Anitescu: every cone for itself, all at once; slow and steady.
+
+    omega: over-relaxation, the part of a full step each cone takes; relaxation: lambda, the weight of the new impulse
+    against the old one. Where omega is too large for the problem it is halved until the energy falls.
+    """
+    while True:
+        curvature, _, slope, _ = run.advance(0.0, omega, relaxation)
+        if run.over:
+            break
+        if slope - 0.5 * curvature <= 0.0 or omega < 1e-9:
+            run.accept()
+        else:
+            omega *= 0.5
+            run.retreat(omega)
+
+
+def barzilai_borwein(run):
+    """Spectral projected gradient (Birgin, Martinez & Raydan 2000): steps from the last change of velocity.
+
+    The two Barzilai-Borwein steps take turns. A step that goes higher than the highest of the last ten energies is
+    shortened to the lowest point on its way, which is known because the energy is quadratic.
+    """
+    step = 1.0 / run.space.curvature
+    energy = 0.0
+    recent = [energy]
+    run.advance(0.0, step)
+    while not run.over:
+        run.accept()
+        curvature, length, slope, speed = run.advance(0.0, -1.0)
+        if run.over:
+            break
+        before = slope - curvature
+        if not math.isfinite(curvature + before):
+            step *= 0.1
+            run.retreat(step)
+            continue
+        part = 1.0
+        if energy + before + 0.5 * curvature > max(recent) + 1e-4 * before and curvature > 0.0:
+            part = min(max(-before / curvature, 1e-3), 1.0)
+        if part < 1.0:
+            run.shorten(part)
+        energy += part * before + 0.5 * part * part * curvature
+        recent = [*recent[-9:], energy]
+        if curvature > 0.0 and speed > 0.0:
+            step = length / curvature if run.used % 2 else curvature / speed
+            step = min(max(step, 1e-10), 1e10)
+        run.again(0.0, step)
+
+
+def gauss_seidel(run, look=8):
+    """Sweeps through the cones, colour by colour, each solved against the newest impulses of its neighbours.
+
+    look: sweeps between two looks at the residual, which cost a `velocity` each.
+    """
+    run.advance(0.0, -1.0)
+    kept, sweeping = run.impulses[:2]
+    np.copyto(sweeping, kept)
+    run.now = run.old = sweeping
+    run.cones.begin(sweeping)
+    while not run.over and math.isfinite(run.residual):
+        for _ in range(min(look, run.most - run.used)):
+            run.cones.sweep(sweeping)
+            run.used += 1
+        run.cones.velocity(sweeping, run.u)
+        run.advance(0.0, -1.0)
+        if run.best is sweeping:
+            # Sweeps work in place, so the best is a copy.
+            np.copyto(kept, sweeping)
+            run.best = kept
+
+
+SOLVERS = {"apgd": apgd, "barzilai-borwein": barzilai_borwein, "gauss-seidel": gauss_seidel, "jacobi": jacobi}
+
+
+def solve(cones, impulse, *, solver="apgd", tolerance=1e-8, iterations=1000, workspace=None, **options):
+    """Solve for the impulses (c,width) [N s], in place, starting from what is passed in.
+
+    solver: a name in SOLVERS; tolerance: of the residual, in the unit of `cones.norm`; iterations: at most so many;
+    options: what the solver itself takes (omega, relaxation, look). Returns a Solution whose residual is computed from
+    the impulse after the last iteration; its velocity is an array of the workspace, valid until the next solve.
+    """
+    method = pick("solver", solver, SOLVERS)
+    workspace = Workspace() if workspace is None else workspace
+    if cones.count == 0:
+        return Solution(impulse, np.zeros_like(impulse), 0.0, 0, True)
+    run = Run(cones, impulse, tolerance, iterations, workspace)
+    method(run, **options)
+    np.copyto(impulse, run.best)
+    velocity = run.velocities[0]
+    residual = measure(cones, impulse, velocity, workspace)
+    return Solution(impulse, velocity, residual, run.used, residual <= tolerance)
+
+
+def measure(cones, impulse, velocity, workspace):
+    """The residual of an impulse, from scratch; fills velocity."""
+    _, _, sums = workspace.reserve(cones.count, cones.width)
+    cones.velocity(impulse, velocity)
+    tables = (cones.normal, cones.limit, cones.size, cones.rho)
+    states = (impulse, impulse, velocity, velocity)
+    kernel(pass_row, grain=4, WIDTH=cones.width)(len(sums), CHUNK, tables, *states, 0.0, -1.0, 1.0, True, impulse, sums)
+    square = float(sums[:, 3].sum())
+    return math.sqrt(square) / cones.norm if math.isfinite(square) else math.inf

@@ -78,7 +78,13 @@ class Motor:
     joint: int
     what: str  # a name of MOTORS
     value: float = 0.0
+    most: float = math.inf  # [N m] or [N], the strength of a motor that imposes a motion
     function: Callable | None = None  # of time, instead of the value
+
+    @property
+    def bounded(self):
+        """Whether its strength is limited."""
+        return math.isfinite(self.most)
 
     @property
     def turning(self):
@@ -171,12 +177,13 @@ class Joinery:
         self.joints.append(replace(made, **options))
         return len(self.joints) - 1
 
-    def motor(self, joint, *, spin=None, angle=None, torque=None, speed=None, position=None, force=None):
+    def motor(self, joint, *, spin=None, angle=None, torque=None, speed=None, position=None, force=None, most=None):
         """Drive a joint: exactly one of these, a number or a function of time [s].
 
         Of a hinge or cylinder, on b against a about the axis: spin [rad/s], angle [rad], torque [N m]; of a slider or
         cylinder, along the axis: speed [m/s], position [m], force [N]. Angle and position are zero when the joint is made,
-        and so must they be at time zero. A cylinder may have a motor of each sort.
+        and so must they be at time zero. A cylinder may have a motor of each sort. most [N m] or [N]: the strength of a
+        motor that imposes a motion; without it the motor is as strong as it must be.
         """
         place = "Scene.motor"
         self._check_open(place)
@@ -188,7 +195,8 @@ class Joinery:
             raise ValueError(f"{place}: give exactly one of {', '.join(MOTORS)}; {found}")
         ((what, value),) = given.items()
         value, function = number_or_function(place, what, value)
-        motor = Motor(joint, what, value, function)
+        strength = math.inf if most is None else inputs.number(place, "most", most, above=0.0)
+        motor = Motor(joint, what, value, strength, function)
         self._check_motor(place, motor)
         self.motors.append(motor)
 
@@ -325,6 +333,8 @@ class Joinery:
             way = "turn" if motor.turning else "slide"
             hint = " (a linear actuator is a distance with length=)" if made.kind == "distance" else ""
             raise ValueError(f"{place}: joint {motor.joint} is a {made.kind} and does not {way} about one axis{hint}")
+        if motor.bounded and not motor.imposing:
+            raise ValueError(f"{place}: most is for motors that impose a motion; {motor.what} is a strength itself")
         for other in self.motors:
             if other.joint == motor.joint and other.turning == motor.turning and (other.imposing or motor.imposing):
                 raise ValueError(f"{place}: joint {motor.joint} has a motor of {other.what} already; one is enough")
@@ -341,7 +351,7 @@ class Joinery:
     def joint_tables(self):
         """Joints and Springs of the scene as tables."""
         joints, springs = self.joints, self.springs
-        imposed = {(m.joint, 0 if m.turning else 1) for m in self.motors if m.imposing}
+        imposed = {(m.joint, 0 if m.turning else 1) for m in self.motors if m.imposing and not m.bounded}
         table = Joints(
             body=np.array([(j.a, j.b) for j in joints], dtype=np.int64).reshape(-1, 2),
             kind=np.array([LENGTHS.get(j.kind, BY_AXES) for j in joints], dtype=np.int8),
@@ -380,11 +390,13 @@ class Joinery:
 
 
 def marked(made):
-    """A joint, motor or spring as a dict; infinite limits are None, which JSON knows."""
+    """A joint, motor or spring as a dict; what is infinite is None, which JSON knows."""
     values = asdict(replace(made, function=None))
     values["function"] = None if made.function is None else "function"
     if "limits" in values:
         values["limits"] = [None if math.isinf(limit) else limit for limit in made.limits]
+    if "most" in values:
+        values["most"] = made.most if made.bounded else None
     return values
 
 
@@ -395,6 +407,8 @@ def rebuilt(kind, name, number, values, functions):
     if "limits" in plain_values:
         low, high = plain_values["limits"]
         plain_values["limits"] = (-math.inf if low is None else low, math.inf if high is None else high)
+    if plain_values.get("most", 0.0) is None:
+        plain_values["most"] = math.inf
     if plain_values["function"] is not None:
         if (name, number) not in functions:
             raise ValueError(

@@ -48,8 +48,7 @@ def on_world(sim, joint=0):
 
 def spring_on_world(sim, spring=0):
     """Force of a spring on the world; the body is b."""
-    pull = sim.spring_pulls
-    return np.concatenate([pull.force[spring], np.zeros(3)])
+    return np.concatenate([-sim.pulls.force[spring], np.zeros(3)])
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ def twisted():
 def hinge_and_spring(sim):
     """The recorded torque is that of the hinge and the spring together."""
     total = on_world(sim)
-    total[3:] -= sim.spring_pulls.torque[0]
+    total[3:] -= sim.pulls.torque[0]
     return total
 
 
@@ -231,7 +230,7 @@ def record(case, sim, steps_per_row, rows):
             both = reaction(sim)
             for name, part in zip(names, (both[:3], both[3:]), strict=False):
                 found[name].append(part)
-        worst = max(worst, sim.violation)
+        worst = max(worst, float(sim.violation.max(initial=0.0)))
     return {name: np.array(values) for name, values in found.items()}, worst
 
 

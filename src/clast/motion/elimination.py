@@ -61,3 +61,26 @@ def pattern(order, met):
         target_start.append(len(target))
     rows = [row for column in columns for row in column]
     return tuple(np.array(values, dtype=np.int32) for values in (start, rows, target_start, target))
+
+
+def eliminate_by_group(slots, free, owner, groups):
+    """The order of elimination of all joints, group after group, and for each the joints it still meets.
+
+    slots (j,2): the two bodies of each joint; free: mask of bodies; owner (j,): the group of each joint.
+    """
+    order, met = [], []
+    at = [[] for _ in free]  # joints at each free body
+    for j, pair in enumerate(slots.tolist()):
+        for s in pair:
+            if free[s]:
+                at[s].append(j)
+    members = np.argsort(owner, kind="stable")
+    start = np.searchsorted(owner[members], np.arange(groups + 1))
+    for g in range(groups):
+        mine = members[start[g] : start[g + 1]].tolist()
+        local = {j: i for i, j in enumerate(mine)}
+        near = [{local[k] for s in slots[j].tolist() if free[s] for k in at[s]} - {local[j]} for j in mine]
+        chain, meets = order_of(near)
+        order += [mine[i] for i in chain]
+        met += [{mine[i] for i in one} for one in meets]
+    return order, met

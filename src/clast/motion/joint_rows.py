@@ -52,6 +52,7 @@ class Assembly(NamedTuple):
     velocity: np.ndarray  # (k,6) velocity [m/s] and spin [rad/s] in world axes
     next_position: np.ndarray  # (k,3) [m], at the end of the step
     next_orientation: np.ndarray  # (k,4)
+    next_spin: np.ndarray  # (k,3) [rad/s]
     lightness: np.ndarray  # (k,) [1/kg], zero for bodies that are not free
     inertia: np.ndarray  # (k,3,3) [m^2], per mass, in body axes
     inverse: np.ndarray  # (k,3,3) [1/m^2], its inverse
@@ -308,9 +309,11 @@ def eliminate(j, t):
                     t.block[goal, r, c] -= total
 
 
-def prepare_group(g, t, edges):
+def prepare_group(g, t, active, edges):
     """Rows of all joints of a group at the present poses, and the factor of their S."""
     begin, end = t.group_start[g], t.group_start[g + 1]
+    if not active[g]:
+        end = begin
     for j in range(begin, end):
         demands(
             j,
@@ -421,15 +424,16 @@ def aim_group(g, t, active, edges, dt, most, scratch):
     scratch (j,6,12): for Jacobians that nobody needs.
     """
     begin, end = t.group_start[g], t.group_start[g + 1]
-    if active[g] and end > begin:
+    if active[g]:
         before = np.inf
         for turn in range(most + 1):
             for entry in range(t.slot_start[g], t.slot_start[g + 1]):
                 s = t.group_slot[entry]
                 v, w = load(t.velocity, s), (t.velocity[s, 3], t.velocity[s, 4], t.velocity[s, 5])
                 x = add(load(t.position, s), scale(dt, v))
-                q, _ = tumble(load4(t.orientation, s), w, load_matrix(t.inertia, s), load_matrix(t.inverse, s), dt)
+                q, w = tumble(load4(t.orientation, s), w, load_matrix(t.inertia, s), load_matrix(t.inverse, s), dt)
                 t.next_position[s, 0], t.next_position[s, 1], t.next_position[s, 2] = x
+                t.next_spin[s, 0], t.next_spin[s, 1], t.next_spin[s, 2] = w
                 for k in range(4):
                     t.next_orientation[s, k] = q[k]
             worst = 0.0

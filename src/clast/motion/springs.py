@@ -3,9 +3,19 @@
 There are few of them in a scene, so they are whole-array NumPy; a user's function is called once a step.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..vec import rotation_matrices
+
+
+class Pulls(NamedTuple):
+    """What springs do to their body b, one row per spring in the order of adding; body a gets the opposite."""
+
+    force: np.ndarray  # (s,3) [N], at the spring's point on b; zero for torsion springs
+    torque: np.ndarray  # (s,3) [N m], of torsion springs; zero for others
+    extent: np.ndarray  # (s,) length [m] or angle [rad]
 
 
 class SpringSystem:
@@ -23,9 +33,10 @@ class SpringSystem:
     def __len__(self):
         return len(self.table.rest)
 
-    def place(self, slots):
-        """Slots (s,2) of the bodies of each spring."""
-        self.slots = slots
+    def place(self, numbers, world):
+        """Find the slots (s,2) of the bodies of each spring, given the numbers of the bodies in slots; world: its slot."""
+        self.slots = np.where(self.table.body >= 0, np.searchsorted(numbers, self.table.body), world)
+        return self.slots
 
     def pull(self, t, velocity, time, edges, load):
         """Add the forces and torques of all springs to load (k,6). t: Assembly with present poses; velocity (k,6)."""
@@ -45,8 +56,8 @@ class SpringSystem:
         extent[self.straight], rate[self.straight] = length, (moving * axis).sum(1)
         self.direction[self.straight] = axis
         for s in np.flatnonzero(table.joint >= 0).tolist():
-            j = self.system.inverse_order[table.joint[s]]
-            row = self.system._coordinate_row(j, 0)
+            j = int(self.system.place[table.joint[s]])
+            row = self.system.coordinate_row(j, 0)
             ends = self.slots[s]
             extent[s] = t.coordinate[j, 0]
             rate[s] = row[3:6] @ velocity[ends[0], 3:] + row[9:] @ velocity[ends[1], 3:]
@@ -55,6 +66,13 @@ class SpringSystem:
         for s in np.flatnonzero(~self.plain).tolist():
             self.tension[s] = self.functions[s](float(extent[s]), float(rate[s]), time)
         self.give(ra, rb, load)
+
+    @property
+    def pulls(self):
+        """Pulls as of the last `pull`."""
+        vector = -self.tension[:, None] * self.direction
+        straight = (self.table.joint < 0)[:, None]
+        return Pulls(np.where(straight, vector, 0.0), np.where(straight, 0.0, vector), self.extent.copy())
 
     def give(self, ra, rb, load):
         """Add the tensions to load (k,6), spring after spring."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import backend, primitives
 from .backend import kernel
-from .contact.narrow import lower_first, measure, select
+from .contact.narrow import measure, select
 from .contact.pairs import BROAD
 from .errors import Unavailable, pick
 from .motion import blocks, complementarity, solvers
@@ -40,6 +40,7 @@ class Hard:
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.mixes = self.method.mixes(scene)
         self.couples = bool((self.mixes[:, 2:4] > 0.0).any())
+        self.soft = bool((self.mixes[:, 5] > 0.0).any())
         self.width = 6 if self.couples else 3
         patches = bool(len(scene.hulls.inner))
         columns = 4 * (self.width + 3) if patches else self.width
@@ -49,6 +50,7 @@ class Hard:
         self.dt = self._choose_step(dt)
         self._bind(patches)
         self.touches, self.impulse = empty_touches(0), np.empty((0, self.width))
+        self.measured = None  # contacts of the last step, and which of them took part
         self.solution = None  # of the last step
         self.workspace = solvers.Workspace()
         self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0}
@@ -122,7 +124,7 @@ class Hard:
         if self.clumps:
             self.inverse = np.empty((len(state.bodies.number), 6))
             self._kernels.inverse(self._chunks(), CHUNK, state.bodies, state.rows, state.inverses, self.inverse)
-        self.touches = touches = empty_touches(len(kept))
+        self.touches = touches = empty_touches(len(kept), self.couples, self.soft)
         self._kernels.touch(
             (len(kept) + CHUNK - 1) // CHUNK,
             CHUNK,
@@ -137,7 +139,7 @@ class Hard:
             kept,
             touches,
         )
-        self.feature = contacts.feature[kept]
+        self.measured = contacts, kept
         self.seconds["contacts"] += clock.perf_counter() - began
 
     def _solve(self):
@@ -159,6 +161,8 @@ class Hard:
         self.free = free
         self.impulse = np.zeros((len(touches.gap), self.width))
         chunks = (len(touches.gap) + CHUNK - 1) // CHUNK
+        if not chunks:
+            cones.begin(self.impulse)  # the solver has nothing to do, but forces act all the same
         if method.warm:
             self._kernels.recall(chunks, CHUNK, touches, rows, state.pairs.memory, self.impulse)
         self.solution = solvers.solve(
@@ -187,7 +191,8 @@ class Hard:
         tally["iterations"] += solution.iterations
         tally["missed"] += not solution.converged
         tally["worst"] = max(tally["worst"], solution.residual)
-        apart = np.nonzero((self.touches.gap < 0.0) & (self.touches.bias < 0.0) & (self.touches.soft == 0.0))[0]
+        pushed = (self.touches.gap < 0.0) & (self.touches.bias < 0.0)
+        apart = np.nonzero(pushed & (self.touches.soft == 0.0) if self.soft else pushed)[0]
         pressed = np.einsum("ci,ci->c", self.impulse[apart, :3], self.touches.normal[apart])
         tally["stabilisation"] -= float(pressed @ self.touches.bias[apart])
 
@@ -313,7 +318,7 @@ class Hard:
         self.clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
         self.solids = state.ellipsoids or state.polyhedra
         near = {"PERIODIC": bool(self.box.periodic)}
-        self._inner = {"CLUMPS": self.clumps, "COUPLES": self.couples}
+        self._inner = {"CLUMPS": self.clumps, "COUPLES": self.couples, "SOFT": self.soft}
         memory = {"PATCHES": patches}
         turning = {"CLUMPS": self.clumps}
 
@@ -361,31 +366,25 @@ class Hard:
 
     def contacts(self):
         """See Simulation.contacts; gaps are those at the start of the last step, whose forces these are."""
-        state, touches = self.state, self.touches
-        rows = np.nonzero(self.impulse.any(1) | (touches.gap <= 0.0))[0]
-        shape = state.pairs.shape[touches.source[rows]]
-        _, swap = lower_first(state.shapes, shape)
-        sign = np.where(swap, -1.0, 1.0)[:, None]
-        body = state.shapes.body[shape]
-        part = state.shapes.number[shape] - state.label[body]
-        turn = np.where(swap[:, None], [1, 0], [0, 1])
-        from .tables import Contacts
-
-        found = Contacts(
-            pair=np.take_along_axis(state.bodies.number[body], turn, 1),
-            shape=np.take_along_axis(part, turn, 1).astype(np.int32),
-            point=touches.point[rows],
-            normal=sign * touches.normal[rows],
-            gap=touches.gap[rows],
-            feature=self.feature[rows],
-            slip=np.zeros((len(rows), 3)),
-            force=sign * self.impulse[rows, :3] / self.dt,
-        )
-        keys = found.feature, found.shape[:, 1], found.shape[:, 0], found.pair[:, 1], found.pair[:, 0]
-        return select(found, np.lexsort(keys))
+        if self.measured is None:
+            found, source = measure(self.state.tables, self.state.label, self.box, 0.0, self.listed)
+            memory = self.state.pairs.memory[self.order[source], :3]
+            force = memory / self.dt if not self.state.polyhedra else np.zeros_like(memory)
+        else:
+            contacts, kept = self.measured
+            rows = np.nonzero(self.impulse.any(1) | (self.touches.gap <= 0.0))[0]
+            found, force = select(contacts, kept[rows]), self.impulse[rows, :3] / self.dt
+        # The list has walls second; here the lower number comes first, and normal and force follow.
+        swap = found.pair[:, 0] > found.pair[:, 1]
+        sign, turn = np.where(swap, -1.0, 1.0)[:, None], np.where(swap[:, None], [1, 0], [0, 1])
+        pair, shape = (np.take_along_axis(column, turn, 1) for column in (found.pair, found.shape))
+        found = found._replace(pair=pair, shape=shape, normal=sign * found.normal, force=sign * force)
+        return select(found, np.lexsort((found.feature, shape[:, 1], shape[:, 0], pair[:, 1], pair[:, 0])))
 
     def elastic_energy(self):
         """Energy [J] stored in compliant contacts: half of the compliance times the square of the normal force."""
+        if not self.soft:
+            return 0.0
         pressed = np.einsum("ci,ci->c", self.impulse[:, :3], self.touches.normal)
         return 0.5 * float((self.touches.soft * pressed**2).sum())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clast import Polyhedron, scenefile
+from clast import DEM, Complementarity, Polyhedron, scenefile
 from clast.errors import SceneError
 from clast.tables import ELLIPSOID, POLYHEDRON
 
@@ -102,6 +102,24 @@ def test_fill_with_a_mix_has_only_these_sizes_and_stays_within_its_cylinder(load
     assert np.ptp(bodies.position[:, 1]) > 0.5
 
 
+def test_hard_contacts_with_their_options(load):
+    hard = load(
+        "[materials.clay]\nspinning_friction = 0.2\ncohesion = 0.5\ncompliance = 1e-5\n"
+        + '[[pairs]]\nbetween = ["clay", "clay"]\ncohesion = 0.25\n'
+        + BALL
+        + '[run]\nmethod = "complementarity"\nsolver = "gauss-seidel"\ntolerance = 1e-6\niterations = 70\ncoulomb = true\n'
+        + "warm = false\nrecovery = 0.3\nthreshold = 0.2\n"
+    )
+    assert hard.method == Complementarity(
+        solver="gauss-seidel", tolerance=1e-6, iterations=70, coulomb=True, warm=False, recovery=0.3, threshold=0.2
+    )
+    (clay,) = hard.scene.materials
+    assert (clay.spinning_friction, clay.cohesion, clay.compliance) == (0.2, 0.5, 1e-5)
+    assert hard.scene.pairs == {(0, 0): {"cohesion": 0.25}}
+    assert load(BALL + '[run]\nmethod = "complementarity"').method == Complementarity()
+    assert load(BALL + '[run]\nmethod = "dem"\nlaw = "linear"').method == DEM(law="linear")
+
+
 def test_ellipsoids_as_bodies_in_fills_and_from_inlets(load):
     box = "box = [[0, 0, 0], [1, 1, 1]]\n"
     scene = load(
@@ -176,6 +194,12 @@ FAULTS = {
     BALL + '[run]\ndt = "fast"': "run.dt = 'fast': must be ",
     BALL + "[run]\ndt = 0": "run.dt = 0: must be > 0",
     BALL + '[run]\nlaw = "herz"': "run: unknown contact law 'herz'; did you mean 'hertz'?",
+    BALL + '[run]\nmethod = "DEM"': "run.method = 'DEM': must be one of 'dem' or 'complementarity'",
+    BALL + "[run]\ntolerance = 1e-3": 'run.tolerance = 0.001: goes with method = "complementarity", not with "dem"',
+    BALL + '[run]\nmethod = "complementarity"\nlaw = "hertz"': "run.law = 'hertz': goes with method = \"dem\"",
+    BALL + '[run]\nmethod = "complementarity"\nsolver = "apdg"': "run: unknown solver 'apdg'; did you mean 'apgd'?",
+    BALL
+    + '[run]\nmethod = "complementarity"\nomega = 3': "run: Complementarity: omega = 3.0 must be above 0 and below 2",
     BALL + "[scene]\ngravity = [0, 0]": "scene.gravity = [0, 0]: needs 3 entries, has 2",
     BALL + "[scene]\ngravity = [0, 0, inf]": "scene.gravity[2] = inf: must be a finite number",
     BALL + "[scene]\nperiodic = [true, false, false]": "scene.periodic: needs scene.world",

@@ -13,12 +13,14 @@ from pydantic import ValidationError
 from ..drives import Oscillation
 from ..errors import SceneError, nearest
 from ..material import Material
+from ..motion.complementarity import Complementarity
 from ..motion.dem import DEM
 from ..scene import Scene
 from ..scenes import Ready
 from ..shapes import Clump, Cylinder, Ellipsoid, Plane, Polyhedron, Quad, Sphere, load_mesh
 from .keys import (
     LISTS,
+    METHODS,
     PARTICLES,
     POLYHEDRA,
     SECTIONS,
@@ -164,9 +166,14 @@ class _Reader:
         )
 
     def method(self, run):
-        options = {name: getattr(run, name) for name in ("integrator", "margin") if getattr(run, name) is not None}
-        options |= {"attraction": run.attraction, "conserving": run.conserving}
-        return self.guard("run", DEM, law=run.law, **options)
+        """DEM or Complementarity with the options that are given; those of the other method are refused."""
+        other = next(name for name in METHODS if name != run.method)
+        for name in METHODS[other]:
+            if name in run.model_fields_set:
+                hint = f'goes with method = "{other}", not with "{run.method}"; leave it out, or change the method'
+                self.fail(f"run.{name}", hint, getattr(run, name))
+        options = {name: getattr(run, name) for name in METHODS[run.method] if getattr(run, name) is not None}
+        return self.guard("run", {"dem": DEM, "complementarity": Complementarity}[run.method], **options)
 
     def read_materials(self, data):
         if not isinstance(data, dict):

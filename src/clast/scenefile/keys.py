@@ -37,6 +37,9 @@ class MaterialKeys(Section):
     friction: float = key("coefficient of sliding friction", "0.5", 0.5, ge=0)
     restitution: float = key("rebound speed over approach speed", "0.5", 0.5, ge=0, le=1)
     rolling_friction: float = key("coefficient of rolling friction", "0.1", 0.0, ge=0)
+    spinning_friction: float = key("complementarity: coefficient of spinning friction", "0.05", 0.0, ge=0)
+    cohesion: float = key("complementarity: largest pull that a contact bears [N]", "0.01", 0.0, ge=0)
+    compliance: float = key("complementarity: overlap over force of a contact [m/N]", "1e-6", 0.0, ge=0)
     stiffness: float | None = key("spring of the linear law [N/m]", "1e4", None, gt=0)
     blaze_stiffness: float | None = key("spring K_r of the law blaze [N/m^1.5]", "1e7", None, gt=0)
     blaze_damping: float | None = key("dashpot K_D of the law blaze [N s/m^1.5]", "50", None, ge=0)
@@ -48,6 +51,9 @@ class PairKeys(Section):
     friction: float | None = key("coefficient of sliding friction", "0.5", None, ge=0)
     restitution: float | None = key("rebound speed over approach speed", "0.5", None, ge=0, le=1)
     rolling_friction: float | None = key("coefficient of rolling friction", "0.1", None, ge=0)
+    spinning_friction: float | None = key("complementarity: coefficient of spinning friction", "0.05", None, ge=0)
+    cohesion: float | None = key("complementarity: largest pull that a contact bears [N]", "0.01", None, ge=0)
+    compliance: float | None = key("complementarity: overlap over force of a contact [m/N]", "1e-6", None, ge=0)
     young: float | None = key("effective Young's modulus [Pa]", "1e7", None, gt=0)
     shear: float | None = key("effective shear modulus [Pa]", "4e6", None, gt=0)
     stiffness: float | None = key("spring of the linear law [N/m]", "1e4", None, gt=0)
@@ -191,16 +197,36 @@ class RunKeys(Section):
     dt: float | None = key('time step [s], or "auto"', "2e-5", None, gt=0)
     until: float = key("end of the run [s]", "2", 1.0, gt=0)
     every: float | None = key("time between frames [s]", "0.02", None, gt=0)
+    method: Literal["dem", "complementarity"] = key(
+        "how contacts act: as springs or as hard", '"complementarity"', "dem"
+    )
     law: str = key("contact law", '"hertz"', "hertz")
     attraction: bool = key("law blaze: contacts may pull where damping outweighs the spring", "true", False)
     conserving: bool = key("law blaze: a form that keeps the energy of a collision at any step", "false", True)
     integrator: str | None = key("how motion is integrated", '"verlet"', None)
     margin: float | None = key("extra reach of the neighbour search [m]", "0.001", None, ge=0)
+    solver: str | None = key("complementarity: how the impulses are found", '"apgd"', None)
+    tolerance: float | None = key("complementarity: error of velocities at contacts [m/s]", "1e-4", None, gt=0)
+    iterations: int | None = key("complementarity: the most that a step may take", "200", None, ge=1)
+    coulomb: bool | None = key("complementarity: Coulomb friction without lift of what slides", "true", None)
+    warm: bool | None = key("complementarity: begin with the impulses of the last step", "true", None)
+    recovery: float | None = key("complementarity: fastest that overlaps are parted [m/s]", "0.1", None, ge=0)
+    threshold: float | None = key("complementarity: slower impacts do not rebound [m/s]", "0.1", None, ge=0)
+    omega: float | None = key("complementarity: step of the solver jacobi", "0.3", None, gt=0)
+    relaxation: float | None = key("complementarity: share of a new value, solver jacobi", "1.0", None, gt=0, le=1)
     overlap_limit: float = key(
         "overlap allowed at the start, share of the smaller radius or half-axis", "0.05", 0.05, ge=0
     )
 
 
+# The keys of [run] that go with one method only.
+METHODS = {
+    "dem": ("law", "attraction", "conserving", "integrator", "margin"),
+    "complementarity": (
+        *("solver", "tolerance", "iterations", "coulomb", "warm"),
+        *("recovery", "threshold", "omega", "relaxation"),
+    ),
+}
 WALLS = {"plane": PlaneKeys, "cylinder": CylinderKeys, "quad": QuadKeys, "mesh": MeshKeys}
 PARTICLES = {
     "sphere": SphereShape,

@@ -18,6 +18,7 @@ from .errors import Unavailable, pick
 from .motion import blocks, complementarity, solvers
 from .motion.blocks import CHUNK, empty_touches
 from .motion.cones import BodyCones
+from .motion.joints import JointSystem
 from .motion.state import State, place_parts
 from .results import ball_radii
 from .tables import FIRST_WALL, FREE
@@ -45,6 +46,7 @@ class Hard:
         columns = 4 * (self.width + 3) if patches else self.width
         self.state = State(scene, self.box, BROAD[self.method.broad], False, None, width=columns)
         self.state.tuned = False
+        self.joints = JointSystem(scene, self.box) if scene.joints or scene.springs else None
         self.dt = self._choose_step(dt)
         self._bind(patches)
         self.touches, self.impulse = empty_touches(0), np.empty((0, self.width))
@@ -68,19 +70,26 @@ class Hard:
         if self._fresh:
             self._rebuild(sort=True)
             self._fresh = False
+            if self.joints is not None:
+                self.joints.prepare(self.state.rows, self.state.bodies, 0.0, self.dt)
+                self.joints.settle(self.state.rows)
 
     def finish(self):
         """A step ends by itself."""
 
     def carried(self):
         """Numbers beside the tables that go from step to step, for a checkpoint: the solver's first step length."""
-        return np.array([self.workspace.curvature])
+        own = np.zeros(0) if self.joints is None else self.joints.state()
+        return np.concatenate([[self.workspace.curvature], own])
 
     def resume(self, order, carried):
         """Make the list of pairs of a simulation that goes on, with bodies in the order that they had in memory."""
         self.workspace.curvature = float(carried[0])
         self.state.permute(np.searchsorted(self.state.bodies.number, order).astype(np.int32))
         self._rebuild(sort=False)
+        if self.joints is not None:
+            self.joints.restore_state(np.asarray(carried)[1:])
+            self.joints.prepare(self.state.rows, self.state.bodies, self.sim.time, self.dt)
 
     def take_up(self):
         """The memory of contacts has been put back as it was saved: nothing is to be started."""
@@ -138,10 +147,16 @@ class Hard:
         began, state, method = clock.perf_counter(), self.state, self.method
         touches, rows, n = self.touches, state.rows, len(state.bodies.number)
         free, none = np.empty((n, 6)), np.empty((0, 3))
-        cones = BodyCones(touches, rows, self.inverse, free, self._inner, self.width)
-        self.kick = np.where(np.diff(cones.start[: n + 1]) > 0, 1.0, 0.5)
+        joints, loads = self.joints, (none, none)
+        restore = None if joints is None else joints.restore
+        cones = BodyCones(touches, rows, self.inverse, free, self._inner, self.width, joints=restore)
+        whole = np.diff(cones.start[: n + 1]) > 0
+        if joints is not None:
+            whole = joints.begin(rows, whole)
+            loads = joints.forces(rows) if joints.pulling else loads
+        self.kick = np.where(whole, 1.0, 0.5)
         self._kernels.kick(
-            self._chunks(), CHUNK, rows, self.inverse, self.scene.gravity, self.dt, self.kick, none, none, free
+            self._chunks(), CHUNK, rows, self.inverse, self.scene.gravity, self.dt, self.kick, *loads, free
         )
         self.free = free
         self.impulse = np.zeros((len(touches.gap), self.width))
@@ -160,6 +175,10 @@ class Hard:
             **self.method.options,
         )
         self.impulse = self.solution.impulse
+        if cones.count == 0:
+            cones.begin(self.impulse)
+        if joints is not None:
+            joints.aim(rows, self.dt)
         state.pairs.memory[:] = 0.0
         self._kernels.remember(chunks, CHUNK, touches, rows, self.impulse, state.pairs.memory)
         self._count()
@@ -203,9 +222,17 @@ class Hard:
             self._status,
         )
         self.sim.drive(poses)
+        if self.joints is not None:
+            self._end_joints()
         if self._status.max(initial=0) > 0:
             self.sim.complain()
         self.seconds["bodies"] += clock.perf_counter() - began
+
+    def _end_joints(self):
+        """Groups that touch nothing go their own way; all joints as they are at the end of the step."""
+        joints, state = self.joints, self.state
+        joints.advance(state.rows, state.bodies, self.dt)
+        joints.prepare(state.rows, state.bodies, (self.sim.steps + 1) * self.dt, self.dt, joints.unprepared)
 
     def _find_pairs(self):
         """Make the list of pairs anew if a body may have moved out of it."""
@@ -244,11 +271,15 @@ class Hard:
         self.reach = self._reach() if hasattr(self, "outer") and len(self.outer) == n else self.slack
         state.margin = self.reach + ROOM * state.size
         state.rebuild(sort=sort)
+        if self.joints is not None:
+            self.joints.renew(state.bodies)
         shapes = state.shapes
         # In the order of rows, whatever the order in which the broad phase met them.
         order = np.arange(len(state.pairs.shape), dtype=np.int32)
         for column in (1, 0):
             order = order[primitives.group(np.ascontiguousarray(state.pairs.shape[order, column]), len(shapes.kind))[1]]
+        if self.joints is not None and len(self.joints.apart):
+            order = order[~self._joined(state.pairs.shape[order])]
         self.order, self.listed = order, np.ascontiguousarray(state.pairs.shape[order])
         self.ball = np.where(shapes.kind < FIRST_WALL, ball_radii(state), 0.0)
         self.outer = np.zeros(n)
@@ -268,6 +299,13 @@ class Hard:
         if self.reach + ROOM * state.size > state.margin:
             state.margin = self.reach + ROOM * state.size
             self._rebuild(sort=False)
+
+    def _joined(self, pairs):
+        """Which of these pairs of shapes (p,2) are of two bodies that are joined and must not collide."""
+        number = self.state.bodies.number[self.state.shapes.body[pairs]]
+        number.sort(axis=1)
+        apart, wide = self.joints.apart, int(self.scene.next_number) + 1
+        return np.isin(number[:, 0] * wide + number[:, 1], apart[:, 0] * wide + apart[:, 1])
 
     def _chunks(self):
         return (len(self.state.bodies.number) + CHUNK - 1) // CHUNK

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse
 from test_cone import inside, outside_by
 
+from clast.motion.cone import project6
 from clast.motion.matrix import solve_cone
 from clast.motion.solvers import SOLVERS, Workspace, solve
 
@@ -117,6 +118,12 @@ def test_a_solution_as_start_is_left_alone():
     again = solve_cone(W, q, mu, tolerance=1e-7, start=first.impulse)
     assert first.converged and again.converged and again.iterations == 0
     assert np.abs(again.impulse - first.impulse).max() < 1e-13 * np.abs(first.impulse).max()
+
+
+def test_a_start_outside_of_the_cones_is_brought_inside():
+    start = [1.0, 3.0, 0.0, -1.0, 0.0, 0.5]
+    found = solve_cone(np.eye(6), np.ones(6), 0.5, start=start, iterations=0)
+    assert found.impulse == pytest.approx([2.0, 1.0, 0.0, 0.0, 0.0, 0.0], abs=1e-15)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -253,6 +260,12 @@ def test_cones_of_six_numbers(solver):
         assert outside_by(g, cones.normal[i], limits) < 1e-12
         for _ in range(50):
             assert u.dot(inside(rng, cones.normal[i], limits) - g) > -1e-5
+    few = solve(cones, np.zeros((12, 6)), solver=solver, tolerance=1e-7, iterations=5)
+    square = 0.0
+    for g, u, n, limits, rho in zip(few.impulse, few.velocity, cones.normal, cones.limit, cones.rho, strict=True):
+        p = np.concatenate(project6(*map(tuple, (g[:3] - rho * u[:3], g[3:] - rho * u[3:], n)), *limits, 1.0))
+        square += ((g - p) ** 2).sum() / rho**2
+    assert few.residual == pytest.approx(np.sqrt(square) / cones.norm, rel=1e-10)
     again = solve(cones, found.impulse.copy(), solver=solver, tolerance=1e-7, iterations=20000, workspace=space)
     assert again.iterations == 0
 

@@ -1,0 +1,34 @@
+"""Ready scenes as functions: shared by the command line, tests, benchmarks and docs. One file per family."""
+
+from .ellipsoids import ellipsoid_box, ellipsoid_hopper
+from .polyhedra import cube_drum, cube_material, gravity_packing, rock_drum
+from .ready import Ready, check_overlap
+from .spheres import box, drum, hopper, pile
+
+SCENES = {
+    "drum": drum,
+    "hopper": hopper,
+    "pile": pile,
+    "box": box,
+    "ellipsoid-box": ellipsoid_box,
+    "ellipsoid-hopper": ellipsoid_hopper,
+    "cube-drum": cube_drum,
+    "gravity-packing": gravity_packing,
+    "rock-drum": rock_drum,
+}
+
+__all__ = [
+    "SCENES",
+    "Ready",
+    "box",
+    "check_overlap",
+    "cube_drum",
+    "cube_material",
+    "drum",
+    "ellipsoid_box",
+    "ellipsoid_hopper",
+    "gravity_packing",
+    "hopper",
+    "pile",
+    "rock_drum",
+]

@@ -1,8 +1,10 @@
 """Ready scenes as functions: shared by the command line, tests, benchmarks and docs. One file per family."""
 
 from .ellipsoids import ellipsoid_box, ellipsoid_hopper
+from .flows import silo, tank
 from .polyhedra import cube_drum, cube_material, gravity_packing, rock_drum
 from .ready import Ready, check_overlap
+from .shaken import floating_ball, mixer, shaker
 from .spheres import box, drum, hopper, pile
 
 SCENES = {
@@ -15,6 +17,11 @@ SCENES = {
     "cube-drum": cube_drum,
     "gravity-packing": gravity_packing,
     "rock-drum": rock_drum,
+    "silo": silo,
+    "tank": tank,
+    "shaker": shaker,
+    "mixer": mixer,
+    "floating-ball": floating_ball,
 }
 
 __all__ = [
@@ -27,8 +34,13 @@ __all__ = [
     "drum",
     "ellipsoid_box",
     "ellipsoid_hopper",
+    "floating_ball",
     "gravity_packing",
     "hopper",
+    "mixer",
     "pile",
     "rock_drum",
+    "shaker",
+    "silo",
+    "tank",
 ]

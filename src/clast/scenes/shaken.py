@@ -1,0 +1,126 @@
+"""Ready scenes of spheres that are shaken or stirred, by hard contacts."""
+
+import math
+
+import numpy as np
+
+from ..drives import Oscillation
+from ..inputs import whole
+from ..material import Material
+from ..motion.complementarity import Complementarity
+from ..scene import Scene
+from ..shapes import MeshWall, Sphere
+from .ready import GRAVITY, Ready
+from .walls import lathe, open_box
+
+STEP = 5e-3  # [s]
+
+
+def shaker(count=1200, seed=1):
+    """Large spheres at the bottom of a box of small ones rise while the box is shaken up and down: size segregation.
+
+    One sphere in 60 is large, with twice the radius and the same density. The box grows with their number; the bed
+    is about ten small spheres deep.
+    """
+    count = whole("shaker", "count", count, least=2)
+    small, large = 0.04, 0.08
+    many = max(count // 60, 1)  # large ones
+    half = max(math.sqrt(count / 10.0) * small, 2.1 * large)  # [m], of the width of the box
+    grain = Material(density=2500.0, friction=0.5, restitution=0.2, name="small")
+    stone = Material(density=2500.0, friction=0.5, restitution=0.2, name="large")
+    side = Material(density=7800.0, friction=0.6, restitution=0.2, name="wall")
+    scene = Scene(gravity=(0.0, 0.0, -GRAVITY))
+    pitch, wide = 2.0 * small * 1.02, 2.0 * large * 1.02
+    floor = math.ceil(many / math.floor(2.0 * half / wide) ** 2) * wide
+    high = floor + math.ceil(count / math.floor(2.0 * half / pitch) ** 2) * pitch
+    # The box is thrown up at three and a half times the weight, by two thirds of a small diameter.
+    push, reach = 3.5 * GRAVITY, 1.3 * small
+    drive = Oscillation((0.0, 0.0, reach), math.sqrt(push / reach) / (2.0 * math.pi))
+    scene.add(open_box((half, half), high), material=side, drive=drive)
+    options = {"method": "lattice", "jitter": 0.02, "seed": seed}
+    room = ((-half, -half, 0.0), (half, half, floor))
+    scene.fill(Sphere(large), count=many, box=room, material=stone, **options)
+    room = ((-half, -half, floor), (half, half, high))
+    scene.fill(Sphere(small), count=count - many, scale=(0.9, 1.0), box=room, material=grain, **options)
+    method = Complementarity(tolerance=1e-3, iterations=60)
+    return Ready(scene, method, STEP, 10.0, 0.1, f"shaker, {count:,} spheres, the large ones rise")
+
+
+def floating_ball(count=3000, seed=1):
+    """A light ball below a bed of spheres rises through it while the tank is shaken sideways, and floats on top.
+
+    Its density is a tenth of theirs, its radius five times as large. The tank grows with their number.
+    """
+    count = whole("floating_ball", "count", count, least=1)
+    small, large = 0.05, 0.25
+    wide = max((count / 2.4) ** (1.0 / 3.0) * small * 2.0, 3.0 * large)  # [m], of the tank
+    half = 0.5 * wide
+    grain = Material(density=2500.0, friction=0.4, restitution=0.1, name="grain")
+    cork = Material(density=250.0, friction=0.4, restitution=0.1, name="cork")
+    side = Material(density=7800.0, friction=0.4, restitution=0.1, name="wall")
+    scene = Scene(gravity=(0.0, 0.0, -GRAVITY))
+    high = 1.6 * wide
+    # Slow and far: the whole bed sways.
+    scene.add(open_box((half, half), high), material=side, drive=Oscillation((0.6 * large, 0.0, 0.0), 1.5))
+    scene.add(Sphere(large), position=(0.0, 0.0, large), material=cork)
+    scene.fill(
+        Sphere(small),
+        count=count,
+        scale=(0.8, 1.0),
+        box=((-half, -half, 0.0), (half, half, 3.0 * high)),
+        method="lattice",
+        jitter=0.02,
+        material=grain,
+        seed=seed,
+    )
+    method = Complementarity(tolerance=1e-3, iterations=60)
+    return Ready(scene, method, STEP, 6.0, 0.1, f"tank shaken sideways, a light ball rises through {count:,} spheres")
+
+
+def mixer(count=3000, seed=1):
+    """Two materials side by side in a round tub are mixed by a cross of four slanted blades that turns in it.
+
+    The tub grows with the number of spheres.
+    """
+    count = whole("mixer", "count", count, least=2)
+    radius = 0.05
+    wide = max((count / 5.0) ** (1.0 / 3.0) * 2.0 * radius, 8.0 * radius)  # [m], radius of the tub
+    red = Material(density=2500.0, friction=0.4, restitution=0.1, name="red")
+    blue = Material(density=2500.0, friction=0.4, restitution=0.1, name="blue")
+    steel = Material(density=7800.0, friction=0.3, restitution=0.1, name="wall")
+    scene = Scene(gravity=(0.0, 0.0, -GRAVITY))
+    scene.add(lathe([(1e-3 * wide, 0.0), (wide, 0.0), (wide, 1.5 * wide)]), material=steel)
+    blades = cross(0.1 * wide, wide - 0.5 * radius, 0.5 * wide, 0.25 * wide)
+    scene.add(blades, position=(0.0, 0.0, 0.1 * radius), material=steel, spin=(0.0, 0.0, 2.0))
+    for colour, side, some in ((red, -1.0, count // 2), (blue, 1.0, count - count // 2)):
+        scene.fill(
+            Sphere(radius),
+            count=some,
+            scale=(0.8, 1.0),
+            box=((-wide, -wide, 0.0), (wide, wide, 5.0 * wide)),
+            inside=lambda points, side=side: (
+                (np.hypot(points[:, 0], points[:, 1]) < wide - radius) & (side * points[:, 0] > 0.0)
+            ),
+            method="lattice",
+            jitter=0.02,
+            material=colour,
+            seed=2 * seed + (side > 0.0),
+        )
+    method = Complementarity(tolerance=1e-3, iterations=60)
+    return Ready(scene, method, STEP, 8.0, 0.1, f"mixer, {count:,} spheres of two materials")
+
+
+def cross(inner, outer, height, slope):
+    """Four flat blades from `inner` to `outer` [m] from the z axis; the lower edge runs ahead of the upper by `slope` [m]."""
+    blade = np.array([(inner, 0.5, 0.0), (outer, 0.5, 0.0), (outer, -0.5, 1.0), (inner, -0.5, 1.0)]) * (
+        1.0,
+        slope,
+        height,
+    )
+    vertices, triangles = [], []
+    for k, (c, s) in enumerate(((1, 0), (0, 1), (-1, 0), (0, -1))):
+        vertices.append(
+            np.column_stack([c * blade[:, 0] - s * blade[:, 1], s * blade[:, 0] + c * blade[:, 1], blade[:, 2]])
+        )
+        triangles += [(4 * k, 4 * k + 1, 4 * k + 2), (4 * k, 4 * k + 2, 4 * k + 3)]
+    return MeshWall(np.concatenate(vertices), triangles)

@@ -39,6 +39,7 @@ class Hard:
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.mixes = self.method.mixes(scene)
         self.couples = bool((self.mixes[:, 2:4] > 0.0).any())
+        self.soft = bool((self.mixes[:, 5] > 0.0).any())
         self.width = 6 if self.couples else 3
         patches = bool(len(scene.hulls.inner))
         columns = 4 * (self.width + 3) if patches else self.width
@@ -113,7 +114,7 @@ class Hard:
         if self.clumps:
             self.inverse = np.empty((len(state.bodies.number), 6))
             self._kernels.inverse(self._chunks(), CHUNK, state.bodies, state.rows, state.inverses, self.inverse)
-        self.touches = touches = empty_touches(len(kept))
+        self.touches = touches = empty_touches(len(kept), self.couples, self.soft)
         self._kernels.touch(
             (len(kept) + CHUNK - 1) // CHUNK,
             CHUNK,
@@ -144,6 +145,8 @@ class Hard:
         self.free = free
         self.impulse = np.zeros((len(touches.gap), self.width))
         chunks = (len(touches.gap) + CHUNK - 1) // CHUNK
+        if not chunks:
+            cones.begin(self.impulse)  # the solver has nothing to do, but forces act all the same
         if method.warm:
             self._kernels.recall(chunks, CHUNK, touches, rows, state.pairs.memory, self.impulse)
         self.solution = solvers.solve(
@@ -168,7 +171,8 @@ class Hard:
         tally["iterations"] += solution.iterations
         tally["missed"] += not solution.converged
         tally["worst"] = max(tally["worst"], solution.residual)
-        apart = np.nonzero((self.touches.gap < 0.0) & (self.touches.bias < 0.0) & (self.touches.soft == 0.0))[0]
+        pushed = (self.touches.gap < 0.0) & (self.touches.bias < 0.0)
+        apart = np.nonzero(pushed & (self.touches.soft == 0.0) if self.soft else pushed)[0]
         pressed = np.einsum("ci,ci->c", self.impulse[apart, :3], self.touches.normal[apart])
         tally["stabilisation"] -= float(pressed @ self.touches.bias[apart])
 
@@ -275,7 +279,7 @@ class Hard:
         self.clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
         self.solids = state.ellipsoids or state.polyhedra
         near = {"PERIODIC": bool(self.box.periodic)}
-        self._inner = {"CLUMPS": self.clumps, "COUPLES": self.couples}
+        self._inner = {"CLUMPS": self.clumps, "COUPLES": self.couples, "SOFT": self.soft}
         memory = {"PATCHES": patches}
         turning = {"CLUMPS": self.clumps}
 
@@ -348,6 +352,8 @@ class Hard:
 
     def elastic_energy(self):
         """Energy [J] stored in compliant contacts: half of the compliance times the square of the normal force."""
+        if not self.soft:
+            return 0.0
         pressed = np.einsum("ci,ci->c", self.impulse[:, :3], self.touches.normal)
         return 0.5 * float((self.touches.soft * pressed**2).sum())
 

@@ -18,7 +18,7 @@ scale the two parts of a contact separately. With ratio = 1 it is the orthogonal
 
 import math
 
-from ..backend import func
+from ..backend import func, fused
 from ..vec import add, dot, matrix_vector, scale, sub
 
 
@@ -37,6 +37,24 @@ def project3(x, normal, mu, tension, ratio):
     # Without a tangential part, or without friction, nothing is left to keep in proportion.
     kept = mu * height / slide if slide > 0.0 else 0.0
     return add(scale(height - tension, normal), scale(kept, across))
+
+
+@fused
+def select3(x, normal, mu, tension, ratio):
+    """`project3` as selects between values that are all computed, for loops that become vector instructions."""
+    a = dot(x, normal)
+    across = sub(x, scale(a, normal))
+    height = a + tension
+    slide = math.sqrt(dot(across, across))
+    level = max((height + ratio * mu * slide) / (1.0 + ratio * mu * mu), 0.0)
+    kept = mu * level / max(slide, 1e-300)
+    inside = height >= 0.0 and slide <= mu * height
+    along = (height if inside else level) - tension
+    kept = 1.0 if inside else kept
+    bounded = mu < 0.0
+    along = min(max(a, -tension), tension) if bounded else along
+    kept = 0.0 if bounded else kept
+    return add(scale(along, normal), scale(kept, across))
 
 
 @func
@@ -100,7 +118,7 @@ def solve3(x, u, block, normal, mu, tension, along, across, steps):
     """
     largest = 1.0
     first = 0.0
-    for k in range(steps):
+    for _ in range(steps):
         y = descend3(x, u, normal, 1.0 / (largest * along), 1.0 / (largest * across))
         y = project3(y, normal, mu, tension, across / along)
         d = sub(y, x)

@@ -90,6 +90,15 @@ class BodyCones:
         chunks = (self.count + CHUNK - 1) // CHUNK
         self._contacts(chunks, CHUNK, *shared, touches.length, impulse, out)
 
+    def relax(self, impulse, omega, relaxation):
+        """One step of the fixed point iteration, eqs. (12) to (14), in place: contacts, then bodies; `begin` comes first."""
+        touches = self.touches
+        shared = self.rows, touches.body, touches.normal, touches.arm, touches.bias, touches.soft, self.shift
+        chunks = (self.count + CHUNK - 1) // CHUNK
+        relax = kernel(blocks.relax_block, grain=4, fastmath=("contract", "nsz"), allocates=True, **self.has)
+        relax(chunks, *shared, touches.length, self.limit, self.size, omega, relaxation, impulse)
+        self.begin(impulse)
+
     @functools.cached_property
     def _colours(self):
         """Contacts in the order of their colours, and the first of each colour; then each on its own."""
@@ -97,15 +106,17 @@ class BodyCones:
         start, order = primitives.group(colour, COLOURS + 1)
         single = np.arange(start[COLOURS], self.count + 1)
         start = np.concatenate([start[:COLOURS], single])
-        return start[np.append(np.diff(start) > 0, True)].astype(np.int64), order
+        touches = self.touches
+        columns = touches.body, touches.normal, touches.arm, touches.bias, touches.soft, touches.length
+        # Copies in the order of colours: a sweep reads them one after the other.
+        columns = tuple(column[order] if len(column) else column for column in (*columns, self.limit, self.size))
+        return start[np.append(np.diff(start) > 0, True)].astype(np.int64), order, columns
 
     def sweep(self, impulse):
         """One Gauss-Seidel pass over all contacts, colour by colour, in place; `begin` comes before the first."""
-        touches = self.touches
-        first, order = self._colours
-        shared = touches.normal, touches.arm, touches.bias, touches.soft, self.shift, touches.length
+        first, order, columns = self._colours
         kernel(blocks.sweep_row, grain=256, phased=True, **self.has)(
-            first, order, self.rows, self.inverse, touches.body, *shared, self.limit, self.size, impulse
+            first, order, self.rows, self.inverse, *columns, self.shift, impulse
         )
         if self.joints is not None:
             self.joints()

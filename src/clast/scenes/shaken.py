@@ -16,34 +16,40 @@ from .walls import lathe, open_box
 STEP = 5e-3  # [s]
 
 
-def shaker(count=1200, seed=1):
-    """Large spheres at the bottom of a box of small ones rise while the box is shaken up and down: size segregation.
+def shaker(count=1600, seed=1):
+    """Large spheres below a bed of small ones rise to its surface while the box is shaken up and down: size segregation.
 
-    One sphere in 60 is large, with twice the radius and the same density. The box grows with their number; the bed
-    is about ten small spheres deep.
+    One sphere in 400 is large, with three times the radius and the same density. The box grows with their number;
+    the bed is always about five small spheres deep.
     """
     count = whole("shaker", "count", count, least=2)
-    small, large = 0.04, 0.08
-    many = max(count // 60, 1)  # large ones
-    half = max(math.sqrt(count / 10.0) * small, 2.1 * large)  # [m], of the width of the box
+    small, large = 0.04, 0.12
+    many = max(count // 400, 1)  # large ones
+    half = max(math.sqrt(count / 5.0) * small, 1.5 * large)  # [m], of the width of the box
     grain = Material(density=2500.0, friction=0.5, restitution=0.2, name="small")
     stone = Material(density=2500.0, friction=0.5, restitution=0.2, name="large")
-    side = Material(density=7800.0, friction=0.6, restitution=0.2, name="wall")
+    side = Material(density=7800.0, friction=0.3, restitution=0.2, name="wall")
     scene = Scene(gravity=(0.0, 0.0, -GRAVITY))
-    pitch, wide = 2.0 * small * 1.02, 2.0 * large * 1.02
-    floor = math.ceil(many / math.floor(2.0 * half / wide) ** 2) * wide
-    high = floor + math.ceil(count / math.floor(2.0 * half / pitch) ** 2) * pitch
-    # The box is thrown up at three and a half times the weight, by two thirds of a small diameter.
-    push, reach = 3.5 * GRAVITY, 1.3 * small
+    pitch, floor = 2.0 * small * 1.02, 2.02 * large
+    high = floor + math.ceil(count / math.floor(2.0 * half / pitch) ** 2) * pitch + small
+    # The box is shaken with two and a half times the weight, by 0.7 small diameters: the bed flies and lands.
+    push, reach = 2.5 * GRAVITY, 1.4 * small
     drive = Oscillation((0.0, 0.0, reach), math.sqrt(push / reach) / (2.0 * math.pi))
     scene.add(open_box((half, half), high), material=side, drive=drive)
-    options = {"method": "lattice", "jitter": 0.02, "seed": seed}
     room = ((-half, -half, 0.0), (half, half, floor))
-    scene.fill(Sphere(large), count=many, box=room, material=stone, **options)
-    room = ((-half, -half, floor), (half, half, high))
-    scene.fill(Sphere(small), count=count - many, scale=(0.9, 1.0), box=room, material=grain, **options)
+    scene.fill(Sphere(large), count=many, box=room, material=stone, seed=seed)
+    scene.fill(
+        Sphere(small),
+        count=count - many,
+        scale=(0.9, 1.0),
+        box=((-half, -half, floor), (half, half, high)),
+        method="lattice",
+        jitter=0.02,
+        material=grain,
+        seed=seed,
+    )
     method = Complementarity(tolerance=1e-3, iterations=60)
-    return Ready(scene, method, STEP, 10.0, 0.1, f"shaker, {count:,} spheres, the large ones rise")
+    return Ready(scene, method, 4e-3, 10.0, 0.1, f"shaker, {count:,} spheres, the large ones rise")
 
 
 def floating_ball(count=3000, seed=1):

@@ -18,7 +18,7 @@ ORDER = (
     ("shapes",),
     ("contact",),
     ("motion",),
-    ("inputs", "clearance", "filling", "stacking"),
+    ("inputs", "clearance", "filling", "stacking", "joint_inputs", "joining"),
     ("scene",),
     ("files",),
     ("results", "measure"),

@@ -30,6 +30,7 @@ _HOMES = {
     "load_mesh": "shapes",
     "resume": "simulation",
     "save": "files",
+    "solve_cone": "motion.matrix",
 }
 
 __all__ = list(_HOMES)

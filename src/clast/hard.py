@@ -12,12 +12,13 @@ import numpy as np
 
 from . import backend, primitives
 from .backend import kernel
-from .contact.narrow import lower_first, measure, select
+from .contact.narrow import measure, select
 from .contact.pairs import BROAD
 from .errors import Unavailable, pick
 from .motion import blocks, complementarity, solvers
 from .motion.blocks import CHUNK, empty_touches
 from .motion.cones import BodyCones
+from .motion.joints import JointSystem
 from .motion.state import State, place_parts
 from .results import ball_radii
 from .tables import FIRST_WALL, FREE
@@ -45,9 +46,11 @@ class Hard:
         columns = 4 * (self.width + 3) if patches else self.width
         self.state = State(scene, self.box, BROAD[self.method.broad], False, None, width=columns)
         self.state.tuned = False
+        self.joints = JointSystem(scene, self.box) if scene.joints or scene.springs else None
         self.dt = self._choose_step(dt)
         self._bind(patches)
         self.touches, self.impulse = empty_touches(0), np.empty((0, self.width))
+        self.measured = None  # contacts of the last step, and which of them took part
         self.solution = None  # of the last step
         self.workspace = solvers.Workspace()
         self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0}
@@ -67,19 +70,26 @@ class Hard:
         if self._fresh:
             self._rebuild(sort=True)
             self._fresh = False
+            if self.joints is not None:
+                self.joints.prepare(self.state.rows, self.state.bodies, 0.0, self.dt)
+                self.joints.settle(self.state.rows)
 
     def finish(self):
         """A step ends by itself."""
 
     def carried(self):
         """Numbers beside the tables that go from step to step, for a checkpoint: the solver's first step length."""
-        return np.array([self.workspace.curvature])
+        own = np.zeros(0) if self.joints is None else self.joints.state()
+        return np.concatenate([[self.workspace.curvature], own])
 
     def resume(self, order, carried):
         """Make the list of pairs of a simulation that goes on, with bodies in the order that they had in memory."""
         self.workspace.curvature = float(carried[0])
         self.state.permute(np.searchsorted(self.state.bodies.number, order).astype(np.int32))
         self._rebuild(sort=False)
+        if self.joints is not None:
+            self.joints.restore_state(np.asarray(carried)[1:])
+            self.joints.prepare(self.state.rows, self.state.bodies, self.sim.time, self.dt)
 
     def take_up(self):
         """The memory of contacts has been put back as it was saved: nothing is to be started."""
@@ -129,7 +139,7 @@ class Hard:
             kept,
             touches,
         )
-        self.feature = contacts.feature[kept]
+        self.measured = contacts, kept
         self.seconds["contacts"] += clock.perf_counter() - began
 
     def _solve(self):
@@ -137,10 +147,16 @@ class Hard:
         began, state, method = clock.perf_counter(), self.state, self.method
         touches, rows, n = self.touches, state.rows, len(state.bodies.number)
         free, none = np.empty((n, 6)), np.empty((0, 3))
-        cones = BodyCones(touches, rows, self.inverse, free, self._inner, self.width)
-        self.kick = np.where(np.diff(cones.start[: n + 1]) > 0, 1.0, 0.5)
+        joints, loads = self.joints, (none, none)
+        restore = None if joints is None else joints.restore
+        cones = BodyCones(touches, rows, self.inverse, free, self._inner, self.width, joints=restore)
+        whole = np.diff(cones.start[: n + 1]) > 0
+        if joints is not None:
+            whole = joints.begin(rows, whole)
+            loads = joints.forces(rows) if joints.pulling else loads
+        self.kick = np.where(whole, 1.0, 0.5)
         self._kernels.kick(
-            self._chunks(), CHUNK, rows, self.inverse, self.scene.gravity, self.dt, self.kick, none, none, free
+            self._chunks(), CHUNK, rows, self.inverse, self.scene.gravity, self.dt, self.kick, *loads, free
         )
         self.free = free
         self.impulse = np.zeros((len(touches.gap), self.width))
@@ -159,6 +175,10 @@ class Hard:
             **self.method.options,
         )
         self.impulse = self.solution.impulse
+        if cones.count == 0:
+            cones.begin(self.impulse)
+        if joints is not None:
+            joints.aim(rows, self.dt)
         state.pairs.memory[:] = 0.0
         self._kernels.remember(chunks, CHUNK, touches, rows, self.impulse, state.pairs.memory)
         self._count()
@@ -202,9 +222,17 @@ class Hard:
             self._status,
         )
         self.sim.drive(poses)
+        if self.joints is not None:
+            self._end_joints()
         if self._status.max(initial=0) > 0:
             self.sim.complain()
         self.seconds["bodies"] += clock.perf_counter() - began
+
+    def _end_joints(self):
+        """Groups that touch nothing go their own way; all joints as they are at the end of the step."""
+        joints, state = self.joints, self.state
+        joints.advance(state.rows, state.bodies, self.dt)
+        joints.prepare(state.rows, state.bodies, (self.sim.steps + 1) * self.dt, self.dt, joints.unprepared)
 
     def _find_pairs(self):
         """Make the list of pairs anew if a body may have moved out of it."""
@@ -243,11 +271,15 @@ class Hard:
         self.reach = self._reach() if hasattr(self, "outer") and len(self.outer) == n else self.slack
         state.margin = self.reach + ROOM * state.size
         state.rebuild(sort=sort)
+        if self.joints is not None:
+            self.joints.renew(state.bodies)
         shapes = state.shapes
         # In the order of rows, whatever the order in which the broad phase met them.
         order = np.arange(len(state.pairs.shape), dtype=np.int32)
         for column in (1, 0):
             order = order[primitives.group(np.ascontiguousarray(state.pairs.shape[order, column]), len(shapes.kind))[1]]
+        if self.joints is not None and len(self.joints.apart):
+            order = order[~self._joined(state.pairs.shape[order])]
         self.order, self.listed = order, np.ascontiguousarray(state.pairs.shape[order])
         self.ball = np.where(shapes.kind < FIRST_WALL, ball_radii(state), 0.0)
         self.outer = np.zeros(n)
@@ -267,6 +299,13 @@ class Hard:
         if self.reach + ROOM * state.size > state.margin:
             state.margin = self.reach + ROOM * state.size
             self._rebuild(sort=False)
+
+    def _joined(self, pairs):
+        """Which of these pairs of shapes (p,2) are of two bodies that are joined and must not collide."""
+        number = self.state.bodies.number[self.state.shapes.body[pairs]]
+        number.sort(axis=1)
+        apart, wide = self.joints.apart, int(self.scene.next_number) + 1
+        return np.isin(number[:, 0] * wide + number[:, 1], apart[:, 0] * wide + apart[:, 1])
 
     def _chunks(self):
         return (len(self.state.bodies.number) + CHUNK - 1) // CHUNK
@@ -327,28 +366,20 @@ class Hard:
 
     def contacts(self):
         """See Simulation.contacts; gaps are those at the start of the last step, whose forces these are."""
-        state, touches = self.state, self.touches
-        rows = np.nonzero(self.impulse.any(1) | (touches.gap <= 0.0))[0]
-        shape = state.pairs.shape[touches.source[rows]]
-        _, swap = lower_first(state.shapes, shape)
-        sign = np.where(swap, -1.0, 1.0)[:, None]
-        body = state.shapes.body[shape]
-        part = state.shapes.number[shape] - state.label[body]
-        turn = np.where(swap[:, None], [1, 0], [0, 1])
-        from .tables import Contacts
-
-        found = Contacts(
-            pair=np.take_along_axis(state.bodies.number[body], turn, 1),
-            shape=np.take_along_axis(part, turn, 1).astype(np.int32),
-            point=touches.point[rows],
-            normal=sign * touches.normal[rows],
-            gap=touches.gap[rows],
-            feature=self.feature[rows],
-            slip=np.zeros((len(rows), 3)),
-            force=sign * self.impulse[rows, :3] / self.dt,
-        )
-        keys = found.feature, found.shape[:, 1], found.shape[:, 0], found.pair[:, 1], found.pair[:, 0]
-        return select(found, np.lexsort(keys))
+        if self.measured is None:
+            found, source = measure(self.state.tables, self.state.label, self.box, 0.0, self.listed)
+            memory = self.state.pairs.memory[self.order[source], :3]
+            force = memory / self.dt if not self.state.polyhedra else np.zeros_like(memory)
+        else:
+            contacts, kept = self.measured
+            rows = np.nonzero(self.impulse.any(1) | (self.touches.gap <= 0.0))[0]
+            found, force = select(contacts, kept[rows]), self.impulse[rows, :3] / self.dt
+        # The list has walls second; here the lower number comes first, and normal and force follow.
+        swap = found.pair[:, 0] > found.pair[:, 1]
+        sign, turn = np.where(swap, -1.0, 1.0)[:, None], np.where(swap[:, None], [1, 0], [0, 1])
+        pair, shape = (np.take_along_axis(column, turn, 1) for column in (found.pair, found.shape))
+        found = found._replace(pair=pair, shape=shape, normal=sign * found.normal, force=sign * force)
+        return select(found, np.lexsort((found.feature, shape[:, 1], shape[:, 0], pair[:, 1], pair[:, 0])))
 
     def elastic_energy(self):
         """Energy [J] stored in compliant contacts: half of the compliance times the square of the normal force."""

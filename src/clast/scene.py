@@ -9,21 +9,23 @@ from . import clearance, filling, inputs
 from .drives import Drive, pose, rates
 from .errors import pick
 from .filling import Inlet, Outlet, Sizes
+from .joining import Joinery
 from .material import OVERRIDES, Material, check
-from .stacking import join_bodies, join_molds, make_bodies, make_mold
-from .tables import DRIVEN, FREE, Bodies, Hulls, Meshes, Molds, Parts, Shapes
+from .stacking import join_bodies, join_molds, make_bodies, make_mold, place_shapes
+from .tables import DRIVEN, FREE, Bodies, Hulls, Meshes, Molds, Parts
 
 FILLINGS = {"random": "random", "lattice": "lattice"}
 
 
-class Scene:
-    """Bodies, their shapes and materials, and what drives, feeds and drains them.
+class Scene(Joinery):
+    """Bodies, their shapes and materials, what joins them (see `Joinery`), and what drives, feeds and drains them.
 
     gravity (3,) [m/s^2]; world: box ((x, y, z), (x, y, z)) [m] that no free body may leave, or None;
     periodic: for each axis, whether a body that leaves the world on one side comes back on the other.
     """
 
     def __init__(self, gravity=(0.0, 0.0, -9.81), *, world=None, periodic=(False, False, False)):
+        super().__init__()
         self.gravity = tuple(inputs.vector("Scene", "gravity", gravity).tolist())
         self.periodic = inputs.switches("Scene", "periodic", periodic)
         if any(self.periodic) and world is None:
@@ -276,33 +278,7 @@ class Scene:
         Where each body is one part about its own centre, `centre` is the array `bodies.position` itself.
         """
         bodies = self.bodies if bodies is None else bodies
-        molds, parts = self.molds, self.parts
-        n = len(bodies.number)
-        plain = (molds.count == 1) & ~parts.offset[molds.first].any(axis=1)
-        if plain.all() and (n < 2 or (np.diff(bodies.number) > 0).all()):
-            part = molds.first[bodies.mold]
-            radius = parts.reach[part] * bodies.scale
-            return Shapes(np.arange(n), np.arange(n, dtype=np.int32), part, parts.kind[part], bodies.position, radius)
-        many = molds.count[bodies.mold]
-        total = int(many.sum())
-        start = np.cumsum(many, dtype=np.int64) - many
-        body = np.repeat(np.arange(len(many), dtype=np.int32), many)
-        within = np.arange(total, dtype=np.int64) - start[body]
-        part = (molds.first[bodies.mold][body] + within).astype(np.int32)
-        number = np.arange(total, dtype=np.int64)
-        if len(many) and (np.diff(bodies.number) < 0).any():
-            order = np.argsort(bodies.number, kind="stable")
-            sorted_start = np.empty_like(start)
-            sorted_start[order] = np.cumsum(many[order], dtype=np.int64) - many[order]
-            number = sorted_start[body] + within
-        offset = parts.offset[part]
-        if total == len(many) and (many == 1).all() and not offset.any():
-            centre = bodies.position
-        else:
-            offset *= bodies.scale[body, None]
-            centre = bodies.position[body] + clearance.rotate(bodies.orientation[body], offset)
-        radius = parts.reach[part] * bodies.scale[body]
-        return Shapes(number=number, body=body, part=part, kind=parts.kind[part], centre=centre, radius=radius)
+        return place_shapes(bodies, self.molds, self.parts)
 
     def hand_over(self, source):
         """Let a simulation keep the bodies from now on: `source.bodies()` gives them, and the scene keeps no copy."""
@@ -341,13 +317,14 @@ class Scene:
             "inlets": [inlet.describe() for inlet in self.inlets],
             "outlets": [asdict(outlet) for outlet in self.outlets],
         }
-        return groups, attributes
+        return groups, attributes | self.describe_joints()
 
     @classmethod
-    def rebuild(cls, groups, attributes, *, drives=None):
+    def rebuild(cls, groups, attributes, *, drives=None, functions=None):
         """The scene that `describe` described.
 
-        drives: {body number: function} for bodies that were driven by a Python function, which no file can hold.
+        drives: {body number: function} for bodies that were driven by a Python function, which no file can hold;
+        functions: the same for joints, motors and springs, {("joint" | "motor" | "spring", number): function}.
         """
         scene = cls(attributes["gravity"], world=attributes["world"], periodic=attributes["periodic"])
         scene.next_number = int(attributes["next_number"])
@@ -368,20 +345,21 @@ class Scene:
         scene._mold_chunks = [tuple(molded)]
         moment = np.trace(molded[0].inertia, axis1=1, axis2=2) / 3.0
         scene._bulk = list(zip(molded[0].volume.tolist(), moment.tolist(), strict=True))
-        functions = dict(drives or {})
+        drivers = dict(drives or {})
         for key, values in attributes["drives"].items():
             number, function = int(key), None
             if values["function"] is not None:
-                if number not in functions:
+                if number not in drivers:
                     raise ValueError(
                         f"Scene.rebuild: body {number} was driven by a Python function, which a file cannot hold; "
                         f"pass it again with drives={{{number}: function}}"
                     )
-                function = functions.pop(number)
+                function = drivers.pop(number)
             plain = {k: tuple(v) if isinstance(v, list | tuple) else v for k, v in values.items()}
             scene.drives[number] = Drive(**(plain | {"function": function}))
-        if functions:
-            raise ValueError(f"Scene.rebuild: drives names bodies {sorted(functions)}, which no function drove")
+        if drivers:
+            raise ValueError(f"Scene.rebuild: drives names bodies {sorted(drivers)}, which no function drove")
+        scene.rebuild_joints(attributes, functions)
         return scene
 
     def _check_open(self, place):

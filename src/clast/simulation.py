@@ -189,6 +189,30 @@ class Simulation:
         self.start()
         return self.mover.contacts()
 
+    @property
+    def reactions(self):
+        """What joints do at present, one row per joint: see `clast.motion.reactions.Reactions`."""
+        return self._joints("reactions").reactions
+
+    @property
+    def violation(self):
+        """How far each joint is from where it should be, (j,) [m] or [rad]; below 1e-9 unless something is wrong."""
+        return self._joints("violation").violation
+
+    @property
+    def pulls(self):
+        """What springs do at present, one row per spring: see `clast.motion.springs.Pulls`."""
+        return self._joints("pulls").pulls
+
+    def _joints(self, name):
+        joints = getattr(self.mover, "joints", None)
+        if joints is None:
+            raise ValueError(
+                f"Simulation.{name}: the scene has no joints or springs; add them with scene.join or scene.spring"
+            )
+        self.start()
+        return joints
+
     def report(self):
         """Numbers of the run so far: times, speed, contacts, energies, momentum."""
         return Report.of(self)

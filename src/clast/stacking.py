@@ -1,8 +1,9 @@
-"""Tables put end to end: chunks of bodies, and the molds, parts, meshes and hulls of all shapes of a scene."""
+"""Tables put end to end: chunks of bodies, and the molds, parts, meshes and hulls of all shapes of a scene; parts in the world."""
 
 import numpy as np
 
-from .tables import POLYHEDRON, Bodies, Hulls, Meshes, Molds, Parts
+from .clearance import rotate
+from .tables import POLYHEDRON, Bodies, Hulls, Meshes, Molds, Parts, Shapes
 
 BODY_COLUMNS = {  # type and width, 0 for a plain column
     "number": (np.int64, 0),
@@ -28,6 +29,36 @@ def make_bodies(count, columns):
         made[name] = np.empty((count, width) if width else count, dtype=kind)
         made[name][...] = columns.get(name, 0)
     return Bodies(**made)
+
+
+def place_shapes(bodies, molds, parts):
+    """All parts of all bodies as Shapes; where each body is one part about its centre, `centre` is `bodies.position` itself."""
+    n = len(bodies.number)
+    plain = (molds.count == 1) & ~parts.offset[molds.first].any(axis=1)
+    if plain.all() and (n < 2 or (np.diff(bodies.number) > 0).all()):
+        part = molds.first[bodies.mold]
+        radius = parts.reach[part] * bodies.scale
+        return Shapes(np.arange(n), np.arange(n, dtype=np.int32), part, parts.kind[part], bodies.position, radius)
+    many = molds.count[bodies.mold]
+    total = int(many.sum())
+    start = np.cumsum(many, dtype=np.int64) - many
+    body = np.repeat(np.arange(len(many), dtype=np.int32), many)
+    within = np.arange(total, dtype=np.int64) - start[body]
+    part = (molds.first[bodies.mold][body] + within).astype(np.int32)
+    number = np.arange(total, dtype=np.int64)
+    if len(many) and (np.diff(bodies.number) < 0).any():
+        order = np.argsort(bodies.number, kind="stable")
+        sorted_start = np.empty_like(start)
+        sorted_start[order] = np.cumsum(many[order], dtype=np.int64) - many[order]
+        number = sorted_start[body] + within
+    offset = parts.offset[part]
+    if total == len(many) and (many == 1).all() and not offset.any():
+        centre = bodies.position
+    else:
+        offset *= bodies.scale[body, None]
+        centre = bodies.position[body] + rotate(bodies.orientation[body], offset)
+    radius = parts.reach[part] * bodies.scale[body]
+    return Shapes(number=number, body=body, part=part, kind=parts.kind[part], centre=centre, radius=radius)
 
 
 def make_mold(shape):

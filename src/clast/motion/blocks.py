@@ -16,7 +16,7 @@ import numpy as np
 from ..backend import func
 from ..contact.near import image
 from ..vec import add, cross, dot, load, scale, sub
-from .cone import project3, project6, select3
+from .cone import project3, project6
 
 CHUNK = 256  # rows a task
 WIDTH = 64  # contacts in lanes
@@ -372,7 +372,7 @@ def relax_block(block, rows, body, normal, arm, bias, soft, shift, length, limit
             along = dot(u, n)
             ahead, across = omega / lane[12, k], omega / lane[13, k]
             target = sub(g, add(scale(ahead * (along + lane[9, k]) - across * along, n), scale(across, u)))
-            new = select3(target, n, lane[10, k], lane[11, k], lane[13, k] / lane[12, k])
+            new = project3(target, n, lane[10, k], lane[11, k], lane[13, k] / lane[12, k])
             for m in range(3):
                 lane[6 + m, k] = relaxation * new[m] + (1.0 - relaxation) * g[m]
         for j in range(used):

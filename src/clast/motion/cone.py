@@ -18,46 +18,42 @@ scale the two parts of a contact separately. With ratio = 1 it is the orthogonal
 
 import math
 
-from ..backend import func, fused
+from ..backend import fused
 from ..vec import add, dot, matrix_vector, scale, sub
 
 
-@func
+@fused
 def project3(x, normal, mu, tension, ratio):
-    """The point of the cone nearest to the impulse x (3,) [N s]; normal: unit vector, tension [N s], ratio: weight."""
+    """The point of the cone nearest to the impulse x (3,) [N s]; normal: unit vector, tension [N s], ratio: weight.
+
+    Selects instead of branches, so that a loop over contacts becomes vector instructions.
+    """
     a = dot(x, normal)
     across = sub(x, scale(a, normal))
-    if mu < 0.0:
-        return scale(min(max(a, -tension), tension), normal)
-    height = a + tension
     slide = math.sqrt(dot(across, across))
-    if height >= 0.0 and slide <= mu * height:
-        return x
-    height = max((height + ratio * mu * slide) / (1.0 + ratio * mu * mu), 0.0)
+    height = a + tension
+    inside = (mu >= 0.0) & (height >= 0.0) & (slide <= mu * height)
+    m = (height + ratio * mu * slide) / (1.0 + ratio * mu * mu)
+    m = m if m > 0.0 else 0.0
     # Without a tangential part, or without friction, nothing is left to keep in proportion.
-    kept = mu * height / slide if slide > 0.0 else 0.0
-    return add(scale(height - tension, normal), scale(kept, across))
+    kept = mu * m / (slide if slide > 0.0 else 1.0)
+    kept = kept if mu > 0.0 else 0.0
+    along = m - tension if mu >= 0.0 else clamp(a, tension)
+    return (
+        x[0] if inside else along * normal[0] + kept * across[0],
+        x[1] if inside else along * normal[1] + kept * across[1],
+        x[2] if inside else along * normal[2] + kept * across[2],
+    )
 
 
 @fused
-def select3(x, normal, mu, tension, ratio):
-    """`project3` as selects between values that are all computed, for loops that become vector instructions."""
-    a = dot(x, normal)
-    across = sub(x, scale(a, normal))
-    height = a + tension
-    slide = math.sqrt(dot(across, across))
-    level = max((height + ratio * mu * slide) / (1.0 + ratio * mu * mu), 0.0)
-    kept = mu * level / max(slide, 1e-300)
-    inside = height >= 0.0 and slide <= mu * height
-    along = (height if inside else level) - tension
-    kept = 1.0 if inside else kept
-    bounded = mu < 0.0
-    along = min(max(a, -tension), tension) if bounded else along
-    kept = 0.0 if bounded else kept
-    return add(scale(along, normal), scale(kept, across))
+def clamp(a, most):
+    """The number between -most and most nearest to a."""
+    a = a if a < most else most
+    return a if a > -most else -most
 
 
-@func
+@fused
 def height_of(height, slide, mu, rolling, roll, spinning, twist, ratio):
     """Height m >= 0 above the apex of the nearest point: minimises (m - height)^2 + ratio sum_k max(0, x_k - c_k m)^2.
 
@@ -74,41 +70,44 @@ def height_of(height, slide, mu, rolling, roll, spinning, twist, ratio):
         m = (height + ratio * (c1 * slide + c2 * rolling + c3 * spinning)) / (
             1.0 + ratio * (c1 * c1 + c2 * c2 + c3 * c3)
         )
-    return max(m, 0.0)
+    return m if m > 0.0 else 0.0
 
 
-@func
+@fused
+def shrink(length, most):
+    """The factor that makes a vector of this length no longer than `most`."""
+    return most / length if length > most else 1.0
+
+
+@fused
 def project6(x, couple, normal, mu, tension, roll, twist, ratio):
     """The nearest point of a cone with rolling and spinning friction: impulse and couple/length, each (3,) [N s]."""
     a = dot(x, normal)
-    if mu < 0.0:
-        return scale(min(max(a, -tension), tension), normal), (0.0, 0.0, 0.0)
     across = sub(x, scale(a, normal))
     slide = math.sqrt(dot(across, across))
     spin = dot(couple, normal)
     tumble = sub(couple, scale(spin, normal))
     rolling = math.sqrt(dot(tumble, tumble))
-    height = a + tension
-    if height >= 0.0 and slide <= mu * height and rolling <= roll * height and abs(spin) <= twist * height:
-        return x, couple
-    m = height_of(height, slide, mu, rolling, roll, abs(spin), twist, ratio)
-    slid = mu * m / slide if slide > mu * m else 1.0
-    rolled = roll * m / rolling if rolling > roll * m else 1.0
-    spun = twist * m / abs(spin) if abs(spin) > twist * m else 1.0
+    m = height_of(a + tension, slide, mu, rolling, roll, abs(spin), twist, ratio)
+    dry = mu >= 0.0
+    along = m - tension if dry else clamp(a, tension)
+    slid = shrink(slide, mu * m) if dry else 0.0
+    rolled = shrink(rolling, roll * m) if dry else 0.0
+    spun = spin * shrink(abs(spin), twist * m) if dry else 0.0
     return (
-        add(scale(m - tension, normal), scale(slid, across)),
-        add(scale(spun * spin, normal), scale(rolled, tumble)),
+        add(scale(along, normal), scale(slid, across)),
+        add(scale(spun, normal), scale(rolled, tumble)),
     )
 
 
-@func
+@fused
 def descend3(x, u, normal, along, across):
     """x - along u_n n - across u_t: a step against the velocity u (3,) [m/s]; along, across: steps [kg]."""
     a = dot(u, normal)
     return sub(sub(x, scale(along * a, normal)), scale(across, sub(u, scale(a, normal))))
 
 
-@func
+@fused
 def solve3(x, u, block, normal, mu, tension, along, across, steps):
     """One cone's own problem: the impulse in the cone that minimises the energy if all other impulses stay.
 

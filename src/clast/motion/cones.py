@@ -50,8 +50,8 @@ class BodyCones:
 
     touches: Touches; rows (s,12): see `clast.motion.state`, whose velocities are those of the last impulse asked for;
     inverse (n,6): inverse inertia, or (0,6) for balls; free (n,6): velocity and spin without contacts, filled in before
-    anything is asked. has: constants for the kernels of `clast.motion.blocks`. joints: None, or what restores joints
-    in the velocities of bodies.
+    anything is asked. has: constants for the kernels of `clast.motion.blocks`. joints: None, or a function (rows,
+    fresh) that restores joints in the velocities of bodies; fresh: they know of no impulse of a joint yet.
     """
 
     def __init__(self, touches, rows, inverse, free, has, width, joints=None):
@@ -80,7 +80,7 @@ class BodyCones:
         shared = self.rows, self.inverse, self.free, self.start, self.entry, touches.arm, touches.length
         self._bodies(chunks, CHUNK, *shared, impulse)
         if self.joints is not None:
-            self.joints()
+            self.joints(self.rows, True)
 
     def velocity(self, impulse, out):
         """Velocity of each contact, with its bias, under these impulses: out (c,width) [m/s]."""
@@ -119,4 +119,4 @@ class BodyCones:
             first, order, self.rows, self.inverse, *columns, self.shift, impulse
         )
         if self.joints is not None:
-            self.joints()
+            self.joints(self.rows, False)

@@ -228,7 +228,7 @@ def _checked(W, q, mu, start):
         )
     uneven = abs(matrix - matrix.T)
     worst = float(uneven.max()) if uneven.nnz else 0.0
-    if worst > 1e-8 * float(diagonal.max()):
+    if worst > 1e-8 * float(diagonal.max(initial=0.0)):
         raise ValueError(
             f"{place}: W is not symmetric, W - W.T has entries up to {worst:g}; pass (W + W.T) / 2 if that is meant"
         )

@@ -12,7 +12,7 @@ It is the minimum of g.W g/2 + q.g over the friction cones. The solvers see W on
     rho (c,) [kg], norm      residual = sqrt(sum_i |g_i - P_i(g_i - rho_i u_i)|^2 / rho_i^2) / norm
 
 All gradient solvers step by 1/size, so that heavy and light bodies, and sliding and pushing, converge alike; the cones
-stay exact (see `cone`). An iteration is one `velocity` and one launch of `pass_row`.
+stay exact (see `cone`). An iteration is one `velocity` and one launch of `passes.pass_block`.
 """
 
 import math
@@ -21,15 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..backend import FUSE, kernel
 from ..errors import pick
-from ..vec import add, dot, load, scale, sub
-from .cone import descend3, project6, select3
 from .coulomb import correct
-
-CHUNK = 256  # cones a task; fixed, so that sums do not depend on the number of threads
-SUMS = 5
-LANES = 64  # cones side by side in vector instructions
+from .passes import SUMS, chunks, pass_kernel
 
 
 class Solution(NamedTuple):
@@ -56,138 +50,9 @@ class Workspace:
             self.capacity = count + count // 8
             self.width = width
             self.arrays = [np.zeros((self.capacity, width)) for _ in range(6)]
-            self.sums = np.zeros(((self.capacity + CHUNK - 1) // CHUNK, SUMS))
+            self.sums = np.zeros((chunks(self.capacity), SUMS))
         arrays = [array[:count] for array in self.arrays]
-        return arrays[:4], arrays[4:], self.sums[: (count + CHUNK - 1) // CHUNK]
-
-
-def pass_lanes(c, chunk, tables, now, old, u_now, u_old, momentum, step, relaxation, look, trial, sums):
-    """`pass_row` for cones of width 3: 64 at a time are gathered into lanes, over which all of it runs as vector
-    instructions; 333,345 cones on 2 cores took 10 ms one by one and take 6 ms so, most of it for reading memory."""
-    normal, limit, size, rho = tables
-    lane = np.empty((25, LANES))
-    for k in range(LANES):
-        for m in range(20, 25):
-            lane[m, k] = 0.0
-    stop = min(normal.shape[0], (c + 1) * chunk)
-    whole = 0.0 if step < 0.0 else step
-    for first in range(c * chunk, stop, LANES):
-        used = min(LANES, stop - first)
-        for j in range(used):
-            k, i = np.uintp(j), np.uintp(first + j)
-            for m in range(3):
-                lane[m, k] = normal[i, m]
-                lane[3 + m, k] = now[i, m]
-                lane[6 + m, k] = u_now[i, m]
-                lane[9 + m, k] = now[i, m] - old[i, m]
-                lane[12 + m, k] = u_now[i, m] - u_old[i, m]
-            lane[15, k], lane[16, k], lane[17, k] = limit[i, 0], limit[i, 1], size[i, 0]
-            lane[18, k], lane[19, k] = size[i, 1], rho[i]
-        for k in range(used, LANES):
-            for m in range(20):
-                lane[m, k] = 0.0 if m < 15 else 1.0
-        for k in range(LANES):
-            n = (lane[0, k], lane[1, k], lane[2, k])
-            g = (lane[3, k], lane[4, k], lane[5, k])
-            u = (lane[6, k], lane[7, k], lane[8, k])
-            d = (lane[9, k], lane[10, k], lane[11, k])
-            v = (lane[12, k], lane[13, k], lane[14, k])
-            mu, tension, along, across = lane[15, k], lane[16, k], lane[17, k], lane[18, k]
-            dn, vn = dot(d, n), dot(v, n)
-            lane[20, k] += dot(d, v)
-            lane[21, k] += along * dn * dn + across * max(dot(d, d) - dn * dn, 0.0)
-            lane[22, k] += dot(d, u)
-            lane[24, k] += vn * vn / along + max(dot(v, v) - vn * vn, 0.0) / across
-            if look:
-                r = lane[19, k]
-                miss = sub(g, select3(sub(g, scale(r, u)), n, mu, tension, 1.0))
-                lane[23, k] += dot(miss, miss) / (r * r)
-            y = add(g, scale(momentum, d))
-            w = add(u, scale(momentum, v))
-            y = descend3(y, w, n, whole / along, whole / across)
-            y = select3(y, n, mu, tension, across / along)
-            y = add(g, scale(relaxation, sub(y, g)))
-            lane[3, k], lane[4, k], lane[5, k] = y
-        if step >= 0.0:
-            for j in range(used):
-                k, i = np.uintp(j), np.uintp(first + j)
-                trial[i, 0], trial[i, 1], trial[i, 2] = lane[3, k], lane[4, k], lane[5, k]
-    for m in range(5):
-        total = 0.0
-        for k in range(LANES):
-            total += lane[20 + m, k]
-        sums[c, m] = total
-
-
-def pass_row(c, chunk, tables, now, old, u_now, u_old, momentum, step, relaxation, look, trial, sums):
-    """Sums over one chunk of cones about the last step, old to now, and the trial of the next.
-
-    tables: normal, limit, size, rho. trial = P(y - step u_y / size) with y = now + momentum (now - old) and its
-    velocity, known without another product because W is linear. step < 0: no trial. relaxation: how far to go from now
-    to the trial, 1 for all the way. look: whether to add up the residual, which costs another projection.
-    sums (chunks,5): with d = now - old and v = u_now - u_old: d.v (curvature), |d|^2 (length, weighted with size),
-    d.u_now (slope), the residual's square, |v|^2 (speed, weighted with 1/size).
-    """
-    normal, limit, size, rho = tables
-    curvature = 0.0
-    length = 0.0
-    slope = 0.0
-    square = 0.0
-    speed = 0.0
-    for i in range(c * chunk, min(normal.shape[0], (c + 1) * chunk)):
-        n = load(normal, i)
-        along = size[i, 0]
-        across = size[i, 1]
-        g = load(now, i)
-        u = load(u_now, i)
-        d = sub(g, load(old, i))
-        v = sub(u, load(u_old, i))
-        dn = dot(d, n)
-        vn = dot(v, n)
-        dd = dot(d, d)
-        curvature += dot(d, v)
-        slope += dot(d, u)
-        length += along * dn * dn + across * max(dd - dn * dn, 0.0)
-        speed += vn * vn / along + max(dot(v, v) - vn * vn, 0.0) / across
-        mu = limit[i, 0]
-        tension = limit[i, 1]
-        g6 = (now[i, 3], now[i, 4], now[i, 5])
-        u6 = (u_now[i, 3], u_now[i, 4], u_now[i, 5])
-        d6 = sub(g6, (old[i, 3], old[i, 4], old[i, 5]))
-        v6 = sub(u6, (u_old[i, 3], u_old[i, 4], u_old[i, 5]))
-        curvature += dot(d6, v6)
-        slope += dot(d6, u6)
-        length += across * dot(d6, d6)
-        speed += dot(v6, v6) / across
-        if look:
-            r = rho[i]
-            p, p6 = project6(sub(g, scale(r, u)), sub(g6, scale(r, u6)), n, mu, tension, limit[i, 2], limit[i, 3], 1.0)
-            miss, miss6 = sub(g, p), sub(g6, p6)
-            square += (dot(miss, miss) + dot(miss6, miss6)) / (r * r)
-        if step >= 0.0:
-            y = add(g, scale(momentum, d))
-            w = add(u, scale(momentum, v))
-            y = descend3(y, w, n, step / along, step / across)
-            y6 = add(g6, scale(momentum, d6))
-            w6 = add(u6, scale(momentum, v6))
-            y6 = sub(y6, scale(step / across, w6))
-            y, y6 = project6(y, y6, n, mu, tension, limit[i, 2], limit[i, 3], across / along)
-            if relaxation != 1.0:
-                y6 = add(g6, scale(relaxation, sub(y6, g6)))
-            trial[i, 3], trial[i, 4], trial[i, 5] = y6
-            if relaxation != 1.0:
-                y = add(g, scale(relaxation, sub(y, g)))
-            trial[i, 0], trial[i, 1], trial[i, 2] = y
-    sums[c, 0] = curvature
-    sums[c, 1] = length
-    sums[c, 2] = slope
-    sums[c, 3] = square
-    sums[c, 4] = speed
-
-
-def pass_for(width):
-    """The kernel for cones of this width."""
-    return kernel(pass_lanes, fastmath=FUSE, grain=4, allocates=True) if width == 3 else kernel(pass_row, grain=4)
+        return arrays[:4], arrays[4:], self.sums[: chunks(count)]
 
 
 class Run:
@@ -203,7 +68,7 @@ class Run:
         self.most = iterations
         self.used = 0
         self.impulses, self.velocities, self.sums = workspace.reserve(cones.count, cones.width)
-        self.kernel = pass_for(cones.width)
+        self.kernel = pass_kernel(cones.width)
         self.tables = (cones.normal, cones.limit, cones.size, cones.rho)
         self.residual = self.least = math.inf
         # What is kept from the step before may be outside of cones that have changed since.
@@ -214,7 +79,7 @@ class Run:
         cones.velocity(self.now, self.u)
 
     def _launch(self, states, momentum, step, relaxation, look, trial):
-        self.kernel(len(self.sums), CHUNK, self.tables, *states, momentum, step, relaxation, look, trial, self.sums)
+        self.kernel(len(self.sums), self.tables, *states, momentum, step, relaxation, look, trial, self.sums)
 
     def _unused(self):
         """One of the four impulse arrays that is neither of now, old and best."""
@@ -229,7 +94,7 @@ class Run:
         self.trial = self._unused()
         states = (self.now, self.old, self.u, self.u_old)
         self._launch(states, momentum, step, relaxation, True, self.trial)
-        curvature, length, slope, square, speed = self.sums.sum(axis=0).tolist()
+        curvature, length, slope, speed, square = self.sums.sum(axis=0).tolist()
         self.residual = math.sqrt(square) / self.cones.norm if math.isfinite(square) else math.inf
         if self.residual < self.least:
             # No copy: the array is set aside and not written again until a better one comes.
@@ -451,7 +316,6 @@ def measure(cones, impulse, space):
     u = velocities[0]
     cones.velocity(impulse, u)
     tables = (cones.normal, cones.limit, cones.size, cones.rho)
-    look = pass_for(cones.width)
-    look(len(sums), CHUNK, tables, impulse, impulse, u, u, 0.0, -1.0, 1.0, True, impulse, sums)
-    square = float(sums[:, 3].sum())
+    pass_kernel(cones.width)(len(sums), tables, impulse, impulse, u, u, 0.0, -1.0, 1.0, True, impulse, sums)
+    square = float(sums[:, 4].sum())
     return u, math.sqrt(square) / cones.norm if math.isfinite(square) else math.inf

@@ -2,6 +2,7 @@
 
 from .ellipsoids import ellipsoid_box, ellipsoid_hopper
 from .flows import silo, tank
+from .machines import chain_on_gravel
 from .polyhedra import cube_drum, cube_material, gravity_packing, rock_drum
 from .ready import Ready, check_overlap
 from .shaken import floating_ball, mixer, shaker
@@ -22,12 +23,14 @@ SCENES = {
     "shaker": shaker,
     "mixer": mixer,
     "floating-ball": floating_ball,
+    "chain-on-gravel": chain_on_gravel,
 }
 
 __all__ = [
     "SCENES",
     "Ready",
     "box",
+    "chain_on_gravel",
     "check_overlap",
     "cube_drum",
     "cube_material",

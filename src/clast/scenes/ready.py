@@ -56,7 +56,7 @@ def check_overlap(scene, limit, places=()):
     shapes = scene.shapes()
     rows = np.searchsorted(scene.bodies.number, contacts.pair)
     smaller = _least_radius(scene, shapes)[np.searchsorted(shapes.body, rows) + contacts.shape].min(axis=1)
-    share = np.where(np.isfinite(smaller), -contacts.gap / smaller, 0.0)
+    share = np.where(np.isfinite(smaller) & ~_joined(scene, contacts.pair), -contacts.gap / smaller, 0.0)
     worst = int(np.argmax(share))
     if share[worst] <= limit:
         return
@@ -68,6 +68,12 @@ def check_overlap(scene, limit, places=()):
         f"{100.0 * share[worst]:.3g} % of the smaller radius, above the limit of {100.0 * limit:.3g} %{more}; "
         f"move them apart, or raise run.overlap_limit"
     )
+
+
+def _joined(scene, pair):
+    """Mask (c,) of the pairs (c,2) of body numbers that a joint keeps from colliding."""
+    apart = scene.apart
+    return np.isin(pair[:, 0] * scene.next_number + pair[:, 1], apart[:, 0] * scene.next_number + apart[:, 1])
 
 
 def _least_radius(scene, shapes):

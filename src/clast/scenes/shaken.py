@@ -52,28 +52,31 @@ def shaker(count=1600, seed=1):
     return Ready(scene, method, 4e-3, 10.0, 0.1, f"shaker, {count:,} spheres, the large ones rise")
 
 
-def floating_ball(count=3000, seed=1):
-    """A light ball below a bed of spheres rises through it while the tank is shaken sideways, and floats on top.
+def floating_ball(count=2500, seed=1):
+    """A light ball in a bed of spheres rises through it while the tank is shaken sideways, and floats on top.
 
-    Its density is a tenth of theirs, its radius five times as large. The tank grows with their number.
+    Its density is a tenth of theirs, its radius four times as large. The tank grows with their number.
     """
     count = whole("floating_ball", "count", count, least=1)
-    small, large = 0.05, 0.25
-    wide = max((count / 2.4) ** (1.0 / 3.0) * small * 2.0, 3.0 * large)  # [m], of the tank
-    half = 0.5 * wide
-    grain = Material(density=2500.0, friction=0.4, restitution=0.1, name="grain")
-    cork = Material(density=250.0, friction=0.4, restitution=0.1, name="cork")
-    side = Material(density=7800.0, friction=0.4, restitution=0.1, name="wall")
+    small, large = 0.05, 0.2
+    half = max((count / 0.8) ** (1.0 / 3.0) * small, 1.5 * large)  # [m], of the width of the tank
+    grain = Material(density=2500.0, friction=0.3, restitution=0.1, name="grain")
+    cork = Material(density=250.0, friction=0.3, restitution=0.1, name="cork")
+    side = Material(density=7800.0, friction=0.3, restitution=0.1, name="wall")
     scene = Scene(gravity=(0.0, 0.0, -GRAVITY))
-    high = 1.6 * wide
-    # Slow and far: the whole bed sways.
-    scene.add(open_box((half, half), high), material=side, drive=Oscillation((0.6 * large, 0.0, 0.0), 1.5))
-    scene.add(Sphere(large), position=(0.0, 0.0, large), material=cork)
+    pitch = 2.0 * small * 1.02
+    layers = math.ceil((count + 2.0 * (large / small) ** 3) / math.floor(2.0 * half / pitch) ** 2)
+    high = (layers + 1) * pitch
+    # At two and a half times the weight the bed gives way.
+    reach = 2.0 * small
+    drive = Oscillation((reach, 0.0, 0.0), math.sqrt(2.5 * GRAVITY / reach) / (2.0 * math.pi))
+    scene.add(open_box((half, half), high), material=side, drive=drive)
+    scene.add(Sphere(large), position=(0.0, 0.0, large + 2.0 * small), material=cork)
     scene.fill(
         Sphere(small),
         count=count,
         scale=(0.8, 1.0),
-        box=((-half, -half, 0.0), (half, half, 3.0 * high)),
+        box=((-half, -half, 0.0), (half, half, high)),
         method="lattice",
         jitter=0.02,
         material=grain,

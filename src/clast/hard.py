@@ -175,8 +175,6 @@ class Hard:
             **self.method.options,
         )
         self.impulse = self.solution.impulse
-        if cones.count == 0:
-            cones.begin(self.impulse)
         if joints is not None:
             joints.aim(rows, self.dt)
         state.pairs.memory[:] = 0.0

@@ -100,10 +100,10 @@ def test_every_solver_finds_the_same_velocities(heaped, solver):
     answers = []
     for name in ("apgd", solver):
         impulse = np.zeros((cones.count, cones.width))
-        found = solvers.solve(cones, impulse, solver=name, tolerance=1e-6, iterations=20_000)
+        found = solvers.solve(cones, impulse, solver=name, tolerance=1e-5, iterations=20_000)
         assert found.converged, (name, found.residual)
         answers.append(found.velocity.copy())
-    assert np.abs(answers[0] - answers[1]).max() < 1e-4
+    assert np.abs(answers[0] - answers[1]).max() < 1e-3
 
 
 def test_the_public_solver_agrees_on_the_same_problem(heaped):

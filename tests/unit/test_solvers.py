@@ -7,8 +7,8 @@ import scipy.sparse
 from test_cone import inside, outside_by
 
 from clast.motion.cone import project6
-from clast.motion.matrix import solve_cone
-from clast.motion.solvers import SOLVERS, Workspace, solve
+from clast.motion.matrix import MatrixCones, solve_cone
+from clast.motion.solvers import SOLVERS, Run, Workspace, solve
 
 RECORDED = ["h5_Spheres-i099-356-679", "Rover1041", "GFC3D_Example00_badly_scaled", "NESpheres_10_1"]
 
@@ -110,6 +110,16 @@ def test_masses_over_four_decades():
     found = solve_cone(W, q, mu, tolerance=1e-6, finish=False)
     assert found.converged
     assert residual_of(W, q, mu, found.impulse) < 1.01e-6
+
+
+@pytest.mark.parametrize("solver", ["apgd", "barzilai-borwein", "jacobi"])
+def test_the_book_of_energy_is_right(solver):
+    """What a run believes to have gained is what its last impulse has, through restarts, retreats and shortened steps."""
+    W, q, mu = pile(200)
+    run = Run(MatrixCones(W, q, mu), np.zeros((200, 3)), 1e-12, 150, Workspace())
+    SOLVERS[solver](run)
+    r = run.now.ravel()
+    assert run.energy == pytest.approx(0.5 * r @ (W @ r) + q @ r, rel=1e-9) and run.energy < 0.0
 
 
 def test_a_solution_as_start_is_left_alone():

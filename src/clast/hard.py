@@ -139,6 +139,7 @@ class Hard:
             self.dt,
             self.recovery,
             self.threshold,
+            self.scene.gravity,
             state.rows,
             self.inverse,
             *shared,

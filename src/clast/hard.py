@@ -161,8 +161,6 @@ class Hard:
         self.free = free
         self.impulse = np.zeros((len(touches.gap), self.width))
         chunks = (len(touches.gap) + CHUNK - 1) // CHUNK
-        if not chunks:
-            cones.begin(self.impulse)  # the solver has nothing to do, but forces act all the same
         if method.warm:
             self._kernels.recall(chunks, CHUNK, touches, rows, state.pairs.memory, self.impulse)
         self.solution = solvers.solve(
@@ -175,6 +173,8 @@ class Hard:
             **self.method.options,
         )
         self.impulse = self.solution.impulse
+        if cones.count == 0:
+            cones.begin(self.impulse)  # the solver had nothing to do, but forces act all the same
         if joints is not None:
             joints.aim(rows, self.dt)
         state.pairs.memory[:] = 0.0

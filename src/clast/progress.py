@@ -20,6 +20,11 @@ def duration(seconds):
     return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
 
 
+def pace(rate):
+    """Steps per second as text: whole numbers, or two digits where steps are long."""
+    return f"{rate:,.0f}" if rate >= 9.95 else f"{rate:.2g}"
+
+
 class Progress:
     """Shows simulated time, steps per second, contacts, energy and time left, on standard error.
 
@@ -123,7 +128,7 @@ class Progress:
     def _words(self, now, time, contacts, energy):
         words = [f"t = {time:.4g} of {self.until:.4g} s"]
         if not math.isnan(self.rate):
-            words.append(f"{self.rate:,.0f} steps/s")
+            words.append(f"{pace(self.rate)} steps/s")
         if contacts is not None:
             words.append(f"{contacts:,} contacts")
         if energy is not None:

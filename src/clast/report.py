@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from . import measure
+from .progress import pace
 from .tables import FREE
 
 
@@ -65,11 +66,12 @@ class Report:
 
     def __str__(self):
         spent = sum(self.seconds.values())
-        rate = self.steps_per_second * self.bodies / 1e6
+        rate = self.steps_per_second * self.bodies
+        worked = f"{rate / 1e6:.2f} million" if rate >= 1e5 else f"{rate / 1e3:.3g} thousand"
         shares = ", ".join(f"{name} {100.0 * t / spent:.0f} %" for name, t in self.seconds.items()) if spent else ""
         lines = [
             ("simulated", f"{self.time:.6g} s in {self.steps:,} steps of {self.dt:.3g} s"),
-            ("speed", f"{self.steps_per_second:,.0f} steps/s, {rate:.2f} million particle-steps/s"),
+            ("speed", f"{pace(self.steps_per_second)} steps/s, {worked} particle-steps/s"),
             ("spent", f"{spent:.3g} s: {shares}" if spent else "nothing yet"),
             (
                 "bodies",

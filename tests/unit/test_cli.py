@@ -32,12 +32,12 @@ class Pretend:
 
 @pytest.fixture
 def pretend(monkeypatch, tmp_path):
-    from clast import scenes
+    from clast.scenes import ready
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Pretend, "happening", None)
-    monkeypatch.setattr(scenes, "Simulation", lambda scene, method, **options: Pretend())
-    monkeypatch.setattr(scenes, "check_overlap", lambda *_: None)
+    monkeypatch.setattr(ready, "Simulation", lambda scene, method, **options: Pretend())
+    monkeypatch.setattr(ready, "check_overlap", lambda *_: None)
     (tmp_path / "ball.toml").write_text(BALL)
     return tmp_path
 
@@ -154,13 +154,13 @@ def test_an_interrupted_run_says_how_to_go_on_and_leaves_with_130(pretend, capsy
 
 
 def test_a_warning_of_the_simulation_is_one_line(pretend, capsys, monkeypatch):
-    from clast import scenes
+    from clast.scenes import ready
 
     def doubtful(scene, method, **options):
         warnings.warn("dt is large", stacklevel=2)
         return Pretend()
 
-    monkeypatch.setattr(scenes, "Simulation", doubtful)
+    monkeypatch.setattr(ready, "Simulation", doubtful)
     assert cli.answer(["run", "ball.toml", "--quiet"]) == 0
     assert one_line(capsys) == "clast: warning: dt is large\n"
 

@@ -104,14 +104,14 @@ def turn_of(i, torque, rows, inverse, clumps):
 # Preprocessing: which of the measured contacts take part, and what they are like.
 
 
-def keep_chunk(c, chunk, dt, slack, gravity, rows, edges, shape_body, pair, source, mixes, mix, contacts, keep):
+def keep_chunk(c, chunk, dt, slack, gravity, rows, edges, shape_body, pair, source, mixes, mix, contacts, near, keep):
     """Which contacts of a chunk may be closed at the end of the step, at the velocities that bodies have.
 
     Sliding contacts are lifted by the friction coefficient times the way they slide in one step (the price of the
-    cone problem), so these count as near.
+    cone problem), so these count as near. near (k,): rows of contacts to look at, source: the pair of each contact.
     """
-    for row in range(c * chunk, min(len(source), (c + 1) * chunk)):
-        i = np.uintp(row)
+    for row in range(c * chunk, min(len(near), (c + 1) * chunk)):
+        i = np.uintp(near[np.uintp(row)])
         p = np.uintp(source[i])
         a, b = np.uintp(shape_body[np.uintp(pair[p, 0])]), np.uintp(shape_body[np.uintp(pair[p, 1])])
         n = load(contacts.normal, i)
@@ -122,7 +122,7 @@ def keep_chunk(c, chunk, dt, slack, gravity, rows, edges, shape_body, pair, sour
         t = sub(u, scale(normal, n))
         slide = mixes[np.uintp(mix[p]), 0] * math.sqrt(dot(t, t))
         ahead = contacts.gap[i] + dt * (normal + dt * falls * dot(gravity, n) - slide)
-        keep[i] = 1 if min(contacts.gap[i], ahead) <= slack else 0
+        keep[np.uintp(row)] = 1 if min(contacts.gap[i], ahead) <= slack else 0
 
 
 def touch_chunk(

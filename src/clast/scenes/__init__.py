@@ -1,0 +1,49 @@
+"""Ready scenes as functions: shared by the command line, tests, benchmarks and docs. One file per family."""
+
+from .ellipsoids import ellipsoid_box, ellipsoid_hopper
+from .flows import silo, tank
+from .machines import chain_on_gravel
+from .polyhedra import cube_drum, cube_material, gravity_packing, rock_drum
+from .ready import Ready, check_overlap
+from .shaken import floating_ball, mixer, shaker
+from .spheres import box, drum, hopper, pile
+
+SCENES = {
+    "drum": drum,
+    "hopper": hopper,
+    "pile": pile,
+    "box": box,
+    "ellipsoid-box": ellipsoid_box,
+    "ellipsoid-hopper": ellipsoid_hopper,
+    "cube-drum": cube_drum,
+    "gravity-packing": gravity_packing,
+    "rock-drum": rock_drum,
+    "silo": silo,
+    "tank": tank,
+    "shaker": shaker,
+    "mixer": mixer,
+    "floating-ball": floating_ball,
+    "chain-on-gravel": chain_on_gravel,
+}
+
+__all__ = [
+    "SCENES",
+    "Ready",
+    "box",
+    "chain_on_gravel",
+    "check_overlap",
+    "cube_drum",
+    "cube_material",
+    "drum",
+    "ellipsoid_box",
+    "ellipsoid_hopper",
+    "floating_ball",
+    "gravity_packing",
+    "hopper",
+    "mixer",
+    "pile",
+    "rock_drum",
+    "shaker",
+    "silo",
+    "tank",
+]

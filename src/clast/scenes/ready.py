@@ -1,0 +1,90 @@
+"""A scene with all that a run needs, and the look at how it starts."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..contact import find_contacts
+from ..errors import SceneError
+from ..scene import Scene
+from ..simulation import Simulation
+from ..tables import ELLIPSOID, FIRST_WALL, POLYHEDRON
+
+GRAVITY = 9.81  # [m/s^2]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A scene with all that a run needs.
+
+    scene: Scene; method: DEM(...); dt [s] or "auto"; until, every [s]; title: one line for people;
+    overlap_limit: how deep two bodies may overlap at the start, as a share of the smaller radius, half-axis or ball inside;
+    source: the scene file, if there is one; places: (body numbers, where they stand in it), for messages.
+    """
+
+    scene: Scene
+    method: Any
+    dt: float | str
+    until: float
+    every: float
+    title: str
+    overlap_limit: float = 0.05
+    source: str = ""
+    places: tuple = ()
+
+    def simulation(self, *, dt=None, device="cpu"):
+        """A Simulation of the scene, after a look at how it starts; dt overrides the scene's own."""
+        try:
+            check_overlap(self.scene, self.overlap_limit, self.places)
+        except SceneError as fault:
+            raise SceneError(f"{self.source}: {fault}" if self.source else str(fault)) from None
+        return Simulation(self.scene, self.method, dt=self.dt if dt is None else dt, device=device)
+
+
+def check_overlap(scene, limit, places=()):
+    """Raise a SceneError that names the deepest pair if bodies overlap by more than `limit` times the smaller radius.
+
+    The radius of an ellipsoid is its smallest half-axis, that of a polyhedron the ball inside. places: (body numbers, name) of groups of bodies, for the
+    message.
+    """
+    if len(scene.bodies.number) == 0:
+        return
+    contacts = find_contacts(scene)
+    if len(contacts.gap) == 0:
+        return
+    shapes = scene.shapes()
+    rows = np.searchsorted(scene.bodies.number, contacts.pair)
+    smaller = _least_radius(scene, shapes)[np.searchsorted(shapes.body, rows) + contacts.shape].min(axis=1)
+    share = np.where(np.isfinite(smaller) & ~_joined(scene, contacts.pair), -contacts.gap / smaller, 0.0)
+    worst = int(np.argmax(share))
+    if share[worst] <= limit:
+        return
+    a, b = (_name(int(number), places) for number in contacts.pair[worst])
+    count = int(np.count_nonzero(share > limit))
+    more = f" ({count - 1} more pairs do)" if count > 1 else ""
+    raise SceneError(
+        f"bodies {a} and {b} overlap by {-contacts.gap[worst]:.3g} m at the start, "
+        f"{100.0 * share[worst]:.3g} % of the smaller radius, above the limit of {100.0 * limit:.3g} %{more}; "
+        f"move them apart, or raise run.overlap_limit"
+    )
+
+
+def _joined(scene, pair):
+    """Mask (c,) of the pairs (c,2) of body numbers that a joint keeps from colliding."""
+    apart = scene.apart
+    return np.isin(pair[:, 0] * scene.next_number + pair[:, 1], apart[:, 0] * scene.next_number + apart[:, 1])
+
+
+def _least_radius(scene, shapes):
+    """Radius (s,) [m] of every sphere, smallest half-axis of ellipsoids, ball inside polyhedra, infinity for walls."""
+    parts = scene.parts
+    own, egg, hull = parts.reach.copy(), parts.kind == ELLIPSOID, parts.kind == POLYHEDRON
+    own[egg] = parts.size[egg].min(axis=1)
+    own[hull] = scene.hulls.inner[parts.feature[hull]]
+    return np.where(shapes.kind < FIRST_WALL, own[shapes.part] * scene.bodies.scale[shapes.body], np.inf)
+
+
+def _name(number, places):
+    place = next((f" ({place})" for numbers, place in places if number in numbers), "")
+    return f"{number}{place}"

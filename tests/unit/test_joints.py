@@ -111,6 +111,13 @@ def test_wrong_joints_are_refused_with_a_reason(wrong, message):
     assert message in str(caught.value)
 
 
+def test_joints_need_hard_contacts():
+    scene = two()
+    scene.spring(0, 1, stiffness=1.0)
+    with pytest.raises(ValueError, match="need clast.Complementarity"):
+        Simulation(scene)
+
+
 def test_a_second_motor_on_one_axis_is_refused():
     scene = two()
     joint = scene.join(0, 1, "cylinder", at=(0, 0, 0), axis=(1, 0, 0))

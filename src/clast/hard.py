@@ -139,6 +139,7 @@ class Hard:
             self.dt,
             self.recovery,
             self.threshold,
+            self.scene.gravity,
             state.rows,
             self.inverse,
             *shared,
@@ -267,14 +268,17 @@ class Hard:
         speed = np.sqrt(np.einsum("ni,ni->n", bodies.velocity, bodies.velocity))
         if self.solids or self.clumps:
             spin = np.sqrt(np.einsum("ni,ni->n", bodies.spin, bodies.spin))
-            speed[bodies.motion == FREE] += (self.outer * spin)[bodies.motion == FREE]
-        fastest = float(speed.max())
-        return self.slack + min(2.0 * (1.0 + self.friction) * self.dt * fastest, state.size)
+            speed += np.where(bodies.motion == FREE, self.outer[bodies.mold] * bodies.scale * spin, 0.0)
+        for row, _, _, reach, axis in state.walls:
+            # The surface of a cylinder that turns about its axis comes no nearer to anything.
+            speed[row] += 0.0 if axis is not None else reach * float(np.linalg.norm(bodies.spin[row]))
+        return self.slack + min(2.0 * (1.0 + self.friction) * self.dt * float(speed.max()), state.size)
 
     def _rebuild(self, sort):
+        """Make the list of pairs, wide enough for what can touch within the next step, and put it in order."""
         state = self.state
-        n = len(state.bodies.number)
-        self.reach = self._reach() if hasattr(self, "outer") and len(self.outer) == n else self.slack
+        state.remember_walls()
+        self.reach = self._reach()
         state.margin = self.reach + ROOM * state.size
         state.rebuild(sort=sort)
         if self.joints is not None:
@@ -288,23 +292,6 @@ class Hard:
             order = order[~self._joined(state.pairs.shape[order])]
         self.order, self.listed = order, np.ascontiguousarray(state.pairs.shape[order])
         self.ball = np.where(shapes.kind < FIRST_WALL, ball_radii(state), 0.0)
-        self.outer = np.zeros(n)
-        if self.solids or self.clumps:
-            np.maximum.at(
-                self.outer,
-                shapes.body,
-                np.where(
-                    np.isfinite(shapes.radius),
-                    np.linalg.norm(shapes.centre - state.bodies.position[shapes.body], axis=1) + shapes.radius,
-                    0.0,
-                ),
-            )
-        if not self.clumps:
-            self.inverse = np.empty((0, 6))
-        self.reach = self._reach()
-        if self.reach + ROOM * state.size > state.margin:
-            state.margin = self.reach + ROOM * state.size
-            self._rebuild(sort=False)
 
     def _joined(self, pairs):
         """Which of these pairs of shapes (p,2) are of two bodies that are joined and must not collide."""
@@ -340,6 +327,10 @@ class Hard:
         self._kernels.kick = chunked(complementarity.kick_chunk, **turning)
         self._kernels.drift = chunked(complementarity.drift_chunk, SOLIDS=self.solids, **near, **turning)
         self._edges = (*self.box.length.tolist(), *self.box.inverse.tolist())
+        reach = np.where(np.isfinite(state.parts.reach), state.parts.reach, 0.0)
+        reach += np.linalg.norm(state.parts.offset, axis=1)
+        self.outer = np.array([reach[f : f + k].max() for f, k in zip(molds.first, molds.count, strict=True)])
+        self.inverse = np.empty((0, 6))  # of balls the rows know it
         gravity = math.sqrt(sum(g * g for g in self.scene.gravity))
         method, size = self.method, state.size
         self.friction = float(self.mixes[:, 0].max(initial=0.0))

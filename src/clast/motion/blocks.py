@@ -131,6 +131,7 @@ def touch_chunk(
     dt,
     recovery,
     threshold,
+    gravity,
     rows,
     inverse,
     edges,
@@ -162,8 +163,9 @@ def touch_chunk(
         if compliance == 0.0:
             bias = max(bias, -recovery)
         if restitution > 0.0 and u < -threshold and gap + dt * u < 0.0:
-            # Speed that a rebound needs; the bias never asks for less than parting what overlaps.
-            bias = min(restitution * u, max(gap * per_step, -recovery) if gap < 0.0 else 0.0)
+            # What the step's gravity takes from a rebound comes off at once, or the rise during the step would be a gift.
+            falls = (1.0 if rows[b, 7] > 0.0 else 0.0) - (1.0 if rows[a, 7] > 0.0 else 0.0)
+            bias = min(bias, restitution * u - dt * falls * dot(gravity, n))
         soft = compliance * per_step * per_step
         # Against a wall the reduced radius is that of the particle.
         length = ball[s] * ball[t] / (ball[s] + ball[t]) if ball[t] > 0.0 else ball[s]

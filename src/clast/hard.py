@@ -137,6 +137,7 @@ class Hard:
             (len(kept) + CHUNK - 1) // CHUNK,
             CHUNK,
             self.dt,
+            self.method.stabilisation,
             self.recovery,
             self.threshold,
             self.scene.gravity,

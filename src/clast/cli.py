@@ -18,7 +18,8 @@ import typer
 NAMES = (
     *("drum", "hopper", "pile", "box", "ellipsoid-box", "ellipsoid-hopper"),
     *("cube-drum", "gravity-packing", "rock-drum"),
-    *("silo", "tank", "shaker", "mixer", "floating-ball", "chain-on-gravel"),
+    *("silo", "tank", "shaker", "mixer", "floating-ball"),
+    *("chain-on-gravel", "tracked-vehicle"),
 )
 RESULTS = ("checkpoint.h5", "checkpoint.previous.h5", "trajectory.h5", "report.json", "picture.png", "run.json")
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130

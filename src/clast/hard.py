@@ -12,7 +12,7 @@ import numpy as np
 
 from . import backend, primitives
 from .backend import kernel
-from .contact.narrow import measure, select
+from .contact.narrow import measure, measure_listed, select
 from .contact.pairs import BROAD
 from .errors import Unavailable, pick
 from .motion import blocks, complementarity, solvers
@@ -113,14 +113,22 @@ class Hard:
         """Contacts that may be closed at the end of the step, and their buffers."""
         began, state = clock.perf_counter(), self.state
         pairs = state.pairs
-        contacts, source = measure(state.tables, state.label, self.box, self.reach, self.listed)
-        source = self.order[source]
+        where = state.tables, state.label, self.box, self.reach, self.listed
+        if state.polyhedra:
+            contacts, source = measure(*where)
+            source, near = self.order[source], np.arange(len(source), dtype=np.int32)
+        else:
+            # One row for each pair, and nothing copied: of most columns only what takes part is ever looked at.
+            contacts, status = measure_listed(*where)
+            source, near = self.order, np.nonzero(status)[0].astype(np.int32)
         shared = self._edges, state.shapes.body
-        keep = np.empty(len(source), np.int8)
-        chunks = (len(source) + CHUNK - 1) // CHUNK
+        keep = np.empty(len(near), np.int8)
+        chunks = (len(near) + CHUNK - 1) // CHUNK
         about = pairs.shape, source, self.mixes, pairs.mix, contacts
-        self._kernels.keep(chunks, CHUNK, self.dt, self.slack, self.scene.gravity, state.rows, *shared, *about, keep)
-        kept = np.nonzero(keep)[0].astype(np.int32)
+        self._kernels.keep(
+            chunks, CHUNK, self.dt, self.slack, self.scene.gravity, state.rows, *shared, *about, near, keep
+        )
+        kept = near[np.nonzero(keep)[0]]
         if self.clumps:
             self.inverse = np.empty((len(state.bodies.number), 6))
             self._kernels.inverse(self._chunks(), CHUNK, state.bodies, state.rows, state.inverses, self.inverse)
@@ -161,8 +169,6 @@ class Hard:
         self.free = free
         self.impulse = np.zeros((len(touches.gap), self.width))
         chunks = (len(touches.gap) + CHUNK - 1) // CHUNK
-        if not chunks:
-            cones.begin(self.impulse)  # the solver has nothing to do, but forces act all the same
         if method.warm:
             self._kernels.recall(chunks, CHUNK, touches, rows, state.pairs.memory, self.impulse)
         self.solution = solvers.solve(
@@ -176,7 +182,7 @@ class Hard:
         )
         self.impulse = self.solution.impulse
         if cones.count == 0:
-            cones.begin(self.impulse)
+            cones.begin(self.impulse)  # the solver had nothing to do, but forces act all the same
         if joints is not None:
             joints.aim(rows, self.dt)
         state.pairs.memory[:] = 0.0

@@ -270,15 +270,16 @@ class Simulation:
         running.write_checkpoint(self, path)
 
 
-def resume(path, *, law=None, drives=None, device="cpu"):
+def resume(path, *, law=None, drives=None, functions=None, device="cpu"):
     """The simulation that was saved at `path`, a checkpoint or the folder of a run; it goes on with the same bits.
 
-    law: the function, if the contact law was the user's own; drives: {body number: function} likewise.
+    law: the function, if the contact law was the user's own; drives: {body number: function} likewise; functions: those of
+    joints, motors and springs, {("joint" | "motor" | "spring", number): function}.
     """
     path = Path(path)
     groups, saved = checkpoint.read(path / "checkpoint.h5" if path.is_dir() else path)
     numbers = saved["simulation"]
-    scene = Scene.rebuild(groups, saved, drives=drives)
+    scene = Scene.rebuild(groups, saved, drives=drives, functions=functions)
     method = running.method_of(path, numbers, law)
     sim = Simulation(scene, method, dt=numbers["dt"], device=device)
     sim.steps, sim.removed, sim.poured = numbers["steps"], numbers["removed"], list(numbers["poured"])

@@ -1,7 +1,7 @@
 """The eighteen mechanisms of ../shared/data/joints_adams as scenes: one body, joined to the world, gravity along -z.
 
-Each case builds its scene and says which recorded columns it is compared with. The body is an ellipsoid with the recorded mass
-of 1 kg and moments of inertia; reactions were recorded as they act on the world, at the place of the joint in the world.
+Each case builds its scene and says which recorded columns it is compared with. The body is a box with the recorded mass of
+1 kg and moments of inertia; reactions were recorded as they act on the world, at the place of the joint in the world.
 """
 
 import math
@@ -31,10 +31,10 @@ def turned(q, v):
 def start(position, orientation, moments=LONG, **options):
     """A scene with one body of 1 kg."""
     x, y, z = moments
-    axes = np.sqrt([2.5 * (y + z - x), 2.5 * (z + x - y), 2.5 * (x + y - z)])
-    material = clast.Material(density=1.0 / (4.0 / 3.0 * math.pi * axes.prod()))
+    edges = np.sqrt([6.0 * (y + z - x), 6.0 * (z + x - y), 6.0 * (x + y - z)])
+    material = clast.Material(density=1.0 / edges.prod())
     scene = clast.Scene(gravity=(0, 0, -GRAVITY))
-    scene.add(clast.Ellipsoid(*axes), position=position, orientation=orientation, material=material, **options)
+    scene.add(clast.Polyhedron.box(*edges), position=position, orientation=orientation, material=material, **options)
     return scene
 
 

@@ -102,6 +102,24 @@ def solid_contact_row(k, bodies, shapes, forms, box, edges, pair, label, rows, n
     name_row(p, a, b, bodies, shapes, label, contacts)
 
 
+def measure_listed(tables, label, box, margin, pair, narrow=DEFAULT):
+    """Contacts of listed pairs (p,2), one row for each, and which of them are within the margin [m] (p,) int8.
+
+    Rows of pairs that are not within the margin, or have a polyhedron, are not filled in.
+    """
+    n = len(pair)
+    contacts = empty_contacts(n)
+    status = np.empty(n, np.int8)
+    shapes, meshes = tables[1], tables[3]
+    ellipsoids = bool((shapes.kind == ELLIPSOID).any())
+    forms = make_forms(tables) if ellipsoids else np.empty((0, 8))
+    wall = touch.touch_for(ellipsoids, len(meshes.triangle))
+    kernel(touch_row, touch_wall=wall)(n, *tables, forms, box, margin, pair, label, status, contacts)
+    if ellipsoids:
+        measure_ellipsoids(tables, label, box, margin, pair, forms, narrow, contacts, status)
+    return contacts, status
+
+
 def measure(tables, label, box, margin, pair, narrow=DEFAULT):
     """Contacts of listed pairs (p,2), rows of Shapes with the lower number first, within the margin [m], in their order.
 
@@ -109,15 +127,8 @@ def measure(tables, label, box, margin, pair, narrow=DEFAULT):
     Returns Contacts and the row of `pair` that each belongs to (c,): one for a pair, up to four with a polyhedron.
     """
     n = len(pair)
-    contacts = empty_contacts(n)
-    status = np.empty(n, np.int8)
-    bodies, shapes, _, meshes, hulls = tables
-    ellipsoids = bool((shapes.kind == ELLIPSOID).any())
-    forms = make_forms(tables) if ellipsoids else np.empty((0, 8))
-    wall = touch.touch_for(ellipsoids, len(meshes.triangle))
-    kernel(touch_row, touch_wall=wall)(n, *tables, forms, box, margin, pair, label, status, contacts)
-    if ellipsoids:
-        measure_ellipsoids(tables, label, box, margin, pair, forms, narrow, contacts, status)
+    contacts, status = measure_listed(tables, label, box, margin, pair, narrow)
+    shapes, hulls = tables[1], tables[4]
     if len(hulls.inner) == 0:
         source = np.nonzero(status)[0]
         return contacts if len(source) == n else select(contacts, source), source

@@ -21,7 +21,7 @@ from .cone import project3, project6
 CHUNK = 256  # rows a task
 WIDTH = 64  # contacts in lanes
 
-# Bound to the kernels: what the scene has.
+# Bound to the kernels: what the scene has. Only the row functions see what is bound; functions they call are told.
 PERIODIC = False
 CLUMPS = False  # some body is not round
 COUPLES = False  # rolling or spinning friction: cones of width 6
@@ -104,14 +104,14 @@ def turn_of(i, torque, rows, inverse, clumps):
 # Preprocessing: which of the measured contacts take part, and what they are like.
 
 
-def keep_chunk(c, chunk, dt, slack, gravity, rows, edges, shape_body, pair, source, mixes, mix, contacts, keep):
+def keep_chunk(c, chunk, dt, slack, gravity, rows, edges, shape_body, pair, source, mixes, mix, contacts, near, keep):
     """Which contacts of a chunk may be closed at the end of the step, at the velocities that bodies have.
 
     Sliding contacts are lifted by the friction coefficient times the way they slide in one step (the price of the
-    cone problem), so these count as near.
+    cone problem), so these count as near. near (k,): rows of contacts to look at, source: the pair of each contact.
     """
-    for row in range(c * chunk, min(len(source), (c + 1) * chunk)):
-        i = np.uintp(row)
+    for row in range(c * chunk, min(len(near), (c + 1) * chunk)):
+        i = np.uintp(near[np.uintp(row)])
         p = np.uintp(source[i])
         a, b = np.uintp(shape_body[np.uintp(pair[p, 0])]), np.uintp(shape_body[np.uintp(pair[p, 1])])
         n = load(contacts.normal, i)
@@ -122,7 +122,7 @@ def keep_chunk(c, chunk, dt, slack, gravity, rows, edges, shape_body, pair, sour
         t = sub(u, scale(normal, n))
         slide = mixes[np.uintp(mix[p]), 0] * math.sqrt(dot(t, t))
         ahead = contacts.gap[i] + dt * (normal + dt * falls * dot(gravity, n) - slide)
-        keep[i] = 1 if min(contacts.gap[i], ahead) <= slack else 0
+        keep[np.uintp(row)] = 1 if min(contacts.gap[i], ahead) <= slack else 0
 
 
 def touch_chunk(
@@ -179,7 +179,9 @@ def touch_chunk(
             touches.soft[i] = soft
         if COUPLES:
             touches.limit[i, 2], touches.limit[i, 3] = rolling, spinning
-        touches.size[i, 0], touches.size[i, 1] = block_size(a, b, one, two, n, length, soft, rows, inverse)
+        touches.size[i, 0], touches.size[i, 1] = block_size(
+            a, b, one, two, n, length, soft, rows, inverse, CLUMPS, COUPLES
+        )
 
 
 @func
@@ -193,12 +195,12 @@ def own_share(i, r, n, rows, inverse, clumps):
 
 
 @func
-def block_size(a, b, one, two, n, length, soft, rows, inverse):
+def block_size(a, b, one, two, n, length, soft, rows, inverse, clumps, couples):
     """Diagonal of the contact's own block of D^T M^-1 D [1/kg]: along the normal, and the mean of the rest."""
-    along, whole, spin = own_share(a, one, n, rows, inverse, CLUMPS)
-    along_b, whole_b, spin_b = own_share(b, two, n, rows, inverse, CLUMPS)
+    along, whole, spin = own_share(a, one, n, rows, inverse, clumps)
+    along_b, whole_b, spin_b = own_share(b, two, n, rows, inverse, clumps)
     along, rest = along + along_b, whole + whole_b - along - along_b
-    if COUPLES:
+    if couples:
         return along + soft, (rest + length * length * (spin + spin_b)) / 5.0
     return along + soft, 0.5 * rest
 
@@ -347,6 +349,7 @@ def relax_block(block, rows, body, normal, arm, bias, soft, shift, length, limit
                 omega,
                 relaxation,
                 impulse,
+                SOFT,
             )
         return
     for start in range(first, last, WIDTH):
@@ -381,7 +384,7 @@ def relax_block(block, rows, body, normal, arm, bias, soft, shift, length, limit
 
 
 @func
-def relax_one(i, rows, body, normal, arm, bias, soft, shift, length, limit, size, omega, relaxation, impulse):
+def relax_one(i, rows, body, normal, arm, bias, soft, shift, length, limit, size, omega, relaxation, impulse, is_soft):
     """The same for one contact with couples."""
     a, b = np.uintp(body[i, 0]), np.uintp(body[i, 1])
     n = (normal[i, 0], normal[i, 1], normal[i, 2])
@@ -389,22 +392,22 @@ def relax_one(i, rows, body, normal, arm, bias, soft, shift, length, limit, size
     g, couple = (impulse[i, 0], impulse[i, 1], impulse[i, 2]), (impulse[i, 3], impulse[i, 4], impulse[i, 5])
     spin = scale(length[i], (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10]))
     extra = bias[i] + shift[i]
-    if SOFT:
+    if is_soft:
         extra += soft[i] * dot(g, n)
-    new, turned = answer(i, g, couple, u, spin, n, extra, omega, limit, size)
+    new, turned = answer(i, g, couple, u, spin, n, extra, omega, limit, size, True)
     for j in range(3):
         impulse[i, j] = relaxation * new[j] + (1.0 - relaxation) * g[j]
         impulse[i, 3 + j] = relaxation * turned[j] + (1.0 - relaxation) * couple[j]
 
 
 @func
-def answer(i, g, couple, u, spin, n, extra, omega, limit, size):
+def answer(i, g, couple, u, spin, n, extra, omega, limit, size, couples):
     """Impulse and couple of contact i after a step against its velocity u, with `extra` along the normal, and its spin."""
     along = dot(u, n)
     ahead, across = omega / size[i, 0], omega / size[i, 1]
     target = sub(g, add(scale(ahead * (along + extra) - across * along, n), scale(across, u)))
     ratio = size[i, 1] / size[i, 0]
-    if COUPLES:
+    if couples:
         wanted = sub(couple, scale(across, spin))
         return project6(target, wanted, n, limit[i, 0], limit[i, 1], limit[i, 2], limit[i, 3], ratio)
     return project3(target, n, limit[i, 0], limit[i, 1], ratio), couple
@@ -435,21 +438,21 @@ def sweep_row(k, order, rows, inverse, body, normal, arm, bias, soft, length, li
     # The block of two balls is diagonal, and the full step is exact. Others have a largest eigenvalue up to three times
     # the mean of the diagonal; below 2/3 of the full step the energy falls whatever the block.
     omega = 0.6 if CLUMPS or COUPLES else 1.0
-    new, turned = answer(k, g, couple, u, spin, n, extra, omega, limit, size)
+    new, turned = answer(k, g, couple, u, spin, n, extra, omega, limit, size, COUPLES)
     impulse[i, 0], impulse[i, 1], impulse[i, 2] = new
     if COUPLES:
         impulse[i, 3], impulse[i, 4], impulse[i, 5] = turned
     change, change_couple = sub(new, g), scale(length[k], sub(turned, couple))
-    push(a, -1.0, one, change, change_couple, rows, inverse)
-    push(b, 1.0, two, change, change_couple, rows, inverse)
+    push(a, -1.0, one, change, change_couple, rows, inverse, CLUMPS)
+    push(b, 1.0, two, change, change_couple, rows, inverse, CLUMPS)
 
 
 @func
-def push(i, sign, arm, change, couple, rows, inverse):
+def push(i, sign, arm, change, couple, rows, inverse, clumps):
     """Give body i the impulse at its arm, and the couple."""
     if rows[i, 7] > 0.0:
         torque = add(cross(arm, change), couple)
-        w = turn_of(i, scale(sign, torque), rows, inverse, CLUMPS)
+        w = turn_of(i, scale(sign, torque), rows, inverse, clumps)
         for j in range(3):
             rows[i, 4 + j] += sign * rows[i, 7] * change[j]
             rows[i, 8 + j] += w[j]

@@ -32,6 +32,8 @@ from .stops import Stops
 # Steps of RATTLE, as parts of a step of the simulation, one of them backward, whose errors of second order cancel
 # (Suzuki 1990).
 PART = 1.0 / (4.0 - 4.0 ** (1.0 / 3.0))
+SWING = 0.7  # [rad], what the fastest swinging of a group may go on in a round of these
+ROUNDS = 32  # at the most
 PARTS = (PART, PART, 1.0 - 4.0 * PART, PART, PART)
 
 
@@ -155,6 +157,9 @@ class JointSystem:
         self.everyone = np.ones(self.group_count, bool)
         self.touching = ~self.everyone  # groups that took the whole kick in this step
         self.held = ~self.everyone  # groups that stand at a limit or have a motor of limited strength
+        self.felt = None  # (j,6) forces of rows in the last step of groups that touch nothing
+        self.arm = np.sqrt((self.table.point**2).sum(2))  # (j,2) [m]
+        self.least = np.linalg.eigvalsh(inertia)[:, 0]  # (k,) [m^2], smallest moment of inertia per mass
         self.start = np.zeros((k, 6))  # velocities when the step began
         self.pressed = np.zeros((j, ROWS)), np.zeros((j, 6)), {}  # of groups that touch: see `reactions`
 
@@ -231,19 +236,47 @@ class JointSystem:
         member = np.where(free, alone[np.where(free, self.slot_group, 0)], False)
         t.velocity[member] = self.start[member]
         before = t.velocity.copy(), t.orientation.copy()
-        slots, time = np.flatnonzero(member), began
-        for part in PARTS:
-            self._own_step(time, part * dt, alone, slots)
-            time += part * dt
+        pinned = t.position[~free], t.orientation[~free], t.velocity[~free]
+        counts = self._rounds(dt)
+        for count in np.unique(counts[alone]).tolist():
+            mask = alone & (counts == count)
+            slots = np.flatnonzero(member & mask[np.where(free, self.slot_group, 0)])
+            t.position[~free], t.orientation[~free], t.velocity[~free] = pinned
+            for k in range(count):
+                time = began + k * dt / count
+                for part in PARTS:
+                    self._own_step(time, part * dt / count, mask, slots)
+                    time += part * dt / count
         self.goals.move_on(self.touching[self.joint_group][self.place], began, dt)
-        self._hand_back(rows, bodies, slots, before, dt)
+        self._hand_back(rows, bodies, np.flatnonzero(member), before, dt)
+
+    def _rounds(self, dt):
+        """How many rounds of its own steps each group takes in a step, (g,): more than one where something swings too fast.
+
+        Light bodies between joints under a large force swing like strings; explicit steps must follow that.
+        """
+        t = self.table
+        square = self.springs.frequencies(t, self.slot_group, self.group_count)
+        if len(self):
+            if self.felt is None:
+                self.felt = present_forces(self)
+            pull = np.sqrt((np.einsum("jr,jrk->jk", self.felt, t.jacobian[:, :, 6:9]) ** 2).sum(1))
+            least = self.least[t.slot]
+            swing = self.arm / (least + self.arm**2)
+            swing = np.where(t.kind[:, None] == BY_AXES, swing, 1.0 / np.maximum(t.goal[:, :1], 1e-300) + swing)
+            np.maximum.at(square, self.joint_group, pull * (t.lightness[t.slot] * swing).sum(1))
+        return np.clip(np.ceil(dt * np.sqrt(square) / SWING), 1, ROUNDS).astype(int)
 
     def _own_step(self, time, dt, mask, slots):
         """One step of RATTLE of the groups in the mask; slots: their free bodies."""
         t = self.table
         start = t.velocity[slots]
+        mine = mask[self.joint_group]
+        t.impulse[mine] = 0.0
         self._kick(time, 0.5 * dt, slots, 0.0)
         self._aim(time, dt, mask)
+        if len(self):
+            self.felt[mine] = t.impulse[mine] / (0.5 * dt)
         gained = t.velocity[slots] - start
         t.position[slots], t.orientation[slots] = t.next_position[slots], t.next_orientation[slots]
         t.velocity[slots, 3:] = t.next_spin[slots]
@@ -395,7 +428,8 @@ class JointSystem:
     def state(self):
         """What must survive a restart, as one array."""
         pressed = self.pressed[:2]
-        parts = self.goals.travelled, self.table.coordinate, *pressed, self.touching.astype(float)
+        felt = np.full_like(pressed[0], np.nan) if self.felt is None else self.felt
+        parts = self.goals.travelled, self.table.coordinate, felt, *pressed, self.touching.astype(float)
         return np.concatenate([part.reshape(-1) for part in parts])
 
     def restore_state(self, state):
@@ -404,8 +438,9 @@ class JointSystem:
             return
         pressed = self.pressed[:2]
         at = 0
-        touching = self.touching.astype(float)
-        for part in (self.goals.travelled, self.table.coordinate, *pressed, touching):
+        touching, felt = self.touching.astype(float), np.zeros_like(pressed[0])
+        for part in (self.goals.travelled, self.table.coordinate, felt, *pressed, touching):
             part.reshape(-1)[:] = state[at : at + part.size]
             at += part.size
         self.touching = touching > 0.0
+        self.felt = None if np.isnan(felt).any() else felt

@@ -54,9 +54,9 @@ def velocity_row(i, blocks, impulse, out):
     out[i, 0], out[i, 1], out[i, 2] = velocity_of(i, blocks, impulse)
 
 
-def sweep_row(c, first, order, blocks, impulse):
+def sweep_row(k, order, blocks, impulse):
     """Solve one cone of a colour; cones of one colour do not meet in W, so no row reads what another writes."""
-    i = order[first + c]
+    i = order[k]
     u = velocity_of(i, blocks, impulse)
     impulse[i, 0], impulse[i, 1], impulse[i, 2] = solve3(
         load(impulse, i),
@@ -133,9 +133,7 @@ class MatrixCones:
 
     def sweep(self, impulse):
         """One pass of Gauss-Seidel, colour by colour."""
-        launch = kernel(sweep_row, grain=64)
-        for first, last in zip(self.colours, self.colours[1:], strict=False):
-            launch(int(last - first), int(first), self.order, self.blocks, impulse)
+        kernel(sweep_row, grain=64, phased=True)(self.colours, self.order, self.blocks, impulse)
 
 
 class ConeSolution(NamedTuple):

@@ -14,6 +14,7 @@ from .cone import descend3, project3, project6
 LANES = 64
 CHUNK = 4 * LANES  # cones a task; fixed, so that sums do not depend on the number of threads
 SUMS = 5  # curvature, length, slope, speed, square (see `measure` and `miss`)
+NOTHING, STEP, RESIDUAL = 0, 1, 2  # what a pass adds up: nothing, what it must know of the last step, also the residual
 SIX = False  # bound to the kernel: cones have six numbers
 
 # Rows of the lanes: normal, limits, size, rho; impulse g, velocity u, their changes d and v; the sums.
@@ -123,7 +124,7 @@ def aim(lane, k, momentum, step, relaxation, six):
 def pass_block(c, tables, now, old, u_now, u_old, momentum, step, relaxation, look, trial, sums):
     """Sums (chunks,5) over one chunk of cones about the last step, old to now, and the trial of the next (`aim`).
 
-    tables: normal, limit, size, rho. step < 0: no trial. look: whether to add up the residual, which costs a projection.
+    tables: normal, limit, size, rho. step < 0: no trial. look: NOTHING, STEP or RESIDUAL, which costs a projection.
     """
     normal, limit, size, rho = tables
     width = 6 if SIX else 3
@@ -157,9 +158,10 @@ def pass_block(c, tables, now, old, u_now, u_old, momentum, step, relaxation, lo
             lane[SIZE, k] = 1.0
             lane[SIZE + 1, k] = 1.0
             lane[RHO, k] = 1.0
-        for k in range(LANES):
-            measure(lane, k, SIX)
-        if look:
+        if look >= STEP:
+            for k in range(LANES):
+                measure(lane, k, SIX)
+        if look == RESIDUAL:
             for k in range(LANES):
                 miss(lane, k, SIX)
         if step >= 0.0:

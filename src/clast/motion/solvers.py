@@ -23,7 +23,9 @@ import numpy as np
 
 from ..errors import pick
 from .coulomb import correct
-from .passes import SUMS, chunks, pass_kernel
+from .passes import NOTHING, RESIDUAL, STEP, SUMS, chunks, pass_kernel
+
+LOOK = 4  # iterations between two looks at the residual where a look costs a projection
 
 
 class Solution(NamedTuple):
@@ -73,7 +75,7 @@ class Run:
         self.residual = self.least = math.inf
         # What is kept from the step before may be outside of cones that have changed since.
         start = self.impulses[0]
-        self._launch((impulse, impulse, impulse, impulse), 0.0, 0.0, 1.0, False, start)
+        self._launch((impulse, impulse, impulse, impulse), 0.0, 0.0, 1.0, NOTHING, start)
         self.now = self.old = self.best = self.trial = start
         self.u = self.u_old = self.velocities[0]
         cones.velocity(self.now, self.u)
@@ -86,15 +88,18 @@ class Run:
         taken = (self.now, self.old, self.best)
         return next(array for array in self.impulses if all(array is not other for other in taken))
 
-    def advance(self, momentum, step, relaxation=1.0):
+    def advance(self, momentum, step, relaxation=1.0, look=True):
         """Measure the last step and make the trial of the next; returns curvature, length, slope and speed.
 
-        step < 0: only measure.
+        step < 0: only measure. look: also at the residual; without, it is unknown and nothing ends because of it.
         """
         self.trial = self._unused()
         states = (self.now, self.old, self.u, self.u_old)
-        self._launch(states, momentum, step, relaxation, True, self.trial)
+        self._launch(states, momentum, step, relaxation, RESIDUAL if look else STEP, self.trial)
         curvature, length, slope, speed, square = self.sums.sum(axis=0).tolist()
+        if not look:
+            self.residual = math.inf
+            return curvature, length, slope, speed
         self.residual = math.sqrt(square) / self.cones.norm if math.isfinite(square) else math.inf
         if self.residual < self.least:
             # No copy: the array is set aside and not written again until a better one comes.
@@ -105,7 +110,7 @@ class Run:
     def again(self, momentum, step):
         """Another trial from `now` in place of the last one."""
         self.trial = self._unused()
-        self._launch((self.now, self.old, self.u, self.u_old), momentum, step, 1.0, False, self.trial)
+        self._launch((self.now, self.old, self.u, self.u_old), momentum, step, 1.0, NOTHING, self.trial)
 
     def accept(self):
         """The trial becomes `now`."""
@@ -151,7 +156,9 @@ def apgd(run):
         # Most steps neither restart nor change the curvature: the trial is made while the last step is being measured.
         after = 0.5 * theta * (math.sqrt(theta * theta + 4.0) - theta)
         momentum = theta * (1.0 - theta) / (theta * theta + after)
-        curvature, length, slope, _ = run.advance(momentum, 1.0 / largest)
+        # The residual costs a third of a pass. Short solves look every time, so that they end when they should.
+        look = run.used < 2 * LOOK or run.used % LOOK == 0 or run.used == run.most
+        curvature, length, slope, _ = run.advance(momentum, 1.0 / largest, look=look)
         if run.over:
             break
         met = curvature / length if length > 0.0 else 0.0
@@ -316,6 +323,6 @@ def measure(cones, impulse, space):
     u = velocities[0]
     cones.velocity(impulse, u)
     tables = (cones.normal, cones.limit, cones.size, cones.rho)
-    pass_kernel(cones.width)(len(sums), tables, impulse, impulse, u, u, 0.0, -1.0, 1.0, True, impulse, sums)
+    pass_kernel(cones.width)(len(sums), tables, impulse, impulse, u, u, 0.0, -1.0, 1.0, RESIDUAL, impulse, sums)
     square = float(sums[:, 4].sum())
     return u, math.sqrt(square) / cones.norm if math.isfinite(square) else math.inf

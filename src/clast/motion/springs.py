@@ -67,6 +67,17 @@ class SpringSystem:
             self.tension[s] = self.functions[s](float(extent[s]), float(rate[s]), time)
         self.give(ra, rb, load)
 
+    def frequencies(self, t, group, count):
+        """The largest square of a frequency [1/s^2] that a spring alone would give the bodies of each group, (count,)."""
+        square = np.zeros(count)
+        straight = self.straight
+        if len(straight):
+            ends = self.slots[straight]
+            value = self.table.stiffness[straight] * t.lightness[ends].sum(1)
+            owner = np.maximum(group[ends[:, 0]], group[ends[:, 1]])
+            np.maximum.at(square, owner, value)
+        return square
+
     @property
     def pulls(self):
         """Pulls as of the last `pull`."""

@@ -106,8 +106,8 @@ class Stops:
         new = box_problem(self.matrix, speed - self.matrix @ self.impulse, self.low, self.high, self.impulse)
         step = new - self.impulse
         self.impulse = new
-        t.velocity += np.tensordot(step, self.change, 1)
-        t.impulse += np.tensordot(step, self.reaction, 1)
+        t.velocity[:] += np.tensordot(step, self.change, 1)
+        t.impulse[:] += np.tensordot(step, self.reaction, 1)
 
     def wrenches(self, dt, count):
         """What the rows do to body b of their joints per time, (count,6) about b's centre, and per motor {motor: effort}."""

@@ -1,0 +1,288 @@
+"""Joints, springs and motors in motion: energies, closed loops, reactions, limits, and joints among contacts."""
+
+import math
+
+import numpy as np
+import pytest
+
+import clast
+from clast import Complementarity, Material, Plane, Scene, Simulation, Sphere
+
+WATER = Material(density=1000.0)
+GRAVITY = 9.81
+
+
+def simulate(scene, dt=1e-3, **options):
+    return Simulation(scene, Complementarity(**options), dt=dt)
+
+
+def ball(scene, position, radius=0.1, **options):
+    return int(scene.add(Sphere(radius), position=position, material=WATER, **options)[0])
+
+
+def energy(sim):
+    body = sim.bodies
+    free = body.motion == 0
+    height = body.position @ np.array(sim.scene.gravity)
+    turning = body.inertia * (body.spin**2).sum(1)
+    return float((0.5 * (body.mass * (body.velocity**2).sum(1) + turning) - body.mass * height)[free].sum())
+
+
+def pendulum(count):
+    """A chain of `count` balls, stretched out sideways: hinged to the world, the rest on ball joints."""
+    scene = Scene()
+    before = None
+    for k in range(count):
+        b = ball(scene, (k + 1.0, 0.0, 0.0))
+        scene.join(
+            before, b, "ball" if before is not None else "hinge", at=(k, 0, 0), **({} if k else {"axis": (0, 1, 0)})
+        )
+        before = b
+    return scene
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_energy_of_pendulums_is_kept_better_the_shorter_the_step(count):
+    losses = []
+    for dt in (1e-2, 5e-3):
+        sim = simulate(pendulum(count), dt)
+        start, worst = energy(sim), 0.0
+        for _ in range(round(0.8 / dt)):
+            sim.step()
+            worst = max(worst, abs(energy(sim) - start))
+            assert sim.violation.max() < 1e-9
+        losses.append(worst)
+    # The scheme is of fourth order: 16.
+    assert losses[0] > 10.0 * losses[1]
+    assert losses[0] < 1e-3
+
+
+def test_a_pendulum_swings_with_its_period():
+    """The period for small angles is 2 pi sqrt((r^2 + 0.4 R^2) / (g r))."""
+    scene = Scene()
+    b = ball(scene, (math.sin(0.01), 0, -math.cos(0.01)))
+    scene.join(None, b, "hinge", at=(0, 0, 0), axis=(0, 1, 0))
+    sim = simulate(scene, 1e-2)
+    period = 2.0 * math.pi * math.sqrt((1.0 + 0.4 * 0.01) / GRAVITY) * (1.0 + 0.01**2 / 16.0)
+    steps = round(period / 4.0 / sim.dt)
+    sim.step(steps)
+    expected = 0.01 * math.cos(2.0 * math.pi * sim.time / period)
+    assert sim.bodies.position[0, 0] == pytest.approx(expected, abs=1e-7)
+
+
+def test_a_closed_loop_stays_closed():
+    """Three bars and the world, four hinges: a planar loop demands more than it has freedoms."""
+    scene = Scene()
+    corners = [(0, 0, 0), (0.3, 0, 1), (1.8, 0, 1.5), (1.5, 0, 0)]
+    bars = [ball(scene, np.add(a, b) / 2.0) for a, b in zip(corners, corners[1:], strict=False)]
+    chain = [None, *bars, None]
+    for a, b, at in zip(chain, chain[1:], corners, strict=False):
+        scene.join(a, b, "hinge", at=at, axis=(0, 1, 0))
+    sim = simulate(scene, 2e-3)
+    start, lowest = energy(sim), 0.0
+    for _ in range(300):
+        sim.step()
+        assert sim.violation.max() < 1e-9
+        lowest = min(lowest, sim.bodies.position[1, 2] - 1.25)
+    assert abs(energy(sim) - start) < 1e-5 * abs(start)
+    assert lowest < -0.1
+
+
+def test_a_door_shares_its_weight_between_two_hinges():
+    scene = Scene()
+    door = ball(scene, (0.5, 0, 0))
+    for z in (1.0, -1.0):
+        scene.join(None, door, "hinge", at=(0, 0, z), axis=(0, 0, 1))
+    sim = simulate(scene)
+    sim.step(10)
+    r, weight = sim.reactions, sim.bodies.mass[0] * GRAVITY
+    assert r.force[:, 2] == pytest.approx([weight / 2, weight / 2], rel=1e-5)
+    # What the hinges do, together, to the centre of the door: hold it up and let it not turn.
+    turning = np.cross(r.point - sim.bodies.position[0], r.force) + r.torque
+    assert turning.sum(0) == pytest.approx([0, 0, 0], abs=1e-6)
+    assert r.force.sum(0) == pytest.approx([0, 0, weight], abs=1e-6)
+
+
+def test_a_crank_drives_a_slider_as_geometry_says():
+    scene = Scene(gravity=(0, 0, 0))
+    crank, rod, slide = ball(scene, (0.5, 0, 0)), ball(scene, (2.0, 0, 0)), ball(scene, (3.0, 0, 0))
+    first = scene.join(None, crank, "hinge", at=(0, 0, 0), axis=(0, 1, 0))
+    scene.join(crank, rod, "hinge", at=(1, 0, 0), axis=(0, 1, 0))
+    scene.join(rod, slide, "ball", at=(3, 0, 0))
+    scene.join(None, slide, "slider", axis=(1, 0, 0))
+    scene.motor(first, spin=5.0)
+    sim = simulate(scene, 2e-3)
+    for _ in range(10):
+        sim.step(30)
+        angle = 5.0 * sim.time
+        expected = math.cos(angle) + math.sqrt(4.0 - math.sin(angle) ** 2)
+        assert sim.bodies.position[slide, 0] == pytest.approx(expected, abs=1e-9)
+        assert sim.reactions.coordinate[first, 0] == pytest.approx(angle, abs=1e-9)
+        assert sim.bodies.spin[crank] == pytest.approx([0, 5, 0], abs=1e-9)
+
+
+def test_the_torque_of_a_motor_lifts_the_pendulum():
+    scene = pendulum(1)
+    scene.motor(0, angle=lambda t: -0.5 * t * t)
+    sim = simulate(scene)
+    sim.step(400)
+    angle, moment = -0.5 * 0.4**2, sim.bodies.mass[0] * (1.0 + 0.4 * 0.01)
+    gravity = -sim.bodies.mass[0] * GRAVITY * math.cos(angle)
+    assert sim.reactions.effort[0, 0] == pytest.approx(-moment + gravity, rel=1e-5)
+
+
+def test_a_given_torque_and_force_accelerate():
+    scene = Scene(gravity=(0, 0, 0))
+    wheel, cart = ball(scene, (0, 0, 0)), ball(scene, (1, 0, 0))
+    hinge = scene.join(None, wheel, "hinge", at=(0, 0, 0), axis=(0, 0, 1))
+    rail = scene.join(None, cart, "slider", axis=(0, 1, 0))
+    scene.motor(hinge, torque=0.1)
+    scene.motor(rail, force=lambda t: 2.0 * t)
+    sim = simulate(scene)
+    sim.step(500)
+    assert sim.bodies.spin[wheel, 2] == pytest.approx(0.1 * 0.5 / sim.bodies.inertia[wheel], rel=1e-9)
+    assert sim.bodies.position[cart, 1] == pytest.approx(0.5**3 / 3.0 / sim.bodies.mass[cart], rel=1e-6)
+
+
+def test_a_weak_motor_gives_what_it_has_and_a_strong_one_what_is_asked():
+    for most, expected in ((20.0, -20.0), (120.0, None)):
+        scene = pendulum(1)
+        scene.motor(0, spin=-1.0, most=most)
+        sim = simulate(scene)
+        sim.step(100)
+        weight = sim.bodies.mass[0] * GRAVITY
+        if expected is None:
+            assert sim.bodies.spin[0, 1] == pytest.approx(-1.0, abs=1e-9)
+            expected = -weight * math.cos(sim.reactions.coordinate[0, 0])
+        else:
+            assert sim.bodies.spin[0, 1] > 0.0
+        assert sim.reactions.effort[0, 0] == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_limit_stops_a_pendulum_and_holds_it():
+    scene = Scene()
+    b = ball(scene, (1, 0, 0))
+    scene.join(None, b, "hinge", at=(0, 0, 0), axis=(0, 1, 0), limits=(-0.2, 0.5))
+    sim = simulate(scene)
+    most = 0.0
+    for _ in range(60):
+        sim.step(10)
+        most = max(most, sim.reactions.coordinate[0, 0])
+    assert most == pytest.approx(0.5, abs=1e-9)
+    assert sim.reactions.coordinate[0, 0] == pytest.approx(0.5, abs=1e-9)
+    weight = sim.bodies.mass[0] * GRAVITY
+    assert sim.reactions.torque[0] == pytest.approx([0, -weight * math.cos(0.5), 0], abs=1e-6)
+
+
+def test_the_tension_in_a_hanging_chain_is_the_weight_below():
+    scene, count = Scene(), 100
+    links = scene.add(Sphere(0.01), position=[(0, 0, -0.03 * (k + 1)) for k in range(count)], material=WATER)
+    for k, (a, b) in enumerate(zip([None, *links], links, strict=False)):
+        scene.join(a, b, "ball", at=(0, 0, -0.03 * k))
+    sim = simulate(scene)
+    sim.step(20)
+    weight = sim.bodies.mass[0] * GRAVITY
+    assert sim.reactions.force[:, 2] == pytest.approx(weight * np.arange(count, 0, -1), rel=1e-9)
+
+
+@pytest.mark.slow
+def test_light_links_carry_a_heavy_ball():
+    """Ten thousand to one: the links swing like a string under tension, which the group's own steps must follow."""
+    scene = Scene()
+    links = scene.add(Sphere(0.01), position=[(0.03 * (k + 1), 0, 0) for k in range(20)], material=WATER)
+    heavy = scene.add(Sphere(0.2), position=(0.85, 0, 0), material=Material(density=1250.0))
+    for k, (a, b) in enumerate(zip([None, *links], [*links, *heavy], strict=True)):
+        scene.join(a, b, "ball", at=(0.03 * k, 0, 0))
+    sim = simulate(scene)
+    assert sim.bodies.mass[-1] / sim.bodies.mass[0] == pytest.approx(1e4)
+    start = energy(sim)
+    sim.step(300)
+    assert sim.violation.max() < 1e-9
+    assert abs(energy(sim) - start) < 1e-4
+
+
+def test_a_spring_and_a_function_of_the_same_pull_alike():
+    ends = []
+    for options in ({"stiffness": 50.0, "damping": 1.0, "rest": 0.8}, {"force": lambda d, r, t: 50.0 * (d - 0.8) + r}):
+        scene = Scene()
+        scene.spring(None, ball(scene, (0.3, 0, -1)), from_=(0, 0, 0), **options)
+        sim = simulate(scene)
+        sim.step(300)
+        ends.append(sim.bodies.position[0])
+    assert ends[0] == pytest.approx(ends[1], abs=1e-12)
+    pull = sim.pulls
+    assert np.cross(pull.force[0], sim.bodies.position[0]) == pytest.approx([0, 0, 0], abs=1e-9)
+
+
+def test_a_spring_without_damper_swings_with_its_frequency():
+    scene = Scene(gravity=(0, 0, 0))
+    a, b = ball(scene, (0, 0, 0)), ball(scene, (1.1, 0, 0))
+    scene.spring(a, b, rest=1.0, stiffness=300.0)
+    sim = simulate(scene)
+    mass = sim.bodies.mass[0]
+    frequency = math.sqrt(2.0 * 300.0 / mass)
+    sim.step(500)
+    stretch = sim.bodies.position[b, 0] - sim.bodies.position[a, 0] - 1.0
+    assert stretch == pytest.approx(0.1 * math.cos(frequency * sim.time), abs=1e-7)
+
+
+def test_joined_balls_lie_on_a_floor():
+    """Contacts and joints at once: the floor carries the weight, and joined balls overlap without minding."""
+    scene = Scene()
+    scene.add(Plane())
+    balls = [ball(scene, (0.15 * k, 0, 0.1 + 0.02 * k)) for k in range(4)]
+    for a, b in zip(balls, balls[1:], strict=False):
+        scene.join(a, b, "ball", at=(0.15 * (a - balls[0]) + 0.075, 0, 0.11 + 0.02 * (a - balls[0])))
+    sim = simulate(scene, 2e-3, tolerance=1e-7)
+    sim.step(500)
+    assert sim.violation.max() < 1e-6
+    body = sim.bodies
+    assert body.position[1:, 2] == pytest.approx([0.1] * 4, abs=1e-4)
+    contacts = sim.contacts()
+    assert (contacts.pair[:, 0] == 0).all()
+    assert contacts.force[:, 2].sum() == pytest.approx(body.mass[1:].sum() * GRAVITY, rel=1e-3)
+
+
+def test_joined_balls_collide_if_asked():
+    def apart(collide):
+        scene = Scene(gravity=(0, 0, 0))
+        a, b = ball(scene, (0, 0, 0), velocity=(1, 0, 0)), ball(scene, (0.3, 0, 0))
+        scene.join(a, b, "slider", at=(0, 0, 0), axis=(1, 0, 0), collide=collide)
+        sim = simulate(scene)
+        sim.step(300)
+        return sim.bodies.position[b, 0] - sim.bodies.position[a, 0]
+
+    assert apart(True) > 0.2 - 1e-6
+    assert apart(False) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_driven_body_carries_what_hangs_on_it():
+    scene = Scene()
+    scene.add(Sphere(0.05), motion="driven", drive=clast.Oscillation(amplitude=(0.1, 0, 0), frequency=2.0))
+    hanging = ball(scene, (0, 0, -1))
+    scene.join(0, hanging, "distance", from_=(0, 0, 0))
+    sim = simulate(scene)
+    for _ in range(20):
+        sim.step(25)
+        body = sim.bodies
+        assert np.linalg.norm(body.position[1] - body.position[0]) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_a_run_with_joints_continues_to_the_bit(tmp_path):
+    def build():
+        scene = pendulum(3)
+        scene.add(Plane(), position=(0, 0, -1.2))
+        scene.motor(0, spin=math.sin)
+        scene.spring(0, 2, stiffness=20.0)
+        return scene
+
+    whole = simulate(build(), 2e-3)
+    whole.step(400)
+    half = simulate(build(), 2e-3)
+    half.step(200)
+    half.save(tmp_path / "half.h5")
+    rest = clast.resume(tmp_path / "half.h5", functions={("motor", 0): math.sin})
+    rest.step(200)
+    for name in ("position", "orientation", "velocity", "spin"):
+        assert np.array_equal(getattr(whole.bodies, name), getattr(rest.bodies, name)), name
+    assert np.array_equal(whole.reactions.force, rest.reactions.force)

@@ -387,8 +387,8 @@ def compile_kernels(scenes, backend):
     with console.status("looking for compiled kernels") as status, backend.watching(tell):
         for scene in scenes.values():
             sim = scene(count=30).simulation()
-            # What is poured has to fall before it meets a wall, and only then the kernels of walls are needed.
-            sim.step(6000 if sim.scene.inlets else 3)
+            # What is poured or dropped has to fall before it meets anything, and only then all kernels are needed.
+            sim.step(6000 if sim.scene.inlets else 60)
             sim.report()
     new = len(backend.compiled()) - before
     print(f"kernels     {f'{new} compiled and kept' if new else 'all ready, nothing to compile'}")

@@ -62,6 +62,7 @@ def test_every_key_of_scene_files_is_explained():
     sections = [keys.SceneKeys, keys.MaterialKeys, keys.PairKeys, keys.OscillationKeys]
     sections += [*keys.WALLS.values(), *keys.PARTICLES.values(), keys.BodyKeys, keys.FillKeys]
     sections += [keys.WithinKeys, keys.InletKeys, keys.OutletKeys, keys.RunKeys]
+    sections += [keys.JointKeys, keys.MotorKeys, keys.TorsionKeys, keys.SpringKeys]
     missing = {
         f"{section.__name__}.{name}"
         for section in sections

@@ -42,6 +42,8 @@ class Simulation:
             )
         if len(scene.bodies.number) == 0 and not scene.inlets:
             raise ValueError("Simulation: the scene is empty; add bodies with scene.add or scene.fill first")
+        if isinstance(method, DEM) and (scene.joints or scene.springs):
+            raise ValueError("Simulation: joints and springs need clast.Complementarity(...); DEM has none")
         refuse_mixture("Simulation", scene.parts)
         self.device = find_device(device)
         if self.device is not backend.CPU and (scene.parts.kind == POLYHEDRON).any():

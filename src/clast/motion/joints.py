@@ -176,11 +176,13 @@ class JointSystem:
         self._prepare(time, dt, self.everyone if groups is None else groups)
         self.held = self.stops.find(t, time, dt)
 
-    def settle(self, rows):
-        """Velocities at the very beginning obey the joints."""
-        self._fetch(rows)
-        self.solve_slots(self.everyone)
-        self._give(rows)
+    def settle(self, rows, groups=None):
+        """Velocities obey the joints as they are now; groups: mask (g,), default all."""
+        groups = self.everyone if groups is None else groups
+        if groups.any():
+            self._fetch(rows)
+            self.solve_slots(groups)
+            self._give(rows)
 
     def begin(self, rows, touched):
         """A step begins; touched (n,): which bodies touch something. Returns which of them take the whole kick, (n,)."""

@@ -30,6 +30,7 @@ from .keys import (
     EllipsoidShape,
     FillKeys,
     InletKeys,
+    JointKeys,
     MaterialKeys,
     OutletKeys,
     PairKeys,
@@ -38,6 +39,7 @@ from .keys import (
     SceneKeys,
     Section,
     SphereShape,
+    SpringKeys,
 )
 
 
@@ -90,6 +92,7 @@ class _Reader:
         self.path = path
         self.materials = {}
         self.places = []  # (numbers, place in the file) of all bodies
+        self.named = {}  # body numbers by the names that the file gives
 
     def fail(self, place, message, value=...):
         shown = "" if value is ... else f" = {_show(value)}"
@@ -240,6 +243,7 @@ class _Reader:
             drive=drive,
         )
         self.places.append((numbers, place))
+        self.remember(place, keys.name, numbers)
 
     def wall_shape(self, place, keys):
         if keys.kind == "plane":
@@ -308,9 +312,46 @@ class _Reader:
 
     def body(self, place, entry, scene):
         shape, keys = self.particle(place, entry, BodyKeys)
-        options = {k: v for k, v in dict(keys).items() if k not in ("kind", "material")}
+        options = {k: v for k, v in dict(keys).items() if k not in ("kind", "material", "name")}
         numbers = self.guard(place, scene.add, shape, material=self.material(place, keys.material), **options)
         self.places.append((numbers, place))
+        self.remember(place, keys.name, numbers)
+
+    def remember(self, place, name, numbers):
+        if name is not None:
+            if name in self.named or name == "world":
+                self.fail(f"{place}.name", "is taken; names must differ, and world is the world", name)
+            self.named[name] = int(numbers[0])
+
+    def two(self, place, names):
+        """The numbers of the two bodies of a joint or spring; None is the world."""
+        known = {"world": None} | self.named
+        for i, name in enumerate(names):
+            if name not in known:
+                guess = nearest(name, known)
+                hint = f"did you mean {guess!r}?" if guess else "give a body or wall that name"
+                self.fail(f"{place}.between[{i}]", f"unknown body; {hint} (known: {', '.join(known)})", name)
+        return [known[name] for name in names]
+
+    def joint(self, place, entry, scene):
+        keys = self.keys(place, entry, JointKeys)
+        a, b = self.two(place, keys.between)
+        names = ("at", "axis", "across", "locked", "limits", "collide")
+        options = {name: getattr(keys, name) for name in names}
+        options |= dict(zip(("from_", "to"), keys.points or (None, None), strict=True))
+        number = self.guard(place, scene.join, a, b, keys.kind, **options)
+        if keys.motor is not None:
+            given = {name: value for name, value in dict(keys.motor).items() if value is not None}
+            self.guard(f"{place}.motor", scene.motor, number, **given)
+        if keys.torsion is not None:
+            self.guard(f"{place}.torsion", scene.torsion, number, **dict(keys.torsion))
+
+    def spring(self, place, entry, scene):
+        keys = self.keys(place, entry, SpringKeys)
+        a, b = self.two(place, keys.between)
+        options = {name: getattr(keys, name) for name in ("rest", "stiffness", "damping")}
+        options |= dict(zip(("from_", "to"), keys.points or (None, None), strict=True))
+        self.guard(place, scene.spring, a, b, **options)
 
     def many(self, place, keys):
         """The options that fill and inlet share."""
@@ -361,6 +402,8 @@ ADDERS = {
     "pairs": _Reader.pair,
     "walls": _Reader.wall,
     "bodies": _Reader.body,
+    "joints": _Reader.joint,
+    "springs": _Reader.spring,
     "fill": _Reader.fill,
     "inlet": _Reader.inlet,
     "outlet": _Reader.outlet,

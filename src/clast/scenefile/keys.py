@@ -70,6 +70,7 @@ class OscillationKeys(Section):
 
 class WallKeys(Section):
     kind: str = key("kind of the wall", '"plane"')
+    name: str | None = key("name, for joints and springs", '"arm"', None, min_length=1)
     position: Triple = key("place of the wall's origin [m]", "[0, 0, 0]", [0.0, 0.0, 0.0])
     orientation: Annotated[list[float], Field(min_length=4, max_length=4)] = key(
         "quaternion (w, x, y, z)", "[1, 0, 0, 0]", [1.0, 0.0, 0.0, 0.0]
@@ -110,6 +111,7 @@ class ParticleKeys(Section):
 
 
 class BodyKeys(ParticleKeys):
+    name: str | None = key("name, for joints and springs", '"arm"', None, min_length=1)
     position: Triple = key("place of the centre of mass [m]", "[0, 0, 0.5]")
     orientation: Annotated[list[float], Field(min_length=4, max_length=4)] = key(
         "quaternion (w, x, y, z)", "[1, 0, 0, 0]", [1.0, 0.0, 0.0, 0.0]
@@ -189,6 +191,53 @@ class ClumpShape(Section):
     radii: list[Annotated[float, Field(gt=0)]] = key("radii of the spheres [m]", "[0.005, 0.005]", min_length=1)
 
 
+Two = Annotated[list[str], Field(min_length=2, max_length=2)]
+Points = Annotated[list[Triple], Field(min_length=2, max_length=2)]
+BETWEEN = "names of two bodies, or world"
+
+
+class MotorKeys(Section):
+    spin: float | None = key("speed of turning [rad/s]", "2.0", None)
+    torque: float | None = key("torque [N m]", "5.0", None)
+    speed: float | None = key("speed of sliding [m/s]", "0.1", None)
+    force: float | None = key("force [N]", "10.0", None)
+    most: float | None = key("strength of a motor of spin [N m] or speed [N]", "50.0", None, gt=0)
+
+
+class TorsionKeys(Section):
+    rest: float = key("angle without torque [rad]", "0", 0.0)
+    stiffness: float = key("stiffness [N m/rad]", "200", 0.0, ge=0)
+    damping: float = key("damping [N m s/rad]", "10", 0.0, ge=0)
+
+
+class JointKeys(Section):
+    between: Two = key(BETWEEN, '["world", "arm"]')
+    kind: str | None = key("kind of the joint", '"hinge"', None)
+    locked: Annotated[list[bool], Field(min_length=6, max_length=6)] | None = key(
+        "instead of kind: shift along x, y, z and turn about x, y, z that are locked",
+        "[true, true, true, true, true, false]",
+        None,
+    )
+    at: Triple | None = key("place of the joint [m]", "[0, 0, 0]", None)
+    axis: Triple | None = key("direction of the axis", "[0, 1, 0]", None)
+    across: Triple | None = key("direction of the second axis", "[1, 0, 0]", None)
+    points: Points | None = key("points [m] on the two bodies, for distance and hinge-and-ball", SOME_BOX, None)
+    limits: Annotated[list[float], Field(min_length=2, max_length=2)] | None = key(
+        "least and largest angle [rad] or shift [m]", "[-0.5, 0.5]", None
+    )
+    collide: bool = key("whether the two bodies may touch", "false", False)
+    motor: MotorKeys | None = key("what drives the joint", "{ spin = 2.0 }", None)
+    torsion: TorsionKeys | None = key("rotational spring and damper", "{ stiffness = 200, damping = 10 }", None)
+
+
+class SpringKeys(Section):
+    between: Two = key(BETWEEN, '["world", "arm"]')
+    points: Points | None = key("points [m] on the two bodies; leave it out for their centres", SOME_BOX, None)
+    rest: float | None = key("length without force [m]; leave it out for the length at the start", "0.5", None, ge=0)
+    stiffness: float = key("stiffness [N/m]", "100", 0.0, ge=0)
+    damping: float = key("damping [N s/m]", "5", 0.0, ge=0)
+
+
 class OutletKeys(Section):
     box: Box = key("two opposite corners [m]", SOME_BOX)
 
@@ -234,5 +283,5 @@ PARTICLES = {
     "polyhedron": PolyhedronShape,
     "clump": ClumpShape,
 }
-SECTIONS = ("scene", "materials", "pairs", "walls", "bodies", "fill", "inlet", "outlet", "run")
+SECTIONS = ("scene", "materials", "pairs", "walls", "bodies", "joints", "springs", "fill", "inlet", "outlet", "run")
 LISTS = SECTIONS[2:-1]

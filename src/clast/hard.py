@@ -78,17 +78,21 @@ class Hard:
         """A step ends by itself."""
 
     def carried(self):
-        """Numbers beside the tables that go from step to step, for a checkpoint: the solver's first step length."""
+        """Numbers beside the tables that go from step to step, for a checkpoint.
+
+        The solver's first step length, the typical radius of those that were there at the start, and joints.
+        """
         own = np.zeros(0) if self.joints is None else self.joints.state()
-        return np.concatenate([[self.workspace.curvature], own])
+        return np.concatenate([[self.workspace.curvature, self.state.size], own])
 
     def resume(self, order, carried):
         """Make the list of pairs of a simulation that goes on, with bodies in the order that they had in memory."""
-        self.workspace.curvature = float(carried[0])
+        self.workspace.curvature, self.state.size = float(carried[0]), float(carried[1])
+        self._measure_against(self.state.size)
         self.state.permute(np.searchsorted(self.state.bodies.number, order).astype(np.int32))
         self._rebuild(sort=False)
         if self.joints is not None:
-            self.joints.restore_state(np.asarray(carried)[1:])
+            self.joints.restore_state(np.asarray(carried)[2:])
             self.joints.prepare(self.state.rows, self.state.bodies, self.sim.time, self.dt)
 
     def take_up(self):
@@ -137,8 +141,10 @@ class Hard:
             (len(kept) + CHUNK - 1) // CHUNK,
             CHUNK,
             self.dt,
+            self.method.stabilisation,
             self.recovery,
             self.threshold,
+            self.scene.gravity,
             state.rows,
             self.inverse,
             *shared,
@@ -268,14 +274,17 @@ class Hard:
         speed = np.sqrt(np.einsum("ni,ni->n", bodies.velocity, bodies.velocity))
         if self.solids or self.clumps:
             spin = np.sqrt(np.einsum("ni,ni->n", bodies.spin, bodies.spin))
-            speed[bodies.motion == FREE] += (self.outer * spin)[bodies.motion == FREE]
-        fastest = float(speed.max())
-        return self.slack + min(2.0 * (1.0 + self.friction) * self.dt * fastest, state.size)
+            speed += np.where(bodies.motion == FREE, self.outer[bodies.mold] * bodies.scale * spin, 0.0)
+        for row, _, _, reach, axis in state.walls:
+            # The surface of a cylinder that turns about its axis comes no nearer to anything.
+            speed[row] += 0.0 if axis is not None else reach * float(np.linalg.norm(bodies.spin[row]))
+        return self.slack + min(2.0 * (1.0 + self.friction) * self.dt * float(speed.max()), state.size)
 
     def _rebuild(self, sort):
+        """Make the list of pairs, wide enough for what can touch within the next step, and put it in order."""
         state = self.state
-        n = len(state.bodies.number)
-        self.reach = self._reach() if hasattr(self, "outer") and len(self.outer) == n else self.slack
+        state.remember_walls()
+        self.reach = self._reach()
         state.margin = self.reach + ROOM * state.size
         state.rebuild(sort=sort)
         if self.joints is not None:
@@ -289,23 +298,6 @@ class Hard:
             order = order[~self._joined(state.pairs.shape[order])]
         self.order, self.listed = order, np.ascontiguousarray(state.pairs.shape[order])
         self.ball = np.where(shapes.kind < FIRST_WALL, ball_radii(state), 0.0)
-        self.outer = np.zeros(n)
-        if self.solids or self.clumps:
-            np.maximum.at(
-                self.outer,
-                shapes.body,
-                np.where(
-                    np.isfinite(shapes.radius),
-                    np.linalg.norm(shapes.centre - state.bodies.position[shapes.body], axis=1) + shapes.radius,
-                    0.0,
-                ),
-            )
-        if not self.clumps:
-            self.inverse = np.empty((0, 6))
-        self.reach = self._reach()
-        if self.reach + ROOM * state.size > state.margin:
-            state.margin = self.reach + ROOM * state.size
-            self._rebuild(sort=False)
 
     def _joined(self, pairs):
         """Which of these pairs of shapes (p,2) are of two bodies that are joined and must not collide."""
@@ -321,7 +313,9 @@ class Hard:
         """Compose the kernels of this scene: only what it has."""
         state = self.state
         molds = state.molds
-        used = np.unique(state.bodies.mold) if not self.scene.inlets else np.arange(len(molds.round))
+        # By all molds if bodies come and go: a restart must not find another kind of scene.
+        steady = not (self.scene.inlets or self.scene.outlets)
+        used = np.unique(state.bodies.mold) if steady else np.arange(len(molds.round))
         self.clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
         self.solids = state.ellipsoids or state.polyhedra
         near = {"PERIODIC": bool(self.box.periodic)}
@@ -341,9 +335,16 @@ class Hard:
         self._kernels.kick = chunked(complementarity.kick_chunk, **turning)
         self._kernels.drift = chunked(complementarity.drift_chunk, SOLIDS=self.solids, **near, **turning)
         self._edges = (*self.box.length.tolist(), *self.box.inverse.tolist())
-        gravity = math.sqrt(sum(g * g for g in self.scene.gravity))
-        method, size = self.method, state.size
+        reach = np.where(np.isfinite(state.parts.reach), state.parts.reach, 0.0)
+        reach += np.linalg.norm(state.parts.offset, axis=1)
+        self.outer = np.array([reach[f : f + k].max() for f, k in zip(molds.first, molds.count, strict=True)])
+        self.inverse = np.empty((0, 6))  # of balls the rows know it
         self.friction = float(self.mixes[:, 0].max(initial=0.0))
+        self._measure_against(state.size)
+
+    def _measure_against(self, size):
+        """What counts as near, slow and deep in a scene of bodies of this radius [m]."""
+        method, gravity = self.method, math.sqrt(sum(g * g for g in self.scene.gravity))
         self.slack = max(SLACK * size, 2.0 * gravity * self.dt**2)
         self.threshold = 2.0 * gravity * self.dt if method.threshold is None else float(method.threshold)
         fall = math.sqrt(gravity * size) if gravity > 0.0 else 0.1 * size / self.dt

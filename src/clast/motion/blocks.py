@@ -129,8 +129,10 @@ def touch_chunk(
     c,
     chunk,
     dt,
+    stabilisation,
     recovery,
     threshold,
+    gravity,
     rows,
     inverse,
     edges,
@@ -159,11 +161,12 @@ def touch_chunk(
         one, two = arms_of(a, b, x, n, gap, rows, edges, PERIODIC)
         u = dot(opening(a, b, one, two, rows), n)
         bias = gap * per_step
-        if compliance == 0.0:
-            bias = max(bias, -recovery)
+        if compliance == 0.0 and gap < 0.0:
+            bias = max(stabilisation * bias, -recovery)
         if restitution > 0.0 and u < -threshold and gap + dt * u < 0.0:
-            # Speed that a rebound needs; the bias never asks for less than parting what overlaps.
-            bias = min(restitution * u, max(gap * per_step, -recovery) if gap < 0.0 else 0.0)
+            # What the step's gravity takes from a rebound comes off at once, or the rise during the step would be a gift.
+            falls = (1.0 if rows[b, 7] > 0.0 else 0.0) - (1.0 if rows[a, 7] > 0.0 else 0.0)
+            bias = min(bias, restitution * u - dt * falls * dot(gravity, n))
         soft = compliance * per_step * per_step
         # Against a wall the reduced radius is that of the particle.
         length = ball[s] * ball[t] / (ball[s] + ball[t]) if ball[t] > 0.0 else ball[s]

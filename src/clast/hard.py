@@ -78,17 +78,21 @@ class Hard:
         """A step ends by itself."""
 
     def carried(self):
-        """Numbers beside the tables that go from step to step, for a checkpoint: the solver's first step length."""
+        """Numbers beside the tables that go from step to step, for a checkpoint.
+
+        The solver's first step length, the typical radius of those that were there at the start, and joints.
+        """
         own = np.zeros(0) if self.joints is None else self.joints.state()
-        return np.concatenate([[self.workspace.curvature], own])
+        return np.concatenate([[self.workspace.curvature, self.state.size], own])
 
     def resume(self, order, carried):
         """Make the list of pairs of a simulation that goes on, with bodies in the order that they had in memory."""
-        self.workspace.curvature = float(carried[0])
+        self.workspace.curvature, self.state.size = float(carried[0]), float(carried[1])
+        self._measure_against(self.state.size)
         self.state.permute(np.searchsorted(self.state.bodies.number, order).astype(np.int32))
         self._rebuild(sort=False)
         if self.joints is not None:
-            self.joints.restore_state(np.asarray(carried)[1:])
+            self.joints.restore_state(np.asarray(carried)[2:])
             self.joints.prepare(self.state.rows, self.state.bodies, self.sim.time, self.dt)
 
     def take_up(self):
@@ -137,6 +141,7 @@ class Hard:
             (len(kept) + CHUNK - 1) // CHUNK,
             CHUNK,
             self.dt,
+            self.method.stabilisation,
             self.recovery,
             self.threshold,
             self.scene.gravity,
@@ -240,6 +245,7 @@ class Hard:
         joints, state = self.joints, self.state
         joints.advance(state.rows, state.bodies, self.dt)
         joints.prepare(state.rows, state.bodies, (self.sim.steps + 1) * self.dt, self.dt, joints.unprepared)
+        joints.settle(state.rows, joints.touching)
 
     def _find_pairs(self):
         """Make the list of pairs anew if a body may have moved out of it."""
@@ -307,7 +313,9 @@ class Hard:
         """Compose the kernels of this scene: only what it has."""
         state = self.state
         molds = state.molds
-        used = np.unique(state.bodies.mold) if not self.scene.inlets else np.arange(len(molds.round))
+        # By all molds if bodies come and go: a restart must not find another kind of scene.
+        steady = not (self.scene.inlets or self.scene.outlets)
+        used = np.unique(state.bodies.mold) if steady else np.arange(len(molds.round))
         self.clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
         self.solids = state.ellipsoids or state.polyhedra
         near = {"PERIODIC": bool(self.box.periodic)}
@@ -331,9 +339,12 @@ class Hard:
         reach += np.linalg.norm(state.parts.offset, axis=1)
         self.outer = np.array([reach[f : f + k].max() for f, k in zip(molds.first, molds.count, strict=True)])
         self.inverse = np.empty((0, 6))  # of balls the rows know it
-        gravity = math.sqrt(sum(g * g for g in self.scene.gravity))
-        method, size = self.method, state.size
         self.friction = float(self.mixes[:, 0].max(initial=0.0))
+        self._measure_against(state.size)
+
+    def _measure_against(self, size):
+        """What counts as near, slow and deep in a scene of bodies of this radius [m]."""
+        method, gravity = self.method, math.sqrt(sum(g * g for g in self.scene.gravity))
         self.slack = max(SLACK * size, 2.0 * gravity * self.dt**2)
         self.threshold = 2.0 * gravity * self.dt if method.threshold is None else float(method.threshold)
         fall = math.sqrt(gravity * size) if gravity > 0.0 else 0.1 * size / self.dt

@@ -12,6 +12,7 @@ from clast.tables import ELLIPSOID, POLYHEDRON
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.toml"))
 BALL = '[[bodies]]\nkind = "sphere"\nradius = 0.01\nposition = [0, 0, 0.5]\n'
+ARM = BALL + 'name = "arm"\n[[joints]]\nbetween = ["world", "arm"]\n'
 EGG = '[[bodies]]\nkind = "ellipsoid"\naxes = [0.03, 0.02, 0.01]\nposition = [0, 0, 0.5]\n'
 ROCK = '[[bodies]]\nkind = "polyhedron"\nfaces = 14\nradius = 0.02\nposition = [0, 0, 0.5]\n'
 FILL = "[[fill]]\nradius = 0.01\ncount = 5\nbox = [[0, 0, 0], [1, 1, 1]]\n"
@@ -200,6 +201,15 @@ FAULTS = {
     BALL + '[run]\nmethod = "complementarity"\nsolver = "apdg"': "run: unknown solver 'apdg'; did you mean 'apgd'?",
     BALL
     + '[run]\nmethod = "complementarity"\nomega = 3': "run: Complementarity: omega = 3.0 must be above 0 and below 2",
+    BALL + '[[joints]]\nkind = "ball"': "joints[0].between: is missing; between is the names of two bodies",
+    BALL + '[[joints]]\nbetween = ["world", "ram"]\nkind = "ball"': (
+        "joints[0].between[1] = 'ram': unknown body; give a body or wall that name (known: world)"
+    ),
+    ARM + 'kind = "hing"': "joints[0]: unknown kind of joint 'hing'; did you mean 'hinge'?",
+    ARM + 'kind = "ball"': "joints[0]: Scene.join('ball'): at is missing",
+    ARM
+    + 'kind = "slider"\naxis = [0, 0, 1]\nmotor = { spin = 1 }': "joints[0].motor: Scene.motor: joint 0 is a slider",
+    ARM.replace('"arm"\n', '"world"\n', 1) + 'kind = "weld"': "bodies[0].name = 'world': is taken",
     BALL + "[scene]\ngravity = [0, 0]": "scene.gravity = [0, 0]: needs 3 entries, has 2",
     BALL + "[scene]\ngravity = [0, 0, inf]": "scene.gravity[2] = inf: must be a finite number",
     BALL + "[scene]\nperiodic = [true, false, false]": "scene.periodic: needs scene.world",

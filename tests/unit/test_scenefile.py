@@ -1,6 +1,8 @@
 """Scene files: what they build, and the one line that each fault gets."""
 
 import math
+import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -119,6 +121,16 @@ def test_hard_contacts_with_their_options(load):
     assert hard.scene.pairs == {(0, 0): {"cohesion": 0.25}}
     assert load(BALL + '[run]\nmethod = "complementarity"').method == Complementarity()
     assert load(BALL + '[run]\nmethod = "dem"\nlaw = "linear"').method == DEM(law="linear")
+
+
+def test_every_option_of_hard_contacts_is_a_key_with_its_default():
+    options = {field.name: field.default for field in fields(Complementarity) if field.name != "broad"}
+    assert set(options) == set(scenefile.keys.METHODS["complementarity"])
+    text = (Path(__file__).resolve().parents[2] / "docs" / "files.md").read_text(encoding="utf-8")
+    for name, default in options.items():
+        line = next(line for line in text.splitlines() if line.startswith(f"| `{name}` | complementarity"))
+        told = line.split("|")[3].strip(" `")
+        assert told == "none" if default is None else tomllib.loads(f"a = {told}")["a"] == default, line
 
 
 def test_ellipsoids_as_bodies_in_fills_and_from_inlets(load):

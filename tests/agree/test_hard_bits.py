@@ -1,0 +1,181 @@
+"""Hard contacts: threads, broad phases, looking, stopping and going on change no bit, with any solver."""
+
+import numba
+import numpy as np
+import pytest
+from roads import differences, state
+from test_bits import WAND, stir
+
+import clast
+from clast import (
+    Complementarity,
+    Cylinder,
+    Material,
+    Oscillation,
+    Plane,
+    Polyhedron,
+    Scene,
+    Simulation,
+    Sphere,
+    backend,
+    hard,
+)
+from clast.motion import cones
+
+GRAIN = Material(density=2500.0, friction=0.5, restitution=0.3)
+ROUGH = Material(density=2500.0, friction=0.5, restitution=0.3, rolling_friction=0.1, cohesion=1e-3, compliance=1e-6)
+BRICK = Polyhedron.box(0.009, 0.006, 0.004)
+STEP = 2e-3
+STEPS = 200
+SOLVERS = ("apgd", "barzilai-borwein", "gauss-seidel", "jacobi")
+
+
+def busy():
+    """Spheres that are poured and drained between planes that lean outward, on a floor that shakes."""
+    scene = Scene(world=((-0.2, -0.2, -0.1), (0.2, 0.2, 0.3)))
+    scene.add(Plane(), material=GRAIN, drive=Oscillation((0.0, 0.0, 0.0004), 20.0))
+    for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+        scene.add(Plane((x, y, 0.3)), position=(-0.05 * x, -0.05 * y, 0), material=GRAIN)
+    box = ((-0.045, -0.045, 0.006), (0.045, 0.045, 0.08))
+    scene.fill(Sphere(0.005), count=230, scale=(0.7, 1.3), box=box, material=GRAIN, seed=2)
+    room = ((-0.02, -0.02, 0.1), (0.05, 0.05, 0.15))
+    scene.inlet(Sphere(0.005), box=room, rate=100.0, velocity=(0.1, 0.0, -1.0), material=GRAIN, seed=3)
+    scene.outlet(box=((0.03, 0.03, -0.02), (0.2, 0.2, 0.05)))
+    return scene
+
+
+def rough():
+    """Clumps, spheres and an inlet in a world with periodic sides; a cylinder and a clump stir."""
+    scene = Scene(world=((-0.06, -0.06, -0.1), (0.06, 0.06, 0.3)), periodic=(True, True, False))
+    scene.add(Plane(), material=ROUGH)
+    scene.add(Cylinder(0.008, 0.05, inside=False), position=(-0.03, -0.03, 0.03), material=ROUGH, spin=(9.0, 0.0, 3.0))
+    scene.add(WAND, position=(0.0, 0.03, 0.03), scale=1.5, material=ROUGH, motion="driven", drive=stir)
+    box = ((-0.06, -0.06, 0.003), (0.06, 0.06, 0.08))
+    scene.fill(Sphere(0.004), count=60, scale=(0.7, 1.8), box=box, material=ROUGH, seed=1)
+    scene.fill(WAND, count=30, box=box, material=ROUGH, spin=(20.0, 0.0, 10.0), seed=5)
+    room = ((-0.06, -0.06, 0.15), (0.06, 0.06, 0.2))
+    scene.inlet(WAND, box=room, rate=200.0, velocity=(0.0, 0.2, -1.0), material=ROUGH, seed=3)
+    scene.outlet(box=((-0.06, -0.06, -0.01), (-0.03, -0.03, 0.05)))
+    return scene
+
+
+def bricks():
+    """Boxes and spheres in a heap on a floor that shakes."""
+    scene = Scene()
+    scene.add(Plane(), material=GRAIN, drive=Oscillation((0.0, 0.0, 0.001), 20.0))
+    box = ((-0.02, -0.02, 0.005), (0.02, 0.02, 0.06))
+    scene.fill(BRICK, count=25, box=box, material=GRAIN, seed=4)
+    scene.fill(Sphere(0.004), count=10, box=box, material=GRAIN, seed=2)
+    return scene
+
+
+def start(solver, make=busy, **options):
+    return Simulation(make(), Complementarity(solver=solver, iterations=40, **options), dt=STEP)
+
+
+PLAIN = {}
+
+
+def plain(solver, make=busy):
+    """The state after all steps, taken in one go, and made once."""
+    if (solver, make) not in PLAIN:
+        sim = start(solver, make)
+        sim.step(STEPS)
+        assert sim.mover.tally["iterations"] > STEPS  # there is something to solve
+        assert np.isfinite(sim.bodies.position).all()
+        assert len(sim.mover.touches.gap) > 20
+        if sim.scene.inlets:
+            assert sim.removed > 0
+            assert sum(sim.poured) > 10
+        PLAIN[solver, make] = state(sim)
+    return PLAIN[solver, make]
+
+
+def with_threads(threads, monkeypatch, solver, make):
+    """The state after all steps with so many threads; tasks are small, so that each thread gets some of every loop."""
+    before = numba.get_num_threads()
+    backend.set_threads(threads)
+    with monkeypatch.context() as patch:
+        for module in (hard, cones):
+            patch.setattr(module, "CHUNK", 8)
+        patch.setattr(backend.CPU, "launch", staticmethod(launch_on_all))
+        try:
+            sim = start(solver, make)
+            sim.step(STEPS)
+            return state(sim)
+        finally:
+            backend.set_threads(before)
+
+
+def launch_on_all(kernel, count, arguments):
+    """As backend.CPU.launch, but with all threads however few rows there are."""
+    if (count[-1] if kernel.phased else count) > 0:
+        kernel.loop(count, *arguments)
+
+
+def restarted(solver, make, moments, folder):
+    """The state after all steps, with a checkpoint at each of the moments, from which a new simulation goes on."""
+    sim = start(solver, make)
+    for at in (*moments, STEPS):
+        sim.step(at - sim.steps)
+        if at < STEPS:
+            sim.save(folder / "checkpoint.h5")
+            before = state(sim)
+            drives = {2: stir} if make is rough else None
+            sim = clast.resume(folder / "checkpoint.h5", drives=drives)
+            # The contacts of the last step are not kept, only their impulses: those of the next step tell.
+            assert [name for name in differences(before, state(sim)) if name.startswith("bodies")] == []
+    return state(sim)
+
+
+two_threads = pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one core only")
+
+
+@two_threads
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_threads(solver, monkeypatch):
+    one, two = (with_threads(threads, monkeypatch, solver, busy) for threads in (1, 2))
+    assert one["contacts.gap"][0][0] > 256  # more than one task of the solvers
+    assert differences(one, two) == []
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_restarts(solver, tmp_path):
+    """Before the first step, inside of and at the end of the interval after which bodies are sorted."""
+    assert differences(plain(solver), restarted(solver, busy, (0, 1, 37, 64, 150), tmp_path)) == []
+
+
+def test_steps_one_by_one_and_looking():
+    sim = start("apgd")
+    for k in range(STEPS):
+        sim.step(1)
+        if k % 20 == 0:
+            sim.report()
+            clast.find_contacts(sim.scene)
+    assert differences(plain("apgd"), state(sim)) == []
+
+
+@pytest.mark.parametrize("solver", ["apgd", "gauss-seidel"])
+def test_broad_phases(solver):
+    sim = start(solver, broad="all-pairs")
+    sim.step(STEPS)
+    assert differences(plain(solver), state(sim)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [rough, bricks])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_everything_there_is(make, solver, tmp_path):
+    assert differences(plain(solver, make), restarted(solver, make, (0, 37, 100), tmp_path)) == []
+    sim = start(solver, make, broad="all-pairs")
+    sim.step(STEPS)
+    assert differences(plain(solver, make), state(sim)) == []
+
+
+@pytest.mark.slow
+@two_threads
+@pytest.mark.parametrize("make", [rough, bricks])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_threads_with_everything_there_is(make, solver, monkeypatch):
+    one, two = (with_threads(threads, monkeypatch, solver, make) for threads in (1, 2))
+    assert differences(one, two) == []

@@ -243,6 +243,19 @@ def test_joined_balls_lie_on_a_floor():
     assert contacts.force[:, 2].sum() == pytest.approx(body.mass[1:].sum() * GRAVITY, rel=1e-3)
 
 
+def test_a_welded_pair_rebounds_as_one_body():
+    """The impulse of the floor is the one that turns both masses round, because the solver sees the joint."""
+    elastic = Material(density=1000.0, restitution=0.5)
+    scene = Scene(gravity=(0, 0, 0))
+    scene.add(Plane(), material=elastic)
+    low, high = scene.add(Sphere(0.1), position=[(0, 0, 0.15), (0, 0, 0.35)], velocity=(0, 0, -1), material=elastic)
+    scene.join(low, high, "weld")
+    sim = simulate(scene, 1e-3, tolerance=1e-8)
+    sim.step(100)
+    assert sim.bodies.velocity[1:, 2] == pytest.approx([0.5, 0.5], abs=1e-6)
+    assert sim.violation.max() < 1e-9
+
+
 def test_joined_balls_collide_if_asked():
     def apart(collide):
         scene = Scene(gravity=(0, 0, 0))

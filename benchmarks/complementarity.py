@@ -153,7 +153,9 @@ def silo_table(quick):
     for count in (16_000,) if quick else tuple(PAPER_SILO):
         sim = scenes.SCENES["silo"](count=count).simulation()
         sim.step(100)
-        rows.append({"bodies": count, **flow_row(sim), "paper CPU": PAPER_SILO[count][0], "paper GPU": PAPER_SILO[count][1]})
+        rows.append(
+            {"bodies": count, **flow_row(sim), "paper CPU": PAPER_SILO[count][0], "paper GPU": PAPER_SILO[count][1]}
+        )
     return rows
 
 

@@ -18,7 +18,8 @@ import typer
 NAMES = (
     *("drum", "hopper", "pile", "box", "ellipsoid-box", "ellipsoid-hopper"),
     *("cube-drum", "gravity-packing", "rock-drum"),
-    *("silo", "tank", "shaker", "mixer", "floating-ball", "chain-on-gravel"),
+    *("silo", "tank", "shaker", "mixer", "floating-ball"),
+    *("chain-on-gravel", "tracked-vehicle"),
 )
 RESULTS = ("checkpoint.h5", "checkpoint.previous.h5", "trajectory.h5", "report.json", "picture.png", "run.json")
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -386,8 +387,8 @@ def compile_kernels(scenes, backend):
     with console.status("looking for compiled kernels") as status, backend.watching(tell):
         for scene in scenes.values():
             sim = scene(count=30).simulation()
-            # What is poured has to fall before it meets a wall, and only then the kernels of walls are needed.
-            sim.step(6000 if sim.scene.inlets else 3)
+            # What is poured or dropped has to fall before it meets anything, and only then all kernels are needed.
+            sim.step(6000 if sim.scene.inlets else 60)
             sim.report()
     new = len(backend.compiled()) - before
     print(f"kernels     {f'{new} compiled and kept' if new else 'all ready, nothing to compile'}")

@@ -141,6 +141,7 @@ class Hard:
             (len(kept) + CHUNK - 1) // CHUNK,
             CHUNK,
             self.dt,
+            self.method.stabilisation,
             self.recovery,
             self.threshold,
             self.scene.gravity,
@@ -244,6 +245,7 @@ class Hard:
         joints, state = self.joints, self.state
         joints.advance(state.rows, state.bodies, self.dt)
         joints.prepare(state.rows, state.bodies, (self.sim.steps + 1) * self.dt, self.dt, joints.unprepared)
+        joints.settle(state.rows, joints.touching)
 
     def _find_pairs(self):
         """Make the list of pairs anew if a body may have moved out of it."""

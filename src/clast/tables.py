@@ -48,8 +48,8 @@ class Bodies(NamedTuple):
     orientation: np.ndarray  # (n,4) unit quaternion
     velocity: np.ndarray  # (n,3) [m/s], of the centre of mass
     spin: np.ndarray  # (n,3) [rad/s], world axes
-    force: np.ndarray  # (n,3) [N], of all contacts, without gravity
-    torque: np.ndarray  # (n,3) [N m], of all contacts, about the centre of mass
+    force: np.ndarray  # (n,3) [N], of all contacts and joints, without gravity
+    torque: np.ndarray  # (n,3) [N m], of all contacts and joints, about the centre of mass
     mass: np.ndarray  # (n,) [kg]; infinite for fixed and driven bodies
     inertia: np.ndarray  # (n,) [kg m^2], one third of the trace, exact for balls; infinite for fixed and driven bodies
     scale: np.ndarray  # (n,) size factor of the mold

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from clast.motion.cone import project3, project6, solve3
+from clast.motion.cone import height_of, project3, project6, solve3
 from clast.vec import matrix_vector
 
 UP = (0.0, 0.0, 1.0)
@@ -134,6 +134,22 @@ def test_an_impulse_inside_is_not_touched_at_all():
         normal = unit(rng)
         x = tuple(0.9 * inside(rng, normal, (0.5, 0.0, 0.0, 0.0))[:3] + 0.1 * normal)
         assert project3(x, tuple(normal), 0.5, 0.0, 2.0) == x
+
+
+def test_four_steps_find_the_height_for_any_order_of_kinks():
+    """Against bisection of the derivative; about one draw in 200 needs all four steps."""
+    rng = np.random.default_rng(10)
+    x, c = 10.0 ** rng.uniform(-2.0, 2.0, (4000, 3)), 10.0 ** rng.uniform(-2.0, 1.0, (4000, 3))
+    top, ratio = rng.normal(size=4000) * 10.0, 10.0 ** rng.uniform(-1.0, 2.0, 4000)
+    low, high = np.zeros(4000), np.full(4000, 1e5)
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        beyond = np.maximum(x - c * middle[:, None], 0.0)
+        rising = middle - top - ratio * (c * beyond).sum(axis=1) > 0.0
+        low, high = np.where(rising, low, middle), np.where(rising, middle, high)
+    found = [height_of(h, *np.column_stack([a, b]).ravel(), r) for h, a, b, r in zip(top, x, c, ratio, strict=True)]
+    assert np.abs(np.array(found) - low).max() < 1e-9 * low.max()
+    assert np.abs(np.array(found) / np.maximum(low, 1e-9) - 1.0)[low > 1e-6].max() < 1e-9
 
 
 def test_six_numbers_without_rolling_are_three():

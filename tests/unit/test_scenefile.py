@@ -1,6 +1,8 @@
 """Scene files: what they build, and the one line that each fault gets."""
 
 import math
+import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from clast.tables import ELLIPSOID, POLYHEDRON
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.toml"))
 BALL = '[[bodies]]\nkind = "sphere"\nradius = 0.01\nposition = [0, 0, 0.5]\n'
+ARM = BALL + 'name = "arm"\n[[joints]]\nbetween = ["world", "arm"]\n'
 EGG = '[[bodies]]\nkind = "ellipsoid"\naxes = [0.03, 0.02, 0.01]\nposition = [0, 0, 0.5]\n'
 ROCK = '[[bodies]]\nkind = "polyhedron"\nfaces = 14\nradius = 0.02\nposition = [0, 0, 0.5]\n'
 FILL = "[[fill]]\nradius = 0.01\ncount = 5\nbox = [[0, 0, 0], [1, 1, 1]]\n"
@@ -120,6 +123,16 @@ def test_hard_contacts_with_their_options(load):
     assert load(BALL + '[run]\nmethod = "dem"\nlaw = "linear"').method == DEM(law="linear")
 
 
+def test_every_option_of_hard_contacts_is_a_key_with_its_default():
+    options = {field.name: field.default for field in fields(Complementarity) if field.name != "broad"}
+    assert set(options) == set(scenefile.keys.METHODS["complementarity"])
+    text = (Path(__file__).resolve().parents[2] / "docs" / "files.md").read_text(encoding="utf-8")
+    for name, default in options.items():
+        line = next(line for line in text.splitlines() if line.startswith(f"| `{name}` | complementarity"))
+        told = line.split("|")[3].strip(" `")
+        assert told == "none" if default is None else tomllib.loads(f"a = {told}")["a"] == default, line
+
+
 def test_ellipsoids_as_bodies_in_fills_and_from_inlets(load):
     box = "box = [[0, 0, 0], [1, 1, 1]]\n"
     scene = load(
@@ -200,6 +213,15 @@ FAULTS = {
     BALL + '[run]\nmethod = "complementarity"\nsolver = "apdg"': "run: unknown solver 'apdg'; did you mean 'apgd'?",
     BALL
     + '[run]\nmethod = "complementarity"\nomega = 3': "run: Complementarity: omega = 3.0 must be above 0 and below 2",
+    BALL + '[[joints]]\nkind = "ball"': "joints[0].between: is missing; between is the names of two bodies",
+    BALL + '[[joints]]\nbetween = ["world", "ram"]\nkind = "ball"': (
+        "joints[0].between[1] = 'ram': unknown body; give a body or wall that name (known: world)"
+    ),
+    ARM + 'kind = "hing"': "joints[0]: unknown kind of joint 'hing'; did you mean 'hinge'?",
+    ARM + 'kind = "ball"': "joints[0]: Scene.join('ball'): at is missing",
+    ARM
+    + 'kind = "slider"\naxis = [0, 0, 1]\nmotor = { spin = 1 }': "joints[0].motor: Scene.motor: joint 0 is a slider",
+    ARM.replace('"arm"\n', '"world"\n', 1) + 'kind = "weld"': "bodies[0].name = 'world': is taken",
     BALL + "[scene]\ngravity = [0, 0]": "scene.gravity = [0, 0]: needs 3 entries, has 2",
     BALL + "[scene]\ngravity = [0, 0, inf]": "scene.gravity[2] = inf: must be a finite number",
     BALL + "[scene]\nperiodic = [true, false, false]": "scene.periodic: needs scene.world",

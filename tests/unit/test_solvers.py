@@ -6,8 +6,9 @@ import pytest
 import scipy.sparse
 from test_cone import inside, outside_by
 
-from clast.motion.matrix import solve_cone
-from clast.motion.solvers import SOLVERS, Workspace, solve
+from clast.motion.cone import project6
+from clast.motion.matrix import MatrixCones, solve_cone
+from clast.motion.solvers import SOLVERS, Run, Workspace, solve
 
 RECORDED = ["h5_Spheres-i099-356-679", "Rover1041", "GFC3D_Example00_badly_scaled", "NESpheres_10_1"]
 
@@ -111,12 +112,28 @@ def test_masses_over_four_decades():
     assert residual_of(W, q, mu, found.impulse) < 1.01e-6
 
 
+@pytest.mark.parametrize("solver", ["apgd", "barzilai-borwein", "jacobi"])
+def test_the_book_of_energy_is_right(solver):
+    """What a run believes to have gained is what its last impulse has, through restarts, retreats and shortened steps."""
+    W, q, mu = pile(200)
+    run = Run(MatrixCones(W, q, mu), np.zeros((200, 3)), 1e-12, 150, Workspace())
+    SOLVERS[solver](run)
+    r = run.now.ravel()
+    assert run.energy == pytest.approx(0.5 * r @ (W @ r) + q @ r, rel=1e-9) and run.energy < 0.0
+
+
 def test_a_solution_as_start_is_left_alone():
     W, q, mu = pile(200)
     first = solve_cone(W, q, mu, tolerance=1e-7)
     again = solve_cone(W, q, mu, tolerance=1e-7, start=first.impulse)
     assert first.converged and again.converged and again.iterations == 0
     assert np.abs(again.impulse - first.impulse).max() < 1e-13 * np.abs(first.impulse).max()
+
+
+def test_a_start_outside_of_the_cones_is_brought_inside():
+    start = [1.0, 3.0, 0.0, -1.0, 0.0, 0.5]
+    found = solve_cone(np.eye(6), np.ones(6), 0.5, start=start, iterations=0)
+    assert found.impulse == pytest.approx([2.0, 1.0, 0.0, 0.0, 0.0, 0.0], abs=1e-15)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -253,6 +270,12 @@ def test_cones_of_six_numbers(solver):
         assert outside_by(g, cones.normal[i], limits) < 1e-12
         for _ in range(50):
             assert u.dot(inside(rng, cones.normal[i], limits) - g) > -1e-5
+    few = solve(cones, np.zeros((12, 6)), solver=solver, tolerance=1e-7, iterations=5)
+    square = 0.0
+    for g, u, n, limits, rho in zip(few.impulse, few.velocity, cones.normal, cones.limit, cones.rho, strict=True):
+        p = np.concatenate(project6(*map(tuple, (g[:3] - rho * u[:3], g[3:] - rho * u[3:], n)), *limits, 1.0))
+        square += ((g - p) ** 2).sum() / rho**2
+    assert few.residual == pytest.approx(np.sqrt(square) / cones.norm, rel=1e-10)
     again = solve(cones, found.impulse.copy(), solver=solver, tolerance=1e-7, iterations=20000, workspace=space)
     assert again.iterations == 0
 

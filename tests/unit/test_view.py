@@ -114,6 +114,21 @@ def test_one_lost_particle_does_not_shrink_the_picture():
     assert np.linalg.norm(np.subtract(before[0], after[0])) < 0.2
 
 
+def test_a_gate_that_slid_away_does_not_shrink_the_picture():
+    def seen_from(x):
+        scene = clast.Scene()
+        scene.add(clast.Sphere(0.1), position=[(i % 5 * 0.2, i // 5 * 0.2, 0.1) for i in range(25)])
+        scene.add(clast.Quad([(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)]), position=(x, 0.0, 0.0))
+        return stages.camera(stages.Stage.of(scene, None), (800, 600))
+
+    def distance(camera):
+        return np.linalg.norm(np.subtract(camera[0], camera[1]))
+
+    beside, gone = distance(seen_from(1.0)), distance(seen_from(1.5))
+    assert gone < 0.8 * beside
+    assert gone <= distance(seen_from(0.0))
+
+
 def test_only_walls_between_eye_and_particles_become_glass():
     stage = stages.Stage.of(*drum(axis=(0.0, 0.0, 1.0)))
     (wall,) = stage.walls

@@ -129,6 +129,7 @@ def touch_chunk(
     c,
     chunk,
     dt,
+    stabilisation,
     recovery,
     threshold,
     gravity,
@@ -160,8 +161,8 @@ def touch_chunk(
         one, two = arms_of(a, b, x, n, gap, rows, edges, PERIODIC)
         u = dot(opening(a, b, one, two, rows), n)
         bias = gap * per_step
-        if compliance == 0.0:
-            bias = max(bias, -recovery)
+        if compliance == 0.0 and gap < 0.0:
+            bias = max(stabilisation * bias, -recovery)
         if restitution > 0.0 and u < -threshold and gap + dt * u < 0.0:
             # What the step's gravity takes from a rebound comes off at once, or the rise during the step would be a gift.
             falls = (1.0 if rows[b, 7] > 0.0 else 0.0) - (1.0 if rows[a, 7] > 0.0 else 0.0)

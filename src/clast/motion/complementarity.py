@@ -32,7 +32,9 @@ class Complementarity:
     that ends there goes on with what it has, and the report says how many did and by how much they missed.
     coulomb: True for Coulomb friction itself; False for the cone problem, which lifts sliding contacts by friction
     times the way they slide in a step. warm: begin with the impulses of the last step.
-    recovery [m/s]: the fastest that overlapping bodies are parted; None lets the simulation choose.
+    stabilisation: the part of an overlap that one step takes away, above 0; 1 in Negrut et al. 2010, which hands the
+    errors of one step on to the next. recovery [m/s]: the fastest that overlapping bodies are parted; None lets the
+    simulation choose.
     threshold [m/s]: slower impacts do not rebound; None is twice what gravity adds in a step.
     omega, relaxation: of the solver "jacobi", omega and lambda of Negrut et al. 2010. broad: as in DEM.
     """
@@ -42,6 +44,7 @@ class Complementarity:
     iterations: int = 200
     coulomb: bool = False
     warm: bool = True
+    stabilisation: float = 0.2
     recovery: float | None = None
     threshold: float | None = None
     omega: float = 0.3
@@ -59,6 +62,8 @@ class Complementarity:
             value = getattr(self, name)
             if value is not None and not 0.0 <= float(value) < math.inf:
                 raise ValueError(f"Complementarity: {name} = {value} must be 0 m/s or more, or None")
+        if not 0.0 < float(self.stabilisation) <= 1.0:
+            raise ValueError(f"Complementarity: stabilisation = {self.stabilisation} must be above 0 and at most 1")
         if not 0.0 < float(self.omega) < 2.0:
             raise ValueError(f"Complementarity: omega = {self.omega} must be above 0 and below 2")
         if not 0.0 < float(self.relaxation) <= 1.0:

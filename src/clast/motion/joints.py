@@ -15,18 +15,20 @@ takes the whole kick; its joints are restored whenever impulses of contacts have
 the drift it is aimed at closed joints in the same way (`aim`).
 """
 
+from contextlib import contextmanager
+
+import numba
 import numpy as np
 
-from .. import drives
+from .. import backend, drives
 from ..backend import kernel
 from ..tables import BY_AXES, DRIVEN, FREE, ROD
-from ..vec import rotation_matrices
 from . import joint_rows
 from .elimination import connected, eliminate_by_group, pattern
 from .goals import Goals
 from .joint_rows import NEWTON, ROWS, Assembly
 from .reactions import present_forces, read
-from .springs import SpringSystem
+from .springs import SpringSystem, turns_of
 from .stops import Stops
 
 # Steps of RATTLE, as parts of a step of the simulation, one of them backward, whose errors of second order cancel
@@ -54,6 +56,7 @@ class JointSystem:
             name: kernel(getattr(joint_rows, f"{name}_group"), grain=2) for name in ("prepare", "solve", "aim")
         }
         self.table = None
+        self._single = False
         self.time, self.dt = 0.0, 0.0  # of the last `prepare`
         self._reactions = None  # of the present moment, if they have been asked for
 
@@ -176,11 +179,13 @@ class JointSystem:
         self._prepare(time, dt, self.everyone if groups is None else groups)
         self.held = self.stops.find(t, time, dt)
 
-    def settle(self, rows):
-        """Velocities at the very beginning obey the joints."""
-        self._fetch(rows)
-        self.solve_slots(self.everyone)
-        self._give(rows)
+    def settle(self, rows, groups=None):
+        """Velocities obey the joints as they are now; groups: mask (g,), default all."""
+        groups = self.everyone if groups is None else groups
+        if groups.any():
+            self._fetch(rows)
+            self.solve_slots(groups)
+            self._give(rows)
 
     def begin(self, rows, touched):
         """A step begins; touched (n,): which bodies touch something. Returns which of them take the whole kick, (n,)."""
@@ -231,6 +236,10 @@ class JointSystem:
         if not alone.any():
             self.goals.move_on(np.ones(len(self), bool), self.time, dt)
             return
+        with self._few_threads():
+            self._advance(rows, bodies, dt, alone)
+
+    def _advance(self, rows, bodies, dt, alone):
         t, began = self.table, self.time
         free = self.slot_group >= 0
         member = np.where(free, alone[np.where(free, self.slot_group, 0)], False)
@@ -303,13 +312,33 @@ class JointSystem:
         momenta = [
             np.einsum("kxy,kyz,kwz,kw->kx", turn, t.inertia[slots], turn, spin)
             for turn, spin in (
-                (rotation_matrices(orientation[slots]), velocity[slots, 3:]),
-                (rotation_matrices(t.orientation[slots]), t.velocity[slots, 3:]),
+                (turns_of(orientation[slots]), velocity[slots, 3:]),
+                (turns_of(t.orientation[slots]), t.velocity[slots, 3:]),
             )
         ]
         bodies.torque[mine] = mass * (momenta[1] - momenta[0]) / dt
 
     # On slots.
+
+    @contextmanager
+    def _few_threads(self):
+        """One thread where there is one group, set once: to change the number of threads takes longer than a small step."""
+        threads = numba.get_num_threads()
+        self._single = self.group_count == 1 and not backend.SIMULATED
+        if self._single:
+            numba.set_num_threads(1)
+        try:
+            yield
+        finally:
+            if self._single:
+                numba.set_num_threads(threads)
+            self._single = False
+
+    def _launch(self, name, *arguments):
+        if self._single:
+            self._kernels[name].loop(self.group_count, *arguments)
+        else:
+            self._kernels[name](self.group_count, *arguments)
 
     def _fetch(self, rows):
         both = rows[self.rows]
@@ -322,12 +351,12 @@ class JointSystem:
         self.time, self.dt, self._reactions = time, dt, None
         if len(self):
             self.goals.write(self.table, self.place, time, 0.0, dt)
-            self._kernels["prepare"](self.group_count, self.table, mask, self.edges)
+            self._launch("prepare", self.table, mask, self.edges)
 
     def solve_slots(self, mask):
         """Velocities of the slots of these groups obey their joints."""
         if len(self):
-            self._kernels["solve"](self.group_count, self.table, mask)
+            self._launch("solve", self.table, mask)
 
     def _aim(self, time, dt, mask, most=NEWTON):
         t = self.table
@@ -337,7 +366,7 @@ class JointSystem:
         if dt:
             for slot, drive in self.driven:
                 t.next_position[slot], t.next_orientation[slot] = self._pose(slot, drive, time, dt)[:2]
-        self._kernels["aim"](self.group_count, t, mask, self.edges, dt, most, self._scratch)
+        self._launch("aim", t, mask, self.edges, dt, most, self._scratch)
 
     def glance(self, ahead):
         """Violations (j,6) that the free motion from now would have after a time `ahead`."""
@@ -382,7 +411,7 @@ class JointSystem:
     def accelerations(self, load):
         """M^-1 times forces and torques (k,6) on all slots."""
         t = self.table
-        turns = rotation_matrices(t.orientation)
+        turns = turns_of(t.orientation)
         local = np.einsum("kxy,kx->ky", turns, load[:, 3:])
         spin = np.einsum("kxy,kyz,kz->kx", turns, t.inverse, local)
         return t.lightness[:, None] * np.concatenate([load[:, :3], spin], axis=1)
@@ -391,8 +420,8 @@ class JointSystem:
         """The row (12,) that gives the rate of the angle (0) or shift (1) of joint j of the assembly."""
         t = self.table
         a, b = t.slot[j]
-        turns = rotation_matrices(t.orientation[[a, b]])
-        z = turns[0] @ rotation_matrices(t.frame[j, :1])[0][:, 2]
+        turns = turns_of(t.orientation[[a, b]])
+        z = turns[0] @ turns_of(t.frame[j, :1])[0][:, 2]
         zero = np.zeros(3)
         if which == 0:
             return np.concatenate([zero, -z, zero, z])

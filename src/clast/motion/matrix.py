@@ -161,8 +161,8 @@ def solve_cone(W, q, mu, *, solver="apgd", tolerance=1e-8, iterations=5000, coul
     takes the place of u and sliding contacts do not lift (see docs/solvers.md); finish: let an interior-point method
     help once half of the iterations are used, for problems of up to 2,000 cones.
 
-    Returns impulse (3c,), velocity (3c,) = W impulse + q, residual, iterations, converged. The impulse is finite, inside
-    the cones and the best that was met; the residual is computed from it after the last iteration.
+    Returns impulse (3c,), velocity (3c,) = W impulse + q, residual, iterations, converged. The impulse is finite and inside
+    the cones; the residual is computed from it after the last iteration.
 
     >>> clast.solve_cone(np.eye(3), [-1.0, 0.5, 0.0], 0.3).impulse
     """

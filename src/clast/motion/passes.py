@@ -144,7 +144,8 @@ def pass_block(c, tables, now, old, u_now, u_old, momentum, step, relaxation, lo
                 lane[LIMIT + i, k] = limit[p, i]
             lane[SIZE, k] = size[p, 0]
             lane[SIZE + 1, k] = size[p, 1]
-            lane[RHO, k] = rho[p]
+            if look == RESIDUAL:
+                lane[RHO, k] = rho[p]
             for i in range(width):
                 g = now[p, i]
                 u = u_now[p, i]

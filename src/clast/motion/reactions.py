@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..vec import rotation_matrices
-from .springs import cross
+from .springs import cross, turns_of
 
 GLANCE = 0.2  # part of a step over which the curvature of the free motion is taken
 
@@ -52,9 +51,9 @@ def read(system, force):
     total = np.einsum("jr,jrk->jk", force, t.jacobian[:, :, 6:])
     total += np.where(system.touching[system.joint_group][:, None], extra, 0.0)
     a, b = t.slot[:, 0], t.slot[:, 1]
-    arm = np.einsum("jxy,jy->jx", rotation_matrices(t.orientation[b]), t.point[:, 1])
+    arm = np.einsum("jxy,jy->jx", turns_of(t.orientation[b]), t.point[:, 1])
     torque = total[:, 3:] - cross(arm, total[:, :3])
-    axes = np.einsum("jxy,jyz->jxz", rotation_matrices(t.orientation[a]), rotation_matrices(t.frame[:, 0]))
+    axes = np.einsum("jxy,jyz->jxz", turns_of(t.orientation[a]), turns_of(t.frame[:, 0]))
     effort = np.zeros((len(a), 2))
     last = t.rows.astype(np.int64) - 1
     every = np.arange(len(a))

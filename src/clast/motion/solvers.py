@@ -61,6 +61,7 @@ class Run:
     """One solve under way: the arrays, the best impulse met so far, and the calls that every solver makes.
 
     `old` and `now` are the last two impulses, `u_old` and `u` their velocities; `trial` is what comes after `now`.
+    `energy` is that of `now` less that of the start, r.W r / 2 + q.r: what is being minimised.
     """
 
     def __init__(self, cones, impulse, tolerance, iterations, workspace):
@@ -73,6 +74,7 @@ class Run:
         self.kernel = pass_kernel(cones.width)
         self.tables = (cones.normal, cones.limit, cones.size, cones.rho)
         self.residual = self.least = math.inf
+        self.energy = self.energy_old = self.energy_best = 0.0
         # What is kept from the step before may be outside of cones that have changed since.
         start = self.impulses[0]
         self._launch((impulse, impulse, impulse, impulse), 0.0, 0.0, 1.0, NOTHING, start)
@@ -97,6 +99,7 @@ class Run:
         states = (self.now, self.old, self.u, self.u_old)
         self._launch(states, momentum, step, relaxation, RESIDUAL if look else STEP, self.trial)
         curvature, length, slope, speed, square = self.sums.sum(axis=0).tolist()
+        self.energy = self.energy_old + slope - 0.5 * curvature
         if not look:
             self.residual = math.inf
             return curvature, length, slope, speed
@@ -104,7 +107,7 @@ class Run:
         if self.residual < self.least:
             # No copy: the array is set aside and not written again until a better one comes.
             self.least = self.residual
-            self.best = self.now
+            self.best, self.energy_best = self.now, self.energy
         return curvature, length, slope, speed
 
     def again(self, momentum, step):
@@ -115,19 +118,21 @@ class Run:
     def accept(self):
         """The trial becomes `now`."""
         self.old, self.now = self.now, self.trial
+        self.energy_old = self.energy
         self.u_old, self.u = self.u, self._other(self.u)
         self.cones.velocity(self.now, self.u)
         self.used += 1
 
     def retreat(self, step):
         """Forget `now`; a shorter step from `old` takes its place."""
-        self.now, self.u = self.old, self.u_old
+        self.now, self.u, self.energy = self.old, self.u_old, self.energy_old
         self.again(0.0, step)
         self.accept()
 
-    def shorten(self, part):
-        """Go only this part of the way from old to now."""
+    def shorten(self, part, energy):
+        """Go only this part of the way from old to now, where the energy is as given."""
         array = self._unused()
+        self.energy = energy
         for target, start, end in ((array, self.old, self.now), (self.u, self.u_old, self.u)):
             np.subtract(end, start, out=target)
             target *= part
@@ -141,6 +146,16 @@ class Run:
     @property
     def over(self):
         return self.residual <= self.tolerance or self.used >= self.most
+
+    def result(self):
+        """The impulse to return: the one with the least residual, or, if that is not small enough and the last is not
+        much worse by its residual but better by its energy, the last.
+
+        The first iterations spread what a few contacts lack over many. Energy falls then, but the residual may rise; going
+        back to the start because of that would mean that a pile never learns of what was put on top of it.
+        """
+        lower = self.energy < self.energy_best and self.residual <= 2.0 * self.least
+        return self.now if self.least > self.tolerance and lower else self.best
 
 
 def apgd(run):
@@ -210,8 +225,8 @@ def barzilai_borwein(run):
     shortened to the lowest point on its way, which is known because the energy is quadratic.
     """
     step = 1.0 / run.space.curvature
-    energy = 0.0
-    recent = [energy]
+    largest = 0.0
+    recent = [0.0]
     run.advance(0.0, step)
     while not run.over:
         run.accept()
@@ -223,17 +238,16 @@ def barzilai_borwein(run):
             step *= 0.1
             run.retreat(step)
             continue
-        part = 1.0
-        if energy + before + 0.5 * curvature > max(recent) + 1e-4 * before and curvature > 0.0:
-            part = min(max(-before / curvature, 1e-3), 1.0)
-        if part < 1.0:
-            run.shorten(part)
-        energy += part * before + 0.5 * part * part * curvature
-        recent = [*recent[-9:], energy]
+        if run.energy > max(recent) + 1e-4 * before and -before < curvature:
+            part = max(-before / curvature, 1e-3)
+            run.shorten(part, run.energy_old + part * before + 0.5 * part * part * curvature)
+        recent = [*recent[-9:], run.energy]
         if curvature > 0.0 and speed > 0.0:
+            largest = max(largest, curvature / length)
             step = length / curvature if run.used % 2 else curvature / speed
             step = min(max(step, 1e-10), 1e10)
         run.again(0.0, step)
+    run.space.curvature = largest or run.space.curvature
 
 
 def gauss_seidel(run, look=8):
@@ -307,7 +321,7 @@ def solve(
         guessed = guess(impulse, tolerance) if guess else 0
         run = Run(cones, impulse, tolerance, max(iterations - guessed, 0), space)
         method(run, **options)
-        np.copyto(impulse, run.best)
+        np.copyto(impulse, run.result())
         velocity, residual = measured()
         return Solution(impulse, velocity, residual, guessed + run.used, residual <= tolerance)
 

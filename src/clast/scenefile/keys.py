@@ -259,6 +259,9 @@ class RunKeys(Section):
     iterations: int | None = key("complementarity: the most that a step may take", "200", None, ge=1)
     coulomb: bool | None = key("complementarity: Coulomb friction without lift of what slides", "true", None)
     warm: bool | None = key("complementarity: begin with the impulses of the last step", "true", None)
+    stabilisation: float | None = key(
+        "complementarity: part of an overlap taken away in a step", "0.2", None, gt=0, le=1
+    )
     recovery: float | None = key("complementarity: fastest that overlaps are parted [m/s]", "0.1", None, ge=0)
     threshold: float | None = key("complementarity: slower impacts do not rebound [m/s]", "0.1", None, ge=0)
     omega: float | None = key("complementarity: step of the solver jacobi", "0.3", None, gt=0)
@@ -273,7 +276,7 @@ METHODS = {
     "dem": ("law", "attraction", "conserving", "integrator", "margin"),
     "complementarity": (
         *("solver", "tolerance", "iterations", "coulomb", "warm"),
-        *("recovery", "threshold", "omega", "relaxation"),
+        *("stabilisation", "recovery", "threshold", "omega", "relaxation"),
     ),
 }
 WALLS = {"plane": PlaneKeys, "cylinder": CylinderKeys, "quad": QuadKeys, "mesh": MeshKeys}

@@ -2,7 +2,7 @@
 
 from .ellipsoids import ellipsoid_box, ellipsoid_hopper
 from .flows import silo, tank
-from .machines import chain_on_gravel
+from .machines import chain_on_gravel, tracked_vehicle
 from .polyhedra import cube_drum, cube_material, gravity_packing, rock_drum
 from .ready import Ready, check_overlap
 from .shaken import floating_ball, mixer, shaker
@@ -24,6 +24,7 @@ SCENES = {
     "mixer": mixer,
     "floating-ball": floating_ball,
     "chain-on-gravel": chain_on_gravel,
+    "tracked-vehicle": tracked_vehicle,
 }
 
 __all__ = [
@@ -46,4 +47,5 @@ __all__ = [
     "shaker",
     "silo",
     "tank",
+    "tracked_vehicle",
 ]

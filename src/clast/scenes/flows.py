@@ -74,8 +74,8 @@ def tank(count=6000, seed=1, opens=0.4):
     scene.add(lathe([(hole, 0.0), (wide, 0.0), (wide, max(high, room[:, 2].max() + 2.0 * RADIUS))]), material=steel)
     speed, below = 1.5, -0.02 * RADIUS
     edge, end = -hole - speed * opens, 1.02 * hole
-    gate = [(edge, -end, below), (end, -end, below), (end, end, below), (edge, end, below)]
-    scene.add(Quad(gate), material=smooth, velocity=(speed, 0.0, 0.0))
+    gate = [(-end, edge, below), (end, edge, below), (end, end, below), (-end, end, below)]
+    scene.add(Quad(gate), material=smooth, velocity=(0.0, speed, 0.0))
     sizes = np.random.default_rng(seed).uniform(SMALLEST, 1.0, count)
     scene.add(Sphere(RADIUS), position=room, scale=sizes, material=grain)
     drop, far = -1.0 - hole, 10.0 + 2.0 * wide

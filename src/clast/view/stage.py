@@ -128,8 +128,15 @@ def _outline(stage):
     points, pad = [stage.centre[near]], [stage.radius[near]]
     room = np.linalg.norm(high - low)
     for wall in stage.walls:
+        if len(stage.centre) and _apart(wall, low, high) > 0.1 * room:
+            continue  # a gate that slid away: nobody looks for it
         inside = np.all((wall.vertices > low - 2.0 * room) & (wall.vertices < high + 2.0 * room), axis=1)
         points.append(wall.vertices[inside])
         pad.append(np.zeros(int(inside.sum())))
     points, pad = np.concatenate(points), np.concatenate(pad)
     return (points, pad) if len(points) else (np.array([low, high]), np.zeros(2))
+
+
+def _apart(wall, low, high):
+    """How far a wall, vtk.Surface, is from the box low..high [m]; below 0 where they overlap."""
+    return float(np.max(np.maximum(low - wall.vertices.max(axis=0), wall.vertices.min(axis=0) - high)))

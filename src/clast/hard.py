@@ -13,7 +13,7 @@ import numpy as np
 from . import backend, primitives
 from .backend import kernel
 from .contact.narrow import measure, measure_listed, select
-from .contact.pairs import BROAD
+from .contact.pairs import BROAD, turned
 from .errors import Unavailable, pick
 from .motion import blocks, complementarity, solvers
 from .motion.blocks import CHUNK, empty_touches
@@ -147,6 +147,7 @@ class Hard:
             (len(kept) + CHUNK - 1) // CHUNK,
             CHUNK,
             self.dt,
+            self.slack,
             self.method.stabilisation,
             self.recovery,
             self.threshold,
@@ -209,10 +210,11 @@ class Hard:
         tally["iterations"] += solution.iterations
         tally["missed"] += not solution.converged
         tally["worst"] = max(tally["worst"], solution.residual)
-        pushed = (self.touches.gap < 0.0) & (self.touches.bias < 0.0)
-        apart = np.nonzero(pushed & (self.touches.soft == 0.0) if self.soft else pushed)[0]
+        gap = self.touches.gap
+        apart = np.nonzero((gap < 0.0) & (self.touches.soft == 0.0) if self.soft else gap < 0.0)[0]
         pressed = np.einsum("ci,ci->c", self.impulse[apart, :3], self.touches.normal[apart])
-        tally["stabilisation"] -= float(pressed @ self.touches.bias[apart])
+        speed = np.minimum(-self.method.stabilisation * gap[apart] / self.dt, self.recovery)
+        tally["stabilisation"] += float(pressed @ speed)
 
     def _move(self, poses):
         """Move all bodies to the end of the step."""
@@ -282,8 +284,10 @@ class Hard:
             spin = np.sqrt(np.einsum("ni,ni->n", bodies.spin, bodies.spin))
             speed += np.where(bodies.motion == FREE, self.outer[bodies.mold] * bodies.scale * spin, 0.0)
         for row, _, _, reach, axis in state.walls:
-            # The surface of a cylinder that turns about its axis comes no nearer to anything.
-            speed[row] += 0.0 if axis is not None else reach * float(np.linalg.norm(bodies.spin[row]))
+            # The surface of a plane or cylinder that turns about its axis comes no nearer to anything.
+            spin = bodies.spin[row]
+            across = spin if axis is None else np.cross(spin, turned(bodies.orientation[row].tolist(), axis))
+            speed[row] += reach * float(np.linalg.norm(across))
         return self.slack + min(2.0 * (1.0 + self.friction) * self.dt * float(speed.max()), state.size)
 
     def _rebuild(self, sort):

@@ -124,3 +124,17 @@ def test_the_public_solver_agrees_on_the_same_problem(heaped):
     impulse = np.zeros((cones.count, 3))
     own = solvers.solve(cones, impulse, tolerance=1e-6, iterations=20_000)
     assert np.abs(axes.T @ found.velocity - own.velocity.ravel()).max() < 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("solver", solvers.SOLVERS)
+def test_many_contacts_on_one_body_come_to_rest(solver):
+    """Nine contacts of one rod with a floor: the fixed point must shorten its steps, or the rod takes off."""
+    scene = clast.Scene()
+    scene.add(clast.Plane())
+    rod = clast.Clump(centres=[[0.03 * k, 0, 0] for k in range(9)], radii=[0.02] * 9)
+    scene.add(rod, position=(0, 0, 0.02))
+    sim = clast.Simulation(scene, clast.Complementarity(solver=solver, tolerance=1e-6), dt=STEP)
+    sim.step(100)
+    assert sim.bodies.position[1] == pytest.approx([0.0, 0.0, 0.02], abs=1e-6)
+    assert sim.report().solver["missed"] == 0

@@ -129,6 +129,7 @@ def touch_chunk(
     c,
     chunk,
     dt,
+    slack,
     stabilisation,
     recovery,
     threshold,
@@ -177,7 +178,7 @@ def touch_chunk(
             touches.point[i, j] = x[j]
             touches.arm[i, j], touches.arm[i, 3 + j] = one[j], two[j]
         touches.gap[i], touches.bias[i], touches.length[i] = gap, bias, length
-        touches.limit[i, 0], touches.limit[i, 1] = friction, cohesion * dt
+        touches.limit[i, 0], touches.limit[i, 1] = friction, cohesion * dt if gap <= slack else 0.0
         if SOFT:
             touches.soft[i] = soft
         if COUPLES:
@@ -438,9 +439,11 @@ def sweep_row(k, order, rows, inverse, body, normal, arm, bias, soft, length, li
     extra = bias[k] + shift[i]
     if SOFT:
         extra += soft[k] * dot(g, n)
-    # The block of two balls is diagonal, and the full step is exact. Others have a largest eigenvalue up to three times
-    # the mean of the diagonal; below 2/3 of the full step the energy falls whatever the block.
-    omega = 0.6 if CLUMPS or COUPLES else 1.0
+    # The block of two balls is diagonal, and the full step is exact. Others have a largest eigenvalue up to their width, 3
+    # or 6, times the mean of the diagonal; below two over that the energy falls whatever the block.
+    omega = 1.0
+    if CLUMPS or COUPLES:
+        omega = 0.3 if CLUMPS and COUPLES else 0.6
     new, turned = answer(k, g, couple, u, spin, n, extra, omega, limit, size, COUPLES)
     impulse[i, 0], impulse[i, 1], impulse[i, 2] = new
     if COUPLES:

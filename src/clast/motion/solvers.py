@@ -200,8 +200,8 @@ def jacobi(run, omega=0.3, relaxation=1.0, look=8):
     """The projected fixed point of Tasora and Anitescu: every cone for itself, all at once; slow and steady.
 
     omega: over-relaxation, the part of a full step each cone takes; relaxation: lambda, the weight of the new impulse
-    against the old one. Where omega is too large for the problem it is halved until the energy falls, or the residual
-    where the cones can take a step in one pass (`relax(impulse, omega, relaxation)`) and only every `look`-th is looked at.
+    against the old one. Where omega is too large for the problem it is halved until the energy falls. Cones that can take
+    a step in one pass (`relax(impulse, omega, relaxation)`) are looked at after every `look` steps only.
     """
     if hasattr(run.cones, "relax"):
         while not in_place(run, look, partial(run.cones.relax, omega=omega, relaxation=relaxation)):
@@ -262,27 +262,30 @@ def in_place(run, look, change, patient=False):
     """Let change(impulse) work on one array until the residual is small enough, looked at after every `look` calls.
 
     What it ends with is the last impulse, not the one with the least residual: these passes lower the energy at every
-    call, while the residual of a large problem may rise for long before it falls. Returns False, with the impulse as it
-    was at the start, if the residual grew tenfold or is not a number; only then unless patient.
+    call, while the residual of a large problem may rise for long before it falls. Returns False, with the impulse of the
+    look before as the best, if the energy rose or is not a number; only in the latter case if patient.
     """
-    run.now = run.old = start = run.best
-    run.cones.velocity(run.now, run.u)
+    kept, changing = [array for array in run.impulses if array is not run.best][:2]
+    for array in (kept, changing):
+        np.copyto(array, run.best)
+    run.now = run.old = run.best = kept
+    run.u = run.u_old = run.velocities[0]
+    run.cones.velocity(kept, run.u)
     run.advance(0.0, -1.0)
-    changing = next(array for array in run.impulses if array is not start)
-    np.copyto(changing, start)
-    run.now = run.old = changing
     run.cones.begin(changing)
-    first = run.residual
     while not run.over:
         for _ in range(min(look, run.most - run.used)):
             change(changing)
             run.used += 1
+        run.now, run.u = changing, run._other(run.u_old)
         run.cones.velocity(changing, run.u)
-        run.advance(0.0, -1.0)
-        wild = not math.isfinite(run.residual) or (not patient and run.residual > 10.0 * first)
-        run.best = start if wild else changing
-        if wild:
+        curvature, _, slope, _ = run.advance(0.0, -1.0)
+        rise = slope - 0.5 * curvature
+        if not math.isfinite(rise + run.residual) or (not patient and rise > 0.0):
+            run.best = kept
             return run.over
+        np.copyto(kept, changing)
+        run.best, run.u_old = kept, run.u
     return True
 
 

@@ -51,6 +51,7 @@ class Hard:
         self._bind(patches)
         self.touches, self.impulse = empty_touches(0), np.empty((0, self.width))
         self.measured = None  # contacts of the last step, and which of them took part
+        self.told = 0, 0.0  # contacts with a force and elastic energy [J] of the last step before a restart
         self.solution = None  # of the last step
         self.workspace = solvers.Workspace()
         self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0}
@@ -80,19 +81,24 @@ class Hard:
     def carried(self):
         """Numbers beside the tables that go from step to step, for a checkpoint.
 
-        The solver's first step length, the typical radius of those that were there at the start, and joints.
+        The solver's first step length, the typical radius of those that were there at the start, what reports tell of
+        the last step and of all steps, and joints.
         """
         own = np.zeros(0) if self.joints is None else self.joints.state()
-        return np.concatenate([[self.workspace.curvature, self.state.size], own])
+        told = self.touching(), self.elastic_energy(), *self.tally.values()
+        return np.concatenate([[self.workspace.curvature, self.state.size, *told], own])
 
     def resume(self, order, carried):
         """Make the list of pairs of a simulation that goes on, with bodies in the order that they had in memory."""
-        self.workspace.curvature, self.state.size = float(carried[0]), float(carried[1])
+        self.workspace.curvature, self.state.size, touching, elastic, *rest = (float(x) for x in carried)
+        self.told = int(touching), elastic
+        whole = ("steps", "iterations", "missed")
+        self.tally = {k: int(v) if k in whole else v for k, v in zip(self.tally, rest, strict=False)}
         self._measure_against(self.state.size)
         self.state.permute(np.searchsorted(self.state.bodies.number, order).astype(np.int32))
         self._rebuild(sort=False)
         if self.joints is not None:
-            self.joints.restore_state(np.asarray(carried)[2:])
+            self.joints.restore_state(np.asarray(carried)[4 + len(self.tally) :])
             self.joints.prepare(self.state.rows, self.state.bodies, self.sim.time, self.dt)
 
     def take_up(self):
@@ -370,14 +376,23 @@ class Hard:
 
     def touching(self):
         """Number of contacts that carry a force."""
-        return int(np.count_nonzero(self.impulse.any(1)))
+        return self.told[0] if self.measured is None else int(np.count_nonzero(self.impulse.any(1)))
 
     def contacts(self):
-        """See Simulation.contacts; gaps are those at the start of the last step, whose forces these are."""
+        """See Simulation.contacts; gaps are those at the start of the last step, whose forces these are.
+
+        Before the first step after a restart gaps are those of the moment, and forces those that pairs remember.
+        """
         if self.measured is None:
-            found, source = measure(self.state.tables, self.state.label, self.box, 0.0, self.listed)
-            memory = self.state.pairs.memory[self.order[source], :3]
-            force = memory / self.dt if not self.state.polyhedra else np.zeros_like(memory)
+            found, source = measure(self.state.tables, self.state.label, self.box, self.reach, self.listed)
+            memory = self.state.pairs.memory[self.order[source]]
+            if self.state.polyhedra:
+                # A pair remembers its contacts one after the other.
+                slot = np.arange(len(source)) - np.searchsorted(source, source)
+                memory = memory.reshape(len(source), 4, self.width + 3)[np.arange(len(source)), slot]
+            force = memory[:, :3] / self.dt
+            rows = np.nonzero(force.any(1) | (found.gap <= 0.0))[0]
+            found, force = select(found, rows), force[rows]
         else:
             contacts, kept = self.measured
             rows = np.nonzero(self.impulse.any(1) | (self.touches.gap <= 0.0))[0]
@@ -391,6 +406,8 @@ class Hard:
 
     def elastic_energy(self):
         """Energy [J] stored in compliant contacts: half of the compliance times the square of the normal force."""
+        if self.measured is None:
+            return self.told[1]
         if not self.soft:
             return 0.0
         pressed = np.einsum("ci,ci->c", self.impulse[:, :3], self.touches.normal)

@@ -26,7 +26,7 @@ GRAIN = Material(density=2500.0, friction=0.5, restitution=0.3)
 ROUGH = Material(density=2500.0, friction=0.5, restitution=0.3, rolling_friction=0.1, cohesion=1e-3, compliance=1e-6)
 BRICK = Polyhedron.box(0.009, 0.006, 0.004)
 STEP = 2e-3
-STEPS = 200
+STEPS = 130
 SOLVERS = ("apgd", "barzilai-borwein", "gauss-seidel", "jacobi")
 
 
@@ -39,7 +39,7 @@ def busy():
     box = ((-0.045, -0.045, 0.006), (0.045, 0.045, 0.08))
     scene.fill(Sphere(0.005), count=230, scale=(0.7, 1.3), box=box, material=GRAIN, seed=2)
     room = ((-0.02, -0.02, 0.1), (0.05, 0.05, 0.15))
-    scene.inlet(Sphere(0.005), box=room, rate=100.0, velocity=(0.1, 0.0, -1.0), material=GRAIN, seed=3)
+    scene.inlet(Sphere(0.005), box=room, rate=150.0, velocity=(0.1, 0.0, -1.0), material=GRAIN, seed=3)
     scene.outlet(box=((0.03, 0.03, -0.02), (0.2, 0.2, 0.05)))
     return scene
 
@@ -142,7 +142,7 @@ def test_threads(solver, monkeypatch):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_restarts(solver, tmp_path):
     """Before the first step, inside of and at the end of the interval after which bodies are sorted."""
-    assert differences(plain(solver), restarted(solver, busy, (0, 1, 37, 64, 150), tmp_path)) == []
+    assert differences(plain(solver), restarted(solver, busy, (0, 37, 64, 100), tmp_path)) == []
 
 
 def test_steps_one_by_one_and_looking():

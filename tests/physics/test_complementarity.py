@@ -17,7 +17,7 @@ def one_ball(
     *, velocity=(0, 0, 0), spin=(0, 0, 0), height=0.0, gravity=(0, 0, -G), dt=5e-3, normal=(0, 0, 1), **material
 ):
     """Simulation of a ball of radius 0.1 m at this height [m] over a plane; the ball is body 1."""
-    options = {name: material.pop(name) for name in ("solver", "coulomb", "tolerance") if name in material}
+    options = {name: material.pop(name) for name in ("solver", "coulomb", "tolerance", "warm") if name in material}
     stuff = clast.Material(**{"friction": 0.3, "restitution": 0.0} | material)
     scene = clast.Scene(gravity=gravity)
     scene.add(clast.Plane(normal), material=stuff)

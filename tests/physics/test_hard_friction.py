@@ -100,41 +100,27 @@ def test_a_compliant_floor_is_a_spring():
     deepest = int(np.argmax(depth))
     assert abs(depth[deepest] / (2.0 * sink) - 1.0) < 0.03
     assert abs((deepest + 1) * dt / (0.5 * period) - 1.0) < 0.02
-    sim.step(3000)  # steps of finite length damp a spring
+    sim = one_ball(compliance=compliance)
+    sim.step(800)  # steps of finite length damp a spring: by half the square of its frequency times dt
     assert abs((RADIUS - sim.bodies.position[1, 2]) / sink - 1.0) < 1e-2
 
 
-def test_friction_survives_the_warm_start():
-    """The same heap is let go: the less friction, the flatter it gets; and impulses from the step before change nothing."""
-    height = {}
-    for mu in (0.0, 0.3, 0.9):
-        for warm in (True, False):
-            stuff = clast.Material(friction=mu, restitution=0.0)
-            scene = clast.Scene()
-            scene.add(clast.Plane(), material=stuff)
-            layers = [(x, y, 0.05 + 0.0705 * z) for z in range(4) for x, y in squares(4 - z)]
-            scene.add(clast.Sphere(0.05), position=layers, material=stuff)
-            method = clast.Complementarity(warm=warm, tolerance=1e-5, iterations=1000)
-            sim = clast.Simulation(scene, method, dt=5e-3)
-            sim.step(100)
-            height[mu, warm] = sim.bodies.position[1:, 2].mean()
-    assert height[0.0, True] < 0.9 * height[0.9, True]
-    assert height[0.0, True] < height[0.3, True] < height[0.9, True] + 1e-6
-    for mu in (0.0, 0.3, 0.9):
-        assert abs(height[mu, True] - height[mu, False]) < 0.05 * height[mu, False]
-
-
-def squares(count):
-    """Centres of count * count balls of radius 0.05 m in a square layer about the origin."""
-    line = 0.1 * (np.arange(count) - 0.5 * (count - 1))
-    return [(x, y) for x in line for y in line]
+@pytest.mark.parametrize("warm", [True, False])
+def test_every_coefficient_of_friction_brakes_as_it_should(warm):
+    """What was remembered of the step before must not stand in for friction."""
+    for mu in (0.0, 0.05, 0.1, 0.2):
+        sim = one_ball(velocity=(2, 0, 0), friction=mu, coulomb=True, warm=warm)
+        sim.step(40)
+        bodies = sim.bodies
+        assert abs(bodies.velocity[1, 0] - (2.0 - mu * G * sim.time)) < 1e-3
+        assert abs(bodies.spin[1, 1] - 2.5 * mu * G * sim.time / RADIUS) < 2e-2
 
 
 def test_warm_start_saves_iterations():
     used = {}
     for warm in (True, False):
-        sim = packed(60, warm=warm)
-        sim.step(300)
+        sim = packed(40, warm=warm)
+        sim.step(200)
         before = sim.mover.tally["iterations"]
         sim.step(50)
         used[warm] = sim.mover.tally["iterations"] - before
@@ -179,7 +165,7 @@ def test_the_friction_angle_of_a_slab(coulomb):
     assert abs(0.5 * (low + high) - math.atan(0.6)) < math.radians(0.1)
 
 
-@pytest.mark.parametrize(("direction", "coulomb"), [(1, False), (-1, False), (1, True), (-1, True)])
+@pytest.mark.parametrize(("direction", "coulomb"), [(1, False), (-1, True)])
 def test_painleve_rod(direction, coulomb):
     """A rod that slides on one end, leaning at tan = 2 with friction above 4/3: with forces alone there would be no answer."""
     stuff = clast.Material(friction=2.0, restitution=0.0)
@@ -192,11 +178,11 @@ def test_painleve_rod(direction, coulomb):
     scene.add(rod, position=(0, 0, height), orientation=turn, velocity=(3.0 * direction, 0, 0), material=stuff)
     sim = clast.Simulation(scene, clast.Complementarity(coulomb=coulomb), dt=1e-3)
     energy, added, deepest = [measure.energy(sim)["total"]], [0.0], 0.0
-    for _ in range(1000):
+    for _ in range(700):
         sim.step()
         energy.append(measure.energy(sim)["total"])
         added.append(sim.mover.tally["stabilisation"])
-        deepest = max(deepest, sim.report().deepest)
+        deepest = max(deepest, -sim.mover.touches.gap.min(initial=0.0))
     assert np.isfinite(sim.bodies.position).all()
     assert deepest < 2e-3
     assert (np.diff(energy) <= np.diff(added) + 1e-4 * energy[0]).all()

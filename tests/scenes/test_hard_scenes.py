@@ -7,7 +7,7 @@ from clast import Complementarity
 from clast.scenes import SCENES, floating_ball, mixer, shaker, silo, tank, tracked_vehicle
 from clast.tables import FREE, POLYHEDRON
 
-COUNT = {"silo": 60, "tank": 60, "shaker": 60, "mixer": 60, "floating-ball": 60}
+COUNT = {"silo": 300, "tank": 60, "shaker": 60, "mixer": 60, "floating-ball": 60}
 COUNT |= {"chain-on-gravel": 40, "tracked-vehicle": 30}
 
 
@@ -25,25 +25,25 @@ def ran(request):
     name = request.param
     sim = SCENES[name](count=COUNT[name]).simulation()
     start = int((sim.scene.bodies.motion == FREE).sum())
-    deepest = 0.0
+    deepest, seen = 0.0, 0
     for _ in sim.frames(until=0.2, every=0.02):
         bodies = sim.bodies
         for column in bodies:
             assert not np.isnan(column).any()
         assert start == (bodies.motion == FREE).sum() + sim.removed
         contacts = sim.contacts()
-        deepest = max(deepest, -contacts.gap.min(initial=0.0))
-    return name, sim, deepest
+        deepest, seen = max(deepest, -contacts.gap.min(initial=0.0)), seen + len(contacts.gap)
+    return name, sim, deepest, seen
 
 
 def test_bodies_meet_but_stay_out_of_each_other(ran):
-    name, sim, deepest = ran
-    assert len(sim.contacts().gap) > COUNT[name] // 3
+    name, _, deepest, seen = ran
+    assert seen > COUNT[name]
     assert deepest < 0.005  # a tenth of a sphere's radius
 
 
 def test_nothing_passes_the_walls(ran):
-    name, sim, _ = ran
+    name, sim, _, _ = ran
     x = free_bodies(sim)
     wall = sim.scene.meshes.vertex
     wide = np.abs(wall[:, :2]).max(axis=0)
@@ -57,7 +57,7 @@ def test_nothing_passes_the_walls(ran):
 
 
 def test_the_solver_tells_how_well_it_did(ran):
-    _, sim, _ = ran
+    _, sim, _, _ = ran
     told = sim.report().solver
     assert told["steps"] == sim.steps
     assert 0 < told["worst"] < 0.1
@@ -66,7 +66,7 @@ def test_the_solver_tells_how_well_it_did(ran):
 
 @pytest.mark.parametrize("ran", ["chain-on-gravel", "tracked-vehicle"], indirect=True)
 def test_joints_hold(ran):
-    _, sim, _ = ran
+    _, sim, _, _ = ran
     assert len(sim.violation) > 2
     assert np.max(sim.violation) < 1e-6
     assert (sim.scene.parts.kind == POLYHEDRON).any()
@@ -105,12 +105,14 @@ def heights(sim, name):
 @pytest.mark.slow
 def test_large_spheres_rise_in_the_shaker():
     sim = shaker(count=400).simulation()
-    sim.step(round(1.0 / sim.dt))
     first = heights(sim, "large") - heights(sim, "small")
-    sim.step(round(8.0 / sim.dt))
-    last = heights(sim, "large") - heights(sim, "small")
-    assert first < 0.0  # in the lower half
-    assert last > 0.03  # three quarters up: the small ones reach from 0.04 below their mean to 0.16 above it
+    sim.step(round(6.0 / sim.dt))
+    last = []
+    for _ in range(20):
+        sim.step(round(0.1 / sim.dt))
+        last.append(heights(sim, "large") - heights(sim, "small"))
+    assert first < -0.1  # below them all
+    assert np.mean(last) > 0.06  # the bed is five spheres of 0.08 m deep; half out of it would be 0.2
 
 
 @pytest.mark.slow
@@ -132,7 +134,7 @@ def test_the_light_ball_comes_to_the_top_and_a_heavy_one_does_not():
         sim.step(round(5.0 / sim.dt))
         ends.append(heights(sim, "cork") - heights(sim, "grain"))
     assert ends[0] > 0.2  # its middle is at the surface
-    assert ends[1] < 0.0
+    assert ends[1] < 0.1
 
 
 def mixed(sim):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import clast
 from clast.material import Material, combine
 
 
@@ -98,3 +99,11 @@ def test_wrong_types_are_refused_and_numpy_numbers_are_taken():
         Material(yuong=1e7)
     assert type(Material(young=np.float32(2.0)).young) is float
     assert Material() == Material() and hash(Material()) == hash(Material())
+
+
+@pytest.mark.parametrize("name", ["spinning_friction", "cohesion", "compliance"])
+def test_what_only_hard_contacts_know_is_refused_by_smooth_ones(name):
+    scene = clast.Scene()
+    scene.add(clast.Sphere(1.0), material=clast.Material(**{name: 1.0}))
+    with pytest.raises(ValueError, match=f"{name} is a property of hard contacts"):
+        clast.Simulation(scene, clast.DEM())

@@ -16,7 +16,7 @@ from ..contact.pairs import BROAD
 from ..contact.solids import load_form, surface_point
 from ..contact.touch import ball_any
 from ..errors import pick
-from ..material import BLAZE, combine
+from ..material import BLAZE, HARD, combine
 from ..tables import ELLIPSOID, FREE, POLYHEDRON, TRIANGLE, is_particle
 from ..vec import add, cross, dot, load, scale, sub
 from . import integrate, laws
@@ -328,6 +328,11 @@ class DEM:
     def mixes(self, scene):
         """Rows of `Mix` for every pair of materials, (m*m, 7)."""
         mix = combine(scene.materials, scene.pairs)
+        for name in HARD:
+            if getattr(mix, name).any():
+                raise ValueError(
+                    f"DEM: {name} is a property of hard contacts; take clast.Complementarity() or leave it out"
+                )
         if self.law == "blaze":
             check_blaze(scene, mix)
             own = [np.nan_to_num(getattr(mix, name)) for name in BLAZE]

@@ -32,8 +32,8 @@ def shaker(count=1600, seed=1):
     scene = Scene(gravity=(0.0, 0.0, -GRAVITY))
     pitch, floor = 2.0 * small * 1.02, 2.02 * large
     high = floor + math.ceil(count / math.floor(2.0 * half / pitch) ** 2) * pitch + small
-    # The box is shaken with two and a half times the weight, by 0.7 small diameters: the bed flies and lands.
-    push, reach = 2.5 * GRAVITY, 1.4 * small
+    # The box is shaken with three times the weight, by a small diameter either way: the bed flies and lands.
+    push, reach = 3.0 * GRAVITY, 2.0 * small
     drive = Oscillation((0.0, 0.0, reach), math.sqrt(push / reach) / (2.0 * math.pi))
     scene.add(open_box((half, half), high), material=side, drive=drive)
     room = ((-half, -half, 0.0), (half, half, floor))

@@ -1,7 +1,7 @@
 """True Coulomb friction from cone problems: a fixed point on the De Saxce term.
 
 The cone problem is a relaxation of Coulomb's law: where a contact slides at speed |u_t|, its solution separates at
-u_n = mu |u_t| instead of 0. Added to the normal velocity, the term s = mu |u_t| takes that back; but s depends on the
+u_n = mu |u_t| instead of 0, and likewise where it rolls or spins against friction. Added to the normal velocity, the term s = mu |u_t| takes that back; but s depends on the
 solution. So: solve with s fixed, take the new s from the solution, and again, every inner solve beginning with the last
 impulses and only as exact as the outer residual deserves. The outer steps are extrapolated by the secant of the last two.
 """
@@ -17,10 +17,15 @@ INNER = 0.2  # an inner solve stops at this part of the outer residual
 
 
 def slide_row(i, normal, limit, velocity, slide):
-    """slide (c,) [m/s]: mu times the sliding speed; nothing for cones without friction."""
+    """slide (c,) [m/s]: mu times the sliding speed, and likewise for rolling and spinning; 0 for cones without friction."""
+    n = load(normal, i)
     u = load(velocity, i)
-    a = dot(u, load(normal, i))
+    a = dot(u, n)
     slide[i] = max(limit[i, 0], 0.0) * math.sqrt(max(dot(u, u) - a * a, 0.0))
+    if velocity.shape[1] == 6:
+        w = (velocity[i, 3], velocity[i, 4], velocity[i, 5])
+        spin = dot(w, n)
+        slide[i] += limit[i, 2] * math.sqrt(max(dot(w, w) - spin * spin, 0.0)) + limit[i, 3] * abs(spin)
 
 
 def correct(cones, impulse, inner, measure, tolerance, iterations):

@@ -58,6 +58,11 @@ class Hard:
         self._moved, self._status = np.zeros(0), np.zeros(0, np.int8)
         self._fresh = True
 
+    @property
+    def widest(self):
+        """How far apart [m] shapes in the list of pairs may be at the most."""
+        return self.slack + (1.0 + ROOM) * self.state.size
+
     def step(self):
         """One step: contacts within reach, their impulses, new positions, and who is near whom then."""
         poses = self._begin_drives()
@@ -244,9 +249,20 @@ class Hard:
         self.sim.drive(poses)
         if self.joints is not None:
             self._end_joints()
-        if self._status.max(initial=0) > 0:
+        if self._wrong():
             self.sim.complain()
         self.seconds["bodies"] += clock.perf_counter() - began
+
+    def _wrong(self):
+        """Whether some body's state is not a number or has left the world."""
+        if self.joints is None:
+            return self._status.max(initial=0) > 0
+        # Groups that touch nothing have gone another way since the status was written.
+        bodies, world = self.state.bodies, np.array(self.sim.world)
+        free = bodies.motion == FREE
+        state = np.hstack([bodies.position, bodies.velocity, bodies.spin])[free]
+        inside = (state[:, :3] >= world[:3]) & (state[:, :3] <= world[3:])
+        return not (inside.all() and (np.abs(state) < 1e150).all())
 
     def _end_joints(self):
         """Groups that touch nothing go their own way; all joints as they are at the end of the step."""

@@ -148,7 +148,7 @@ class Simulation:
         state = self.state
         largest = float(state.shapes.radius[is_particle(state.shapes.kind)].max(initial=0.0))
         largest = max([largest, *(inlet.reach * inlet.sizes.largest for inlet in self.scene.inlets)])
-        need = 4.0 * largest + 2.0 * state.margin
+        need = 4.0 * largest + 2.0 * self.mover.widest
         for axis, length in zip("xyz", self.box.length, strict=True):
             if 0.0 < length < need:
                 raise ValueError(

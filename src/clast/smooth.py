@@ -38,6 +38,11 @@ class Smooth:
         self._fresh = True  # forces of the present positions are not there yet
         self._open = False  # forces are there, but the step that they end is not ended yet
 
+    @property
+    def widest(self):
+        """How far apart [m] shapes in the list of pairs may be."""
+        return self.state.margin
+
     def step(self):
         """One step: move the bodies, see which are near, and compute the forces at the new places."""
         self._move()

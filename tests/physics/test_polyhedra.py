@@ -220,6 +220,7 @@ def turntable(floor, spin=(0, 0, 2.0)):
     return np.concatenate([bodies.position[2:], bodies.velocity[2:], bodies.spin[2:]], axis=1), force, bodies.mass[2]
 
 
+@pytest.mark.slow
 def test_boxes_ride_and_slide_on_a_mesh_as_on_one_face():
     """A floor of 98 triangles against one large triangle: corners cross many inner edges, and take their slip along."""
     line = np.linspace(-0.15, 0.15, 8)

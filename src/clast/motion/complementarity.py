@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -20,6 +21,15 @@ PERIODIC = False
 CLUMPS = False  # some body is not round
 SOLIDS = False  # some body is neither a sphere nor made of spheres
 
+TINY = 5e-324  # the least number above 0
+LIMITS = {
+    "tolerance": (TINY, math.inf, "above 0 m/s"),
+    "stabilisation": (TINY, 1.0, "above 0 and at most 1"),
+    "recovery": (0.0, math.inf, "0 m/s or more, or None"),
+    "threshold": (0.0, math.inf, "0 m/s or more, or None"),
+    "omega": (TINY, math.nextafter(2.0, 0.0), "above 0 and below 2"),
+    "relaxation": (TINY, 1.0, "above 0 and at most 1"),
+}
 FALL = 0.05  # dt="auto" as a part of the time a body takes to fall by its own size
 
 
@@ -54,20 +64,19 @@ class Complementarity:
     def __post_init__(self):
         pick("solver", self.solver, solvers.SOLVERS)
         pick("broad phase", self.broad, BROAD)
-        if not 0.0 < float(self.tolerance) < math.inf:
-            raise ValueError(f"Complementarity: tolerance = {self.tolerance} must be above 0 m/s")
-        if not (isinstance(self.iterations, int) and self.iterations >= 1):
+        if isinstance(self.iterations, bool) or not (isinstance(self.iterations, Integral) and self.iterations >= 1):
             raise ValueError(f"Complementarity: iterations = {self.iterations!r} must be a whole number, 1 or more")
-        for name in ("recovery", "threshold"):
+        for name in ("coulomb", "warm"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise TypeError(f"Complementarity: {name} = {getattr(self, name)!r} must be True or False")
+        for name, (least, most, words) in LIMITS.items():
             value = getattr(self, name)
-            if value is not None and not 0.0 <= float(value) < math.inf:
-                raise ValueError(f"Complementarity: {name} = {value} must be 0 m/s or more, or None")
-        if not 0.0 < float(self.stabilisation) <= 1.0:
-            raise ValueError(f"Complementarity: stabilisation = {self.stabilisation} must be above 0 and at most 1")
-        if not 0.0 < float(self.omega) < 2.0:
-            raise ValueError(f"Complementarity: omega = {self.omega} must be above 0 and below 2")
-        if not 0.0 < float(self.relaxation) <= 1.0:
-            raise ValueError(f"Complementarity: relaxation = {self.relaxation} must be above 0 and at most 1")
+            if value is None and name in ("recovery", "threshold"):
+                continue
+            if isinstance(value, bool) or not isinstance(value, Real):
+                raise TypeError(f"Complementarity: {name} must be a number {words}, got {value!r}")
+            if not least <= value <= most or not math.isfinite(value):
+                raise ValueError(f"Complementarity: {name} = {value} must be {words}")
 
     @property
     def options(self):

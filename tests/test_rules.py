@@ -22,7 +22,7 @@ ORDER = (
     ("scene",),
     ("files",),
     ("results", "measure"),
-    ("simulation", "report", "running", "smooth", "hard"),
+    ("simulation", "report", "running", "smooth", "hard", "nearby"),
     ("scenes",),
     ("scenefile", "view"),
     ("cli",),

@@ -10,26 +10,24 @@ import time as clock
 
 import numpy as np
 
-from . import backend, primitives
+from . import backend
 from .backend import kernel
 from .contact.narrow import measure, measure_listed, select
-from .contact.pairs import BROAD, turned
+from .contact.pairs import BROAD
 from .errors import Unavailable, pick
 from .motion import blocks, complementarity, solvers
 from .motion.blocks import CHUNK, empty_touches
 from .motion.cones import BodyCones
 from .motion.joints import JointSystem
-from .motion.state import State, place_parts
-from .results import ball_radii
-from .tables import FIRST_WALL, FREE
+from .motion.state import State
+from .nearby import Nearby
+from .tables import FREE
 
 SLACK = 0.005  # contacts wider open than this part of a typical radius, now and at the end of the step, are left out
-ROOM = 0.1  # what the list of pairs sees beyond that, as a part of a typical radius
-SORT = 64  # steps after which bodies are sorted again: at fixed steps, so that a restart changes nothing
 STAGES = ("pairs", "contacts", "solver", "bodies")
 
 
-class Hard:
+class Hard(Nearby):
     """Takes the steps of a Simulation by impulses that keep bodies from overlapping."""
 
     def __init__(self, sim, dt):
@@ -57,11 +55,6 @@ class Hard:
         self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0}
         self._moved, self._status = np.zeros(0), np.zeros(0, np.int8)
         self._fresh = True
-
-    @property
-    def widest(self):
-        """How far apart [m] shapes in the list of pairs may be at the most."""
-        return self.slack + (1.0 + ROOM) * self.state.size
 
     def step(self):
         """One step: contacts within reach, their impulses, new positions, and who is near whom then."""
@@ -271,67 +264,6 @@ class Hard:
         joints.prepare(state.rows, state.bodies, (self.sim.steps + 1) * self.dt, self.dt, joints.unprepared)
         joints.settle(state.rows, joints.touching)
 
-    def _find_pairs(self):
-        """Make the list of pairs anew if a body may have moved out of it."""
-        began, state = clock.perf_counter(), self.state
-        far = math.sqrt(self._moved.max(initial=0.0))
-        if state.has_parts:
-            bodies, shapes, parts = state.kernel_tables[:3]
-            far = max(far, place_parts(bodies, shapes, parts, self.box, state.rows, state.reference))
-        state.since += 1
-        self.reach = self._reach()
-        sort = (self.sim.steps + 1) % SORT == 0
-        # Two bodies may have come towards each other, or a body and a wall; and pairs within reach must be there.
-        if sort or far + max(far, state.walls_moved()) + self.reach >= state.margin:
-            self._rebuild(sort)
-        self.seconds["pairs"] += clock.perf_counter() - began
-
-    def _reach(self):
-        """How far apart [m] two bodies may be that can touch within a step at the velocities that they have.
-
-        Not more than a typical radius: what moves farther than that in one step may overlap for a moment.
-        """
-        state = self.state
-        bodies = state.bodies
-        if len(bodies.number) == 0:
-            return self.slack
-        speed = np.sqrt(np.einsum("ni,ni->n", bodies.velocity, bodies.velocity))
-        if self.solids or self.clumps:
-            spin = np.sqrt(np.einsum("ni,ni->n", bodies.spin, bodies.spin))
-            speed += np.where(bodies.motion == FREE, self.outer[bodies.mold] * bodies.scale * spin, 0.0)
-        for row, _, _, reach, axis in state.walls:
-            # The surface of a plane or cylinder that turns about its axis comes no nearer to anything.
-            spin = bodies.spin[row]
-            across = spin if axis is None else np.cross(spin, turned(bodies.orientation[row].tolist(), axis))
-            speed[row] += reach * float(np.linalg.norm(across))
-        return self.slack + min(2.0 * (1.0 + self.friction) * self.dt * float(speed.max()), state.size)
-
-    def _rebuild(self, sort):
-        """Make the list of pairs, wide enough for what can touch within the next step, and put it in order."""
-        state = self.state
-        state.remember_walls()
-        self.reach = self._reach()
-        state.margin = self.reach + ROOM * state.size
-        state.rebuild(sort=sort)
-        if self.joints is not None:
-            self.joints.renew(state.bodies)
-        shapes = state.shapes
-        # In the order of rows, whatever the order in which the broad phase met them.
-        order = np.arange(len(state.pairs.shape), dtype=np.int32)
-        for column in (1, 0):
-            order = order[primitives.group(np.ascontiguousarray(state.pairs.shape[order, column]), len(shapes.kind))[1]]
-        if self.joints is not None and len(self.joints.apart):
-            order = order[~self._joined(state.pairs.shape[order])]
-        self.order, self.listed = order, np.ascontiguousarray(state.pairs.shape[order])
-        self.ball = np.where(shapes.kind < FIRST_WALL, ball_radii(state), 0.0)
-
-    def _joined(self, pairs):
-        """Which of these pairs of shapes (p,2) are of two bodies that are joined and must not collide."""
-        number = self.state.bodies.number[self.state.shapes.body[pairs]]
-        number.sort(axis=1)
-        apart, wide = self.joints.apart, int(self.scene.next_number) + 1
-        return np.isin(number[:, 0] * wide + number[:, 1], apart[:, 0] * wide + apart[:, 1])
-
     def _chunks(self):
         return (len(self.state.bodies.number) + CHUNK - 1) // CHUNK
 
@@ -344,6 +276,7 @@ class Hard:
         used = np.unique(state.bodies.mold) if steady else np.arange(len(molds.round))
         self.clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
         self.solids = state.ellipsoids or state.polyhedra
+        self.plain = not self.solids and bool((molds.count[used] == 1)[molds.volume[used] > 0.0].all())
         near = {"PERIODIC": bool(self.box.periodic)}
         self._inner = {"CLUMPS": self.clumps, "COUPLES": self.couples, "SOFT": self.soft}
         memory = {"PATCHES": patches}

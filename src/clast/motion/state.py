@@ -194,10 +194,11 @@ class State:
         if self.ellipsoids:
             update_forms(self.kernel_tables, self.there.forms)
 
-    def rebuild(self, sort=None):
+    def rebuild(self, sort=None, grow=None):
         """Make the list of pairs anew from where the bodies are now, and carry the memory of contacts over.
 
-        sort: whether to bring the bodies into the order of their bins; None for once in a while.
+        sort: whether to bring the bodies into the order of their bins; None for once in a while. grow: None, or a
+        function that gives for each shape (s,) [m] how much larger it is to be taken, for spheres and walls alone.
         """
         if self.tuned and self.pairs is not None:
             self.tune()
@@ -218,7 +219,12 @@ class State:
                 old[2] = np.ascontiguousarray(old[2][order])
         free = self.bodies.motion[self.shapes.body] == FREE
         tag = device.to_device(np.where(free, self.shapes.body, np.int32(-1)))
-        found = find_pairs(self.kernel_tables, tag, self.box, self.margin, self.search, self.tables)
+        tables, at_hand = self.kernel_tables, self.tables
+        if grow is not None:
+            wide = self.shapes._replace(radius=self.shapes.radius + grow())
+            at_hand = self.bodies, wide, *self.tables[2:]
+            tables = there.bodies, device.upload(wide, centre=there.shapes.centre), *self.kernel_tables[2:]
+        found = find_pairs(tables, tag, self.box, self.margin, self.search, at_hand)
         balls, solids, patches, walls = found
         if self.ellipsoids or self.polyhedra:
             there.turned_from = device.copy(there.bodies.orientation)

@@ -70,6 +70,11 @@ class Joint:
         """Whether it is free to slide along z and along no other axis."""
         return self.locked[:3] == (True, True, False)
 
+    @property
+    def limited(self):
+        """Whether its free coordinate has limits: the shift if it slides, else the angle."""
+        return self.limits != NO_LIMITS
+
 
 @dataclass(frozen=True)
 class Motor:
@@ -212,7 +217,7 @@ class Joinery:
         a, b = self._two_bodies(place, a, b)
         start, end = self._point(place, "from_", from_, a), self._point(place, "to", to, b)
         if rest is None:
-            rest = float(np.linalg.norm(np.subtract(end, start)))
+            rest = float(np.linalg.norm(self._between(start, end)))
         numbers = spring_numbers(place, rest, stiffness, damping, force, "force", least=0.0)
         points = {"point_a": self._into(a, start), "point_b": self._into(b, end)}
         self.springs.append(Spring(a, b, **points, **numbers))
@@ -272,7 +277,17 @@ class Joinery:
     def _into(self, number, point):
         """A point of the world [m] in the axes of a body, from its centre."""
         centre, turn = self._pose(number)
-        return tuple(plain(unrotate)(turn, tuple(float(p - c) for p, c in zip(point, centre, strict=True))))
+        # The world stands still and has no images.
+        arm = point if number == WORLD else self._between(centre, point)
+        return tuple(plain(unrotate)(turn, tuple(float(x) for x in arm)))
+
+    def _between(self, start, end):
+        """The way (3,) [m] from a point to the nearest image of another, which is the one that joints in motion take."""
+        way = np.subtract(end, start, dtype=float)
+        if any(self.periodic):
+            length = np.where(self.periodic, np.subtract(self.world[1], self.world[0]), np.inf)
+            way -= np.where(self.periodic, length, 0.0) * np.round(way / length)
+        return way
 
     def _point(self, place, name, value, number):
         """A point of the world [m]; by default the centre of the body."""
@@ -307,7 +322,7 @@ class Joinery:
 
     def _by_length(self, place, kind, a, b, axis, from_, to, length):
         start, end = self._point(place, "from_", from_, a), self._point(place, "to", to, b)
-        d = np.subtract(end, start)
+        d = self._between(start, end)
         distance = float(np.linalg.norm(d))
         if distance == 0.0:
             raise ValueError(f"{place}: from_ and to are the same point {list(start)}; a distance needs two")
@@ -333,6 +348,11 @@ class Joinery:
             way = "turn" if motor.turning else "slide"
             hint = " (a linear actuator is a distance with length=)" if made.kind == "distance" else ""
             raise ValueError(f"{place}: joint {motor.joint} is a {made.kind} and does not {way} about one axis{hint}")
+        if made.limited and motor.turning != made.slides and motor.imposing and not motor.bounded:
+            raise ValueError(
+                f"{place}: joint {motor.joint} has limits {made.limits}, and a motor of {motor.what} without bound would "
+                "run through them; give its strength, most=, or leave out the limits"
+            )
         if motor.bounded and not motor.imposing:
             raise ValueError(f"{place}: most is for motors that impose a motion; {motor.what} is a strength itself")
         for other in self.motors:

@@ -87,7 +87,7 @@ def turn_of(m):
 
 
 def check_limits(place, joint, limits):
-    """Limits of the free coordinate as two floats, infinite where there is none."""
+    """Limits of the free coordinate as two floats, infinite where there is none: of the shift if it slides, else of the angle."""
     if limits is None:
         return NO_LIMITS
     if not (joint.turns or joint.slides):

@@ -174,6 +174,38 @@ def test_a_limit_stops_a_pendulum_and_holds_it():
     assert sim.reactions.torque[0] == pytest.approx([0, -weight * math.cos(0.5), 0], abs=1e-6)
 
 
+def test_a_limit_of_what_turns_and_shifts_sideways_bounds_the_angle():
+    scene = Scene(gravity=(0, 0, 0))
+    b = ball(scene, (0, 0, 0), spin=(0, 0, 2))
+    scene.join(
+        None, b, locked=(True, False, False, True, True, False), at=(0, 0, 0), axis=(0, 0, 1), limits=(-0.2, 0.2)
+    )
+    sim = simulate(scene, 1e-2)
+    sim.step(30)
+    assert sim.reactions.coordinate[0, 0] == pytest.approx(0.2, abs=1e-9)
+
+
+def test_a_pendulum_hangs_across_the_periodic_boundary():
+    places = []
+    for x, options in ((0.02, {"world": ((0, 0, 0), (1, 1, 1)), "periodic": (True, False, False)}), (1.02, {})):
+        scene = Scene(**options)
+        b = ball(scene, (x, 0.5, 0.5), radius=0.02)
+        scene.join(None, b, "ball", at=(0.9, 0.5, 0.6))
+        sim = simulate(scene, 5e-3)
+        sim.step(60)
+        assert sim.violation.max() < 1e-9
+        places.append(sim.bodies.position[0])
+    assert (places[0] - places[1] + 0.5) % 1.0 == pytest.approx([0.5] * 3, abs=1e-9)
+
+
+def test_an_outlet_that_takes_all_joined_bodies_is_told_so():
+    scene = Scene()
+    scene.spring(ball(scene, (0, 0, 0)), ball(scene, (1, 0, 0)), stiffness=1.0)
+    scene.outlet(box=((-9, -9, -9), (9, 9, 9)))
+    with pytest.raises(ValueError, match="body 0 is gone, but a joint or spring holds it"):
+        simulate(scene).step(2)
+
+
 def test_the_tension_in_a_hanging_chain_is_the_weight_below():
     scene, count = Scene(), 100
     links = scene.add(Sphere(0.01), position=[(0, 0, -0.03 * (k + 1)) for k in range(count)], material=WATER)

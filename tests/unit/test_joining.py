@@ -95,6 +95,8 @@ WRONG = [
     (lambda s: s.motor(s.join(0, 1, "slider", axis=(0, 0, 1)), speed=1, force=1), "got speed and force"),
     (lambda s: s.motor(s.join(0, 1, "slider", axis=(0, 0, 1)), position=1.0), "begins at 1 m"),
     (lambda s: s.motor(s.join(0, 1, "slider", axis=(0, 0, 1)), force=1.0, most=2.0), "most is for"),
+    (lambda s: s.motor(s.join(0, 1, "slider", axis=(0, 0, 1), limits=(-1, 1)), speed=1.0), "give its strength"),
+    (lambda s: s.motor(s.join(0, 1, "hinge", at=(0, 0, 0), axis=(0, 0, 1), limits=(-1, 1)), spin=1.0), "most="),
     (lambda s: s.spring(0, 1), "does nothing"),
     (lambda s: s.spring(0, 1, stiffness=1.0, force=lambda d, r, t: 0.0), "not both"),
     (lambda s: s.spring(0, 1, stiffness=-1.0), "0 or more"),
@@ -125,6 +127,29 @@ def test_a_second_motor_on_one_axis_is_refused():
     scene.motor(joint, position=lambda t: t)
     with pytest.raises(ValueError, match="already"):
         scene.motor(joint, angle=lambda t: t)
+
+
+def test_limits_refuse_only_motors_that_run_into_them():
+    scene = two()
+    cylinder = scene.join(0, 1, "cylinder", at=(0, 0, 0), axis=(1, 0, 0), limits=(-1, 1))
+    scene.motor(cylinder, spin=1.0)
+    scene.motor(cylinder, speed=1.0, most=3.0)
+    scene.motor(scene.join(0, 1, "hinge", at=(0, 0, 0), axis=(1, 0, 0), limits=(-1, 1)), torque=1.0)
+
+
+def test_joints_and_springs_take_the_nearest_images():
+    scene = Scene(world=((0, 0, 0), (1, 1, 1)), periodic=(True, False, False))
+    scene.add(Sphere(0.01), position=[(0.05, 0.1, 0.5), (0.95, 0.9, 0.5)])
+    scene.join(0, 1, "distance")
+    scene.join(0, 1, "ball", at=(1.0, 0.5, 0.5))
+    scene.spring(0, 1, stiffness=1.0)
+    scene.join(None, 1, "distance", from_=(0.05, 0.9, 0.5))
+    lengths = math.hypot(0.1, 0.8), 0.1
+    assert (scene.joints[0].length, scene.joints[2].length) == pytest.approx(lengths)
+    assert scene.springs[0].rest == pytest.approx(lengths[0])
+    assert scene.joints[1].point_a == pytest.approx((-0.05, 0.4, 0.0))
+    assert scene.joints[1].point_b == pytest.approx((0.05, -0.4, 0.0))
+    assert scene.joints[2].point_a == pytest.approx((0.05, 0.9, 0.5))
 
 
 def full():

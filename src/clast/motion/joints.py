@@ -74,13 +74,12 @@ class JointSystem:
         """Take note of the rows in which the bodies stand now; the first time, set everything up."""
         order = np.argsort(bodies.number, kind="stable")
         place = np.searchsorted(bodies.number, self.numbers, sorter=order)
-        found = order[np.minimum(place, len(order) - 1)]
-        gone = self.numbers[bodies.number[found] != self.numbers]
+        gone = self.numbers[~np.isin(self.numbers, bodies.number)]
         if len(gone):
             raise ValueError(
                 f"body {gone[0]} is gone, but a joint or spring holds it; keep outlets away from joined bodies"
             )
-        self.rows, self.count = found, len(bodies.number)
+        self.rows, self.count = order[place], len(bodies.number)
         if self.table is None:
             self._assemble(bodies)
         self.groups = np.full(self.count, -1, np.int32)  # of each row of Bodies; -1 without joint or spring

@@ -57,7 +57,7 @@ class Stops:
         for k in self.limited:
             j = int(system.place[k])
             # The angle of a hinge, the shift of a slider or cylinder.
-            which = 0 if t.locked[j, 2] else 1
+            which = 1 if system.scene.joints[k].slides else 0
             row = system.coordinate_row(j, which)
             speed = float(row @ np.concatenate([t.velocity[t.slot[j, 0]], t.velocity[t.slot[j, 1]]]))
             for limit, sign in zip(system.joints.limits[k].tolist(), (1.0, -1.0), strict=True):

@@ -7,6 +7,7 @@ second order; the others as eqs. (4) to (8) say.
 
 import math
 import time as clock
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -285,7 +286,7 @@ class Hard(Nearby):
         def chunked(row, **bound):
             return kernel(row, grain=4, **bound)
 
-        self._kernels = type("Kernels", (), {})()
+        self._kernels = SimpleNamespace()
         self._kernels.keep = chunked(blocks.keep_chunk, **near)
         self._kernels.touch = chunked(blocks.touch_chunk, **near, **self._inner)
         self._kernels.recall = chunked(blocks.recall_chunk, **memory)

@@ -2,6 +2,7 @@
 
 import math
 import time as clock
+from numbers import Real
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -44,6 +45,8 @@ class Simulation:
             raise ValueError("Simulation: the scene is empty; add bodies with scene.add or scene.fill first")
         if isinstance(method, DEM) and (scene.joints or scene.springs):
             raise ValueError("Simulation: joints and springs need clast.Complementarity(...); DEM has none")
+        if not isinstance(dt, str) and (isinstance(dt, bool) or not isinstance(dt, Real)):
+            raise TypeError(f"Simulation: dt must be a number of seconds or 'auto', got {dt!r}")
         refuse_mixture("Simulation", scene.parts)
         self.device = find_device(device)
         if self.device is not backend.CPU and (scene.parts.kind == POLYHEDRON).any():

@@ -40,9 +40,7 @@ class Touches(NamedTuple):
     gap: np.ndarray  # (c,) [m], at the start of the step
     bias: np.ndarray  # (c,) [m/s], b of eq. (10): gap over time step, limited, or what restitution asks for
     limit: np.ndarray  # (c,2) friction and largest pull [N s], or (c,4) with rolling and spinning friction
-    size: (
-        np.ndarray
-    )  # (c,2) [1/kg], diagonal of the contact's own block of D^T M^-1 D: along the normal, mean of the rest
+    size: np.ndarray  # (c,2) [1/kg], diagonal of the own block of D^T M^-1 D: along the normal, mean of the rest
     soft: np.ndarray  # (c,) [1/kg], compliance over the square of the time step; (0,) if all contacts are rigid
     length: np.ndarray  # (c,) [m], what couples are divided by
 

@@ -3,7 +3,7 @@
 It is the minimum of g.W g/2 + q.g over the friction cones. The solvers see W only through an object `cones` with
 
     count, width   number of cones c; numbers a cone has: 3, or 6 with rolling and spinning friction
-    normal (c,3)   unit normals; limit (c,4): friction mu, tension [N s], rolling, spinning limits (see `cone`)
+    normal (c,3)   unit normals; limit (c,2): friction mu, tension [N s]; (c,4) with rolling, spinning limits
     size (c,2)     [1/kg] what a unit impulse along the normal does to its own velocity, and the mean of that for all
                    other directions: diagonal entries of W, above 0
     shift (c,)     [m/s] added to the normal velocity; zero, or what the Coulomb correction has set

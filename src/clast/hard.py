@@ -14,11 +14,12 @@ from . import backend, primitives
 from .backend import kernel
 from .contact.narrow import measure, measure_listed, select
 from .contact.pairs import BROAD, turned
-from .errors import Unavailable, pick
+from .errors import Diverged, Unavailable, pick
 from .motion import blocks, complementarity, solvers
 from .motion.blocks import CHUNK, empty_touches
 from .motion.cones import BodyCones
 from .motion.joints import JointSystem
+from .motion.reactions import watch
 from .motion.state import State, place_parts
 from .results import ball_radii
 from .tables import FIRST_WALL, FREE
@@ -54,7 +55,7 @@ class Hard:
         self.told = 0, 0.0  # contacts with a force and elastic energy [J] of the last step before a restart
         self.solution = None  # of the last step
         self.workspace = solvers.Workspace()
-        self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0}
+        self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0, "open": 0.0}
         self._moved, self._status = np.zeros(0), np.zeros(0, np.int8)
         self._fresh = True
 
@@ -74,6 +75,7 @@ class Hard:
             if self.joints is not None:
                 self.joints.prepare(self.state.rows, self.state.bodies, 0.0, self.dt)
                 self.joints.settle(self.state.rows)
+                self.joints.check()
 
     def finish(self):
         """A step ends by itself."""
@@ -85,7 +87,7 @@ class Hard:
         the last step and of all steps, and joints.
         """
         own = np.zeros(0) if self.joints is None else self.joints.state()
-        told = self.touching(), self.elastic_energy(), *self.tally.values()
+        told = self.touching(), self._pressed_energy(), *self.tally.values()
         return np.concatenate([[self.workspace.curvature, self.state.size, *told], own])
 
     def resume(self, order, carried):
@@ -254,6 +256,10 @@ class Hard:
         joints.advance(state.rows, state.bodies, self.dt)
         joints.prepare(state.rows, state.bodies, (self.sim.steps + 1) * self.dt, self.dt, joints.unprepared)
         joints.settle(state.rows, joints.touching)
+        opened, trouble = watch(joints, state.size)
+        if trouble:
+            raise Diverged(f"t = {self.sim.time + self.dt:.6g} s: {trouble}; {self.cause()}")
+        self.tally["open"] = max(self.tally["open"], opened)
 
     def _find_pairs(self):
         """Make the list of pairs anew if a body may have moved out of it."""
@@ -409,6 +415,10 @@ class Hard:
         return select(found, np.lexsort((found.feature, shape[:, 1], shape[:, 0], pair[:, 1], pair[:, 0])))
 
     def elastic_energy(self):
+        """Energy [J] stored in compliant contacts and in the springs of joints that have a stiffness."""
+        return self._pressed_energy() + (0.0 if self.joints is None else self.joints.elastic_energy)
+
+    def _pressed_energy(self):
         """Energy [J] stored in compliant contacts: half of the compliance times the square of the normal force."""
         if self.measured is None:
             return self.told[1]
@@ -424,6 +434,8 @@ class Hard:
     def describe(self):
         """What Report tells of the solver."""
         tally = dict(self.tally)
+        if self.joints is None:
+            del tally["open"]
         return {"solver": self.method.solver, **tally}
 
 

@@ -15,11 +15,12 @@ from . import backend
 from .backend import kernel
 from .contact.narrow import measure, measure_listed, select
 from .contact.pairs import BROAD
-from .errors import Unavailable, pick
+from .errors import Diverged, Unavailable, pick
 from .motion import blocks, complementarity, solvers
 from .motion.blocks import CHUNK, empty_touches
 from .motion.cones import BodyCones
 from .motion.joints import JointSystem
+from .motion.reactions import watch
 from .motion.state import State
 from .nearby import Nearby
 from .tables import FREE
@@ -53,7 +54,7 @@ class Hard(Nearby):
         self.told = 0, 0.0  # contacts with a force and elastic energy [J] of the last step before a restart
         self.solution = None  # of the last step
         self.workspace = solvers.Workspace()
-        self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0}
+        self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0, "open": 0.0}
         self._moved, self._status = np.zeros(0), np.zeros(0, np.int8)
         self._fresh = True
 
@@ -73,6 +74,7 @@ class Hard(Nearby):
             if self.joints is not None:
                 self.joints.prepare(self.state.rows, self.state.bodies, 0.0, self.dt)
                 self.joints.settle(self.state.rows)
+                self.joints.check()
 
     def finish(self):
         """A step ends by itself."""
@@ -84,7 +86,7 @@ class Hard(Nearby):
         the last step and of all steps, and joints.
         """
         own = np.zeros(0) if self.joints is None else self.joints.state()
-        told = self.touching(), self.elastic_energy(), *self.tally.values()
+        told = self.touching(), self._pressed_energy(), *self.tally.values()
         return np.concatenate([[self.workspace.curvature, self.state.size, *told], own])
 
     def resume(self, order, carried):
@@ -264,6 +266,10 @@ class Hard(Nearby):
         joints.advance(state.rows, state.bodies, self.dt)
         joints.prepare(state.rows, state.bodies, (self.sim.steps + 1) * self.dt, self.dt, joints.unprepared)
         joints.settle(state.rows, joints.touching)
+        opened, trouble = watch(joints, state.size)
+        if trouble:
+            raise Diverged(f"t = {self.sim.time + self.dt:.6g} s: {trouble}; {self.cause()}")
+        self.tally["open"] = max(self.tally["open"], opened)
 
     def _chunks(self):
         return (len(self.state.bodies.number) + CHUNK - 1) // CHUNK
@@ -359,6 +365,10 @@ class Hard(Nearby):
         return select(found, np.lexsort((found.feature, shape[:, 1], shape[:, 0], pair[:, 1], pair[:, 0])))
 
     def elastic_energy(self):
+        """Energy [J] stored in compliant contacts and in the springs of joints that have a stiffness."""
+        return self._pressed_energy() + (0.0 if self.joints is None else self.joints.elastic_energy)
+
+    def _pressed_energy(self):
         """Energy [J] stored in compliant contacts: half of the compliance times the square of the normal force."""
         if self.measured is None:
             return self.told[1]
@@ -374,6 +384,8 @@ class Hard(Nearby):
     def describe(self):
         """What Report tells of the solver."""
         tally = dict(self.tally)
+        if self.joints is None:
+            del tally["open"]
         return {"solver": self.method.solver, **tally}
 
 

@@ -17,7 +17,8 @@ def world_inertia(sim, bodies):
 def energy(sim):
     """Energies [J] of a simulation: kinetic, rotational, potential, elastic and total.
 
-    The potential is that of gravity against the origin; the elastic energy that of the springs in all contacts.
+    The potential is that of gravity against the origin; the elastic energy that of the springs in all contacts,
+    and of Scene.spring and Scene.torsion with a stiffness.
     """
     bodies = sim.bodies
     free = bodies.motion == FREE
@@ -37,7 +38,7 @@ def energy(sim):
 
 
 def elastic_energy(sim):
-    """Energy [J] stored in the springs of all contacts."""
+    """Energy [J] stored in the springs of all contacts, and between bodies."""
     sim.start()
     return sim.mover.elastic_energy()
 

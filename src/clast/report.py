@@ -29,7 +29,7 @@ class Report:
     momentum: list  # [kg m/s]
     angular_momentum: list  # [kg m^2/s]
     solver: dict  # of Complementarity: name, steps, iterations, steps that missed the tolerance, worst residual [m/s],
-    # energy that parting overlaps added at the most [J]; empty for DEM
+    # energy that parting overlaps added at the most [J], with joints how far they were open [m]; empty for DEM
 
     @classmethod
     def of(cls, sim):
@@ -92,7 +92,8 @@ class Report:
                     "solver",
                     f"{told['solver']}, {told['iterations'] / told['steps']:.1f} iterations a step, "
                     f"{told['missed']:,} of {told['steps']:,} steps missed the tolerance, worst residual "
-                    f"{told['worst']:.2g} m/s, stabilisation added at most {told['stabilisation']:.3g} J",
+                    f"{told['worst']:.2g} m/s, stabilisation added at most {told['stabilisation']:.3g} J"
+                    + (f", joints open by at most {told['open']:.2g} m" if "open" in told else ""),
                 )
             )
         return "\n".join(f"{name:<10} {text}" for name, text in lines)

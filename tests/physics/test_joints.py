@@ -258,6 +258,82 @@ def test_a_spring_without_damper_swings_with_its_frequency():
     assert stretch == pytest.approx(0.1 * math.cos(frequency * sim.time), abs=1e-7)
 
 
+def test_springs_have_their_part_in_the_energy():
+    scene = Scene()
+    a, b = ball(scene, (0, 0, 0)), ball(scene, (1, 0, 0))
+    hinge = scene.join(None, a, "hinge", at=(0, 0, 0.5), axis=(0, 1, 0))
+    scene.torsion(hinge, stiffness=40.0, rest=0.5)
+    scene.spring(a, b, rest=0.8, stiffness=100.0)
+    sim = simulate(scene, 2e-3)
+    start = clast.measure.energy(sim)
+    assert start["elastic"] == pytest.approx(0.5 * 100.0 * 0.2**2 + 0.5 * 40.0 * 0.5**2)
+    sim.step(200)
+    later = clast.measure.energy(sim)
+    assert abs(later["elastic"] - start["elastic"]) > 0.1
+    assert later["total"] == pytest.approx(start["total"], abs=1e-4)
+
+
+def hard_held(springs, floor=False, **options):
+    """A ball of 0.52 kg with springs at a step that is too long for them."""
+    scene = Scene()
+    b = ball(scene, (0, 0, 0), radius=0.05, **options)
+    if floor:
+        scene.add(Plane(), position=(0, 0, -0.05))
+    springs(scene, b)
+    return simulate(scene, 5e-3)
+
+
+def turning(scene, b, **numbers):
+    scene.torsion(scene.join(None, b, "hinge", at=(0, 0, 0), axis=(1, 0, 0)), **numbers)
+
+
+@pytest.mark.parametrize("floor", [False, True])
+def test_strong_dampers_and_torsion_springs_do_not_blow_up(floor):
+    """With rates of up to ten in a step; a floor makes the step the whole one."""
+    sim = hard_held(lambda s, b: s.spring(None, b, from_=(1, 0, 0), damping=1000.0), floor, velocity=(1, 0, 0))
+    sim.step(10)
+    assert abs(sim.bodies.velocity[0, 0]) < 1e-5
+    # It stops within m v / c, and a step at the most where it touches.
+    assert sim.bodies.position[0, 0] == pytest.approx(sim.bodies.mass[0] / 1000.0, abs=1e-5 + 5e-3 * floor)
+    sim = hard_held(lambda s, b: turning(s, b, stiffness=300.0, rest=0.3), floor)
+    sim.step(100)
+    limit = 0.3 * math.sqrt(300.0 / sim.bodies.inertia[0])
+    assert abs(sim.bodies.spin[0, 0]) <= 1.01 * limit
+    sim = hard_held(lambda s, b: turning(s, b, stiffness=10.0, damping=1.0, rest=0.3), floor, spin=(5, 0, 0))
+    sim.step(200)
+    assert sim.reactions.coordinate[0, 0] == pytest.approx(0.3, abs=1e-3)
+    assert sim.bodies.spin[0] == pytest.approx([0, 0, 0], abs=1e-2)
+
+
+def test_a_spring_that_is_too_fast_for_the_step_is_refused_with_the_step_that_would_do():
+    with pytest.raises(ValueError, match=r"spring 0 with stiffness 0 and damping 100000 .* take dt <= 0.00012 s"):
+        hard_held(lambda s, b: s.spring(None, b, from_=(1, 0, 0), damping=1e5)).step()
+    with pytest.raises(ValueError, match=r"spring 0 \(torsion, joint 0\)"):
+        hard_held(lambda s, b: turning(s, b, stiffness=1e6)).step()
+
+
+def test_a_function_too_stiff_for_the_step_ends_in_diverged():
+    sim = hard_held(lambda s, b: s.spring(None, b, from_=(0, 0, 1), force=lambda length, rate, time: 1e4 * rate))
+    with pytest.raises(clast.Diverged, match="body 0 .* function"):
+        sim.step(400)
+
+
+def test_joints_that_cannot_be_closed_are_told():
+    scene = Scene()
+    b = ball(scene, (0, 0, 0))
+    scene.join(None, b, "weld")
+    scene.join(None, b, "distance", from_=(0, 0, 1), length=lambda t: 1.0 + 0.1 * t)
+    sim = simulate(scene, 1e-3)
+    sim.step(5)
+    assert 1e-4 < sim.report().solver["open"] < 1e-3
+    assert "joints open by at most 0.000" in str(sim.report())
+    with pytest.raises(clast.Diverged, match=r"joint [01] .* is open by"):
+        sim.step(100)
+    sim = simulate(pendulum(2), 1e-2)
+    sim.step(20)
+    assert sim.report().solver["open"] < 1e-9
+
+
 def test_joined_balls_lie_on_a_floor():
     """Contacts and joints at once: the floor carries the weight, and joined balls overlap without minding."""
     scene = Scene()

@@ -178,6 +178,11 @@ class JointSystem:
         self._prepare(time, dt, self.everyone if groups is None else groups)
         self.held = self.stops.find(t, time, dt)
 
+    def check(self):
+        """Refuse springs that are too fast for the time step of the last `prepare`."""
+        self.springs.respond(self.table, self.edges)
+        self.springs.check(self.dt, SWING * ROUNDS)
+
     def settle(self, rows, groups=None):
         """Velocities obey the joints as they are now; groups: mask (g,), default all."""
         groups = self.everyone if groups is None else groups
@@ -200,7 +205,8 @@ class JointSystem:
         force, torque = np.zeros((self.count, 3)), np.zeros((self.count, 3))
         if self.pulling:
             self._fetch(rows)
-            load = self._loads(self.time, self.table.velocity)
+            self.springs.respond(self.table, self.edges)
+            load = self._loads(self.time, self.table.velocity, self.dt)
             force[self.rows], torque[self.rows] = load[:-1, :3], load[:-1, 3:]
         return force, torque
 
@@ -264,7 +270,7 @@ class JointSystem:
         Light bodies between joints under a large force swing like strings; explicit steps must follow that.
         """
         t = self.table
-        square = self.springs.frequencies(t, self.slot_group, self.group_count)
+        square = self.springs.frequencies(t, self.slot_group, self.group_count) ** 2
         if len(self):
             if self.felt is None:
                 self.felt = present_forces(self)
@@ -394,10 +400,10 @@ class JointSystem:
             t.velocity[slots] += part * self.accelerations(self._loads(time, seen))[slots]
         t.velocity[slots, :3] += part * np.array(self.scene.gravity)
 
-    def _loads(self, time, velocity):
-        """Forces and torques (k,6) of springs and motors on all slots."""
+    def _loads(self, time, velocity, ahead=0.0):
+        """Forces and torques (k,6) of springs and motors on all slots; ahead: see `SpringSystem.pull`."""
         load = np.zeros((len(velocity), 6))
-        self.springs.pull(self.table, velocity, time, self.edges, load)
+        self.springs.pull(self.table, velocity, time, self.edges, load, ahead)
         for motor in self.goals.pushing:
             j = int(self.place[motor.joint])
             value = motor.value if motor.function is None else float(motor.function(time))
@@ -447,6 +453,11 @@ class JointSystem:
         """What springs do at present, in the order of adding; see `clast.motion.springs`."""
         self._loads(self.time, self.table.velocity)
         return self.springs.pulls
+
+    @property
+    def elastic_energy(self):
+        """Energy [J] stored in springs at present; those with a user's function have none."""
+        return self.springs.energy(self.table, self.edges) if len(self.springs) else 0.0
 
     @property
     def violation(self):

@@ -9,9 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..tables import BY_AXES
 from .springs import cross, turns_of
 
 GLANCE = 0.2  # part of a step over which the curvature of the free motion is taken
+OPEN = 1e-2  # violation, as a part of a typical radius or in rad, from which a joint does not hold
+FASTEST = 1e9  # [m/s or rad/s], what no machine reaches
 
 
 class Reactions(NamedTuple):
@@ -71,3 +74,29 @@ def read(system, force):
         effort=effort[place],
         coordinate=t.coordinate[place],
     )
+
+
+def watch(system, size):
+    """How far joints are open at the end of a step [m], and what went wrong, if anything. size [m]: typical radius.
+
+    A turn counts as the way of the surface of a typical body.
+    """
+    t = system.table
+    fast = ~(abs(t.velocity[:-1]) < FASTEST).all(1)
+    if fast.any():
+        number = system.numbers[int(np.argmax(fast))]
+        return np.inf, f"body {number} exploded; a spring's or motor's function may be too stiff for the step"
+    opened = (abs(t.violation) * np.where(in_metres(t), 1.0, size)).max(1, initial=0.0)
+    worst = float(opened.max(initial=0.0))
+    if worst <= OPEN * size:
+        return worst, None
+    k = int(system.order[int(np.argmax(opened))])
+    told = f"joint {k} ({system.scene.joints[k].kind}) is open by {worst:.3g} m"
+    return worst, f"{told}; joints, motors or drives demand what cannot be, or the step is too long"
+
+
+def in_metres(t):
+    """Which rows of joints (j,6) are shifts; the others are turns. t: Assembly."""
+    every = np.arange(t.violation.shape[1])
+    shifts = np.where(t.kind == BY_AXES, t.locked[:, :3].sum(1), len(every))
+    return (every < shifts[:, None]) | (t.motor[:, 1:] & (every == t.rows[:, None] - 1))

@@ -21,12 +21,14 @@ class SpringSystem:
 
     def __init__(self, scene, table, system):
         self.table, self.system = table, system
+        count = len(table.rest)
         self.straight = np.flatnonzero(table.joint < 0)  # between two points
         self.functions = [spring.function for spring in scene.springs]
         self.plain = np.array([function is None for function in self.functions], dtype=bool)
-        self.tension = np.zeros(len(table.rest))  # pull [N], or torque that turns b back [N m], when last asked
-        self.direction = np.zeros((len(table.rest), 3))  # of the force on b, or of the torque on b when positive
-        self.extent = np.zeros(len(table.rest))  # length [m] or angle [rad]
+        self.tension = np.zeros(count)  # pull [N], or torque that turns b back [N m], when last asked
+        self.row = np.zeros((count, 12))  # what gives the rate of its extent from the velocities of a and b
+        self.extent = np.zeros(count)  # length [m] or angle [rad]
+        self.mobility = np.zeros((count, count))  # see `respond`
 
     def __len__(self):
         return len(self.table.rest)
@@ -36,68 +38,122 @@ class SpringSystem:
         self.slots = np.where(self.table.body >= 0, np.searchsorted(numbers, self.table.body), world)
         return self.slots
 
-    def pull(self, t, velocity, time, edges, load):
-        """Add the forces and torques of all springs to load (k,6). t: Assembly with present poses; velocity (k,6)."""
-        if not len(self):
-            return
-        table, extent, rate = self.table, self.extent, np.zeros(len(self))
-        turns = turns_of(t.orientation)
-        a, b = self.slots[self.straight].T
-        ra = np.einsum("sxy,sy->sx", turns[a], table.point[self.straight, 0])
-        rb = np.einsum("sxy,sy->sx", turns[b], table.point[self.straight, 1])
+    def measure(self, t, edges):
+        """Extents and rows of all springs. t: Assembly with present poses."""
+        table, turns, straight = self.table, turns_of(t.orientation), self.straight
+        a, b = self.slots[straight].T
+        ra = np.einsum("sxy,sy->sx", turns[a], table.point[straight, 0])
+        rb = np.einsum("sxy,sy->sx", turns[b], table.point[straight, 1])
         d = t.position[b] + rb - t.position[a] - ra
         d -= np.array(edges[:3]) * np.round(d * np.array(edges[3:]))
         length = np.sqrt((d * d).sum(1))
         # Where the two points meet there is no direction, and no force.
         axis = d / np.where(length > 0.0, length, 1.0)[:, None]
-        moving = velocity[b, :3] + cross(velocity[b, 3:], rb) - velocity[a, :3] - cross(velocity[a, 3:], ra)
-        extent[self.straight], rate[self.straight] = length, (moving * axis).sum(1)
-        self.direction[self.straight] = axis
+        self.extent[straight] = length
+        self.row[straight] = np.concatenate([-axis, -cross(ra, axis), axis, cross(rb, axis)], axis=1)
         for s in np.flatnonzero(table.joint >= 0).tolist():
             j = int(self.system.place[table.joint[s]])
-            row = self.system.coordinate_row(j, 0)
-            ends = self.slots[s]
-            extent[s] = t.coordinate[j, 0]
-            rate[s] = row[3:6] @ velocity[ends[0], 3:] + row[9:] @ velocity[ends[1], 3:]
-            self.direction[s] = row[9:]
-        self.tension[:] = table.stiffness * (extent - table.rest) + table.damping * rate
+            self.extent[s], self.row[s] = t.coordinate[j, 0], self.system.coordinate_row(j, 0)
+
+    def pull(self, t, velocity, time, edges, load, ahead=0.0):
+        """Add the forces and torques of all springs to load (k,6). t: Assembly with present poses; velocity (k,6).
+
+        ahead [s]: plain dampers see the velocities after a step of this length, which the forces themselves change, so
+        that no damping is too large; and so do springs that swing too fast for the step. Needs `respond`.
+        """
+        if not len(self):
+            return
+        self.measure(t, edges)
+        table, extent = self.table, self.extent
+        rate = self.rate(velocity)
+        stretch = table.stiffness * (extent - table.rest)
+        damping = table.damping
+        if ahead:
+            hasty = ahead**2 * (abs(self.mobility) @ table.stiffness) > 1.0
+            damping = damping + np.where(hasty, ahead * table.stiffness, 0.0)
+        self.tension[:] = stretch + damping * rate
+        if ahead and damping.any():
+            self.tension[:] = np.linalg.solve(
+                np.eye(len(self)) + ahead * damping[:, None] * self.mobility, self.tension
+            )
         for s in np.flatnonzero(~self.plain).tolist():
             self.tension[s] = self.functions[s](float(extent[s]), float(rate[s]), time)
-        self.give(ra, rb, load)
+        give = -self.tension[:, None] * self.row
+        np.add.at(load, self.slots[:, 0], give[:, :6])
+        np.add.at(load, self.slots[:, 1], give[:, 6:])
+
+    def rate(self, velocity):
+        """Rates (s,) [m/s or rad/s] of the extents at velocities (k,6)."""
+        a, b = self.slots.T
+        return (self.row * np.concatenate([velocity[a], velocity[b]], axis=1)).sum(1)
+
+    def respond(self, t, edges):
+        """Find `mobility` (s,s): the rate that spring i gets from a unit of impulse of spring k, with the joints in place.
+
+        [1/kg], [1/(kg m^2)] between torsion springs. Springs with a user's function have none.
+        """
+        system, plain = self.system, np.flatnonzero(self.plain)
+        if not len(plain):
+            return
+        self.measure(t, edges)
+        group = system.slot_group[self.slots].max(1)
+        kept = t.velocity.copy(), t.impulse.copy(), t.rate.copy()
+        t.rate[:] = 0.0
+        self.mobility[:] = 0.0
+        # One spring of each group at a time.
+        order = plain[np.argsort(group[plain], kind="stable")]
+        turn = np.arange(len(order)) - np.searchsorted(group[order], group[order])
+        for k in range(int(turn.max()) + 1):
+            chosen = order[turn == k]
+            load = np.zeros_like(t.velocity)
+            np.add.at(load, self.slots[chosen, 0], self.row[chosen, :6])
+            np.add.at(load, self.slots[chosen, 1], self.row[chosen, 6:])
+            t.velocity[:], t.impulse[:] = system.accelerations(load), 0.0
+            system.solve_slots(system.everyone)
+            source = np.full(system.group_count, -1)
+            source[group[chosen]] = chosen
+            hit = plain[source[group[plain]] >= 0]
+            self.mobility[hit, source[group[hit]]] = self.rate(t.velocity)[hit]
+        t.velocity[:], t.impulse[:], t.rate[:] = kept
+
+    def haste(self):
+        """How fast [1/s] each plain spring swings, or its damper acts, on the bodies that it holds, (s,)."""
+        size = abs(self.mobility)
+        return np.maximum(np.sqrt(size @ self.table.stiffness), size @ self.table.damping)
 
     def frequencies(self, t, group, count):
-        """The largest square of a frequency [1/s^2] that a spring alone would give the bodies of each group, (count,)."""
-        square = np.zeros(count)
-        straight = self.straight
-        if len(straight):
-            ends = self.slots[straight]
-            value = self.table.stiffness[straight] * t.lightness[ends].sum(1)
-            owner = np.maximum(group[ends[:, 0]], group[ends[:, 1]])
-            np.maximum.at(square, owner, value)
-        return square
+        """How fast [1/s] springs move the bodies of each group, (count,); needs `respond`."""
+        fastest = np.zeros(count)
+        if len(self):
+            # Across its line a stretched spring pulls back too, never more than along it.
+            across = self.table.stiffness * t.lightness[self.slots].sum(1)
+            value = np.where(self.table.joint < 0, np.maximum(np.sqrt(across), self.haste()), self.haste())
+            np.maximum.at(fastest, group[self.slots].max(1), value)
+        return fastest
+
+    def check(self, dt, most):
+        """Refuse what no number of shorter steps within a step dt [s] can follow; most: of haste times dt."""
+        haste = self.haste()
+        if len(self) and dt * haste.max() > most:
+            s = int(np.argmax(haste))
+            about = "" if self.table.joint[s] < 0 else f" (torsion, joint {self.table.joint[s]})"
+            raise ValueError(
+                f"Simulation: spring {s}{about} with stiffness {self.table.stiffness[s]:g} and damping "
+                f"{self.table.damping[s]:g} acts at {haste[s]:.3g} 1/s on the bodies it holds, too fast for dt = {dt:.3g} s; "
+                f"take dt <= {most / haste[s]:.2g} s, or a softer spring"
+            )
+
+    def energy(self, t, edges):
+        """Energy [J] stored in springs with a stiffness; t: Assembly with present poses."""
+        self.measure(t, edges)
+        return 0.5 * float((self.table.stiffness * (self.extent - self.table.rest) ** 2).sum())
 
     @property
     def pulls(self):
         """Pulls as of the last `pull`."""
-        vector = -self.tension[:, None] * self.direction
+        vector = -self.tension[:, None] * np.where((self.table.joint < 0)[:, None], self.row[:, 6:9], self.row[:, 9:])
         straight = (self.table.joint < 0)[:, None]
         return Pulls(np.where(straight, vector, 0.0), np.where(straight, 0.0, vector), self.extent.copy())
-
-    def give(self, ra, rb, load):
-        """Add the tensions to load (k,6), spring after spring."""
-        vector = -self.tension[:, None] * self.direction  # on b
-        arms = dict(zip(self.straight.tolist(), zip(ra, rb, strict=True), strict=True))
-        for s, (a, b) in enumerate(self.slots.tolist()):
-            f = vector[s]
-            if s in arms:
-                near, far = arms[s]
-                load[a, :3] -= f
-                load[b, :3] += f
-                load[a, 3:] -= cross(near, f)
-                load[b, 3:] += cross(far, f)
-            else:
-                load[a, 3:] -= f
-                load[b, 3:] += f
 
 
 def turns_of(orientation):

@@ -275,10 +275,11 @@ def test_springs_have_their_part_in_the_energy():
 
 def hard_held(springs, floor=False, **options):
     """A ball of 0.52 kg with springs at a step that is too long for them."""
-    scene = Scene()
-    b = ball(scene, (0, 0, 0), radius=0.05, **options)
+    smooth = Material(density=1000.0, friction=0.0)
+    scene = Scene(gravity=(0, 0, -GRAVITY * floor))
+    b = int(scene.add(Sphere(0.05), material=smooth, **options)[0])
     if floor:
-        scene.add(Plane(), position=(0, 0, -0.05))
+        scene.add(Plane(), position=(0, 0, -0.05), material=smooth)
     springs(scene, b)
     return simulate(scene, 5e-3)
 
@@ -313,7 +314,7 @@ def test_a_spring_that_is_too_fast_for_the_step_is_refused_with_the_step_that_wo
 
 
 def test_a_function_too_stiff_for_the_step_ends_in_diverged():
-    sim = hard_held(lambda s, b: s.spring(None, b, from_=(0, 0, 1), force=lambda length, rate, time: 1e4 * rate))
+    sim = hard_held(lambda s, b: s.spring(None, b, from_=(0, 0, 1), force=lambda d, r, t: 1e4 * r), velocity=(0, 0, 1))
     with pytest.raises(clast.Diverged, match="body 0 .* function"):
         sim.step(400)
 

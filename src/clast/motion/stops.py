@@ -53,6 +53,7 @@ class Stops:
         return held
 
     def near_limits(self, t, dt):
+        """Rows of limits that may be reached within a step, as `find` takes them."""
         system = self.system
         for k in self.limited:
             j = int(system.place[k])
@@ -66,6 +67,7 @@ class Stops:
                     yield j, sign * row, (gap if gap > 0.0 else SOFT * gap) / dt, 0.0, math.inf, None
 
     def strong_motors(self, t, time, dt):
+        """Rows of motors of limited strength, as `find` takes them."""
         system = self.system
         for k, motor in system.goals.bounded:
             j, which = int(system.place[motor.joint]), 0 if motor.turning else 1

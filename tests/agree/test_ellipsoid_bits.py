@@ -10,6 +10,8 @@ import clast
 from clast import DEM, Cylinder, Ellipsoid, Oscillation, Plane, Quad, Scene, Simulation, Sphere, backend
 from clast.motion import state as memory
 
+pytestmark = pytest.mark.slow  # kernels of its own, a minute to compile
+
 STEPS = 900
 SEED = Ellipsoid(0.0065, 0.004, 0.003)
 

@@ -139,6 +139,7 @@ def flat_floors(material):
     return scene, walls, pebbles
 
 
+@pytest.mark.slow
 def test_a_dropped_pebble_comes_to_rest_on_its_flat_side():
     """Rolling friction ends the rocking, which little else slows down; it holds a tilt below its own angle, 1.7 degrees.
 
@@ -189,6 +190,7 @@ def tumble_among_walls(shape):
     return sim.bodies, numbers
 
 
+@pytest.mark.slow
 def test_an_ellipsoid_with_three_equal_axes_is_a_ball():
     """Two kernels, one motion. Radii are equal, because spheres share an overlap by their radii, ellipsoids by halves."""
     ball, numbers = tumble_among_walls(clast.Sphere(0.008))

@@ -101,6 +101,7 @@ def test_a_cube_turns_once_in_a_second():
     assert max(abs(y), abs(z)) < 1e-12
 
 
+@pytest.mark.slow
 def test_mirror_images_stay_mirror_images():
     """Cubes fall on the blade of a drum and off it: the left side is the image of the right side, to the bit until they touch."""
     sim = cube_drum(count=75, start="symmetric").simulation()

@@ -43,8 +43,8 @@ def outside(name, scene, bodies):
     return beyond / radius
 
 
-# Each compiles the large kernels of polyhedra once more, for another law or other walls; one of them is looked at always.
-LATER = {"gravity-packing": pytest.mark.slow, "rock-drum": pytest.mark.slow}
+# Each compiles the large kernels of polyhedra once more, for another law or other walls.
+LATER = dict.fromkeys(("cube-drum", "gravity-packing", "rock-drum"), pytest.mark.slow)
 EACH = [pytest.param(name, marks=LATER.get(name, ())) for name in sorted(COUNT)]
 
 

@@ -25,6 +25,7 @@ from .motion.state import State
 from .nearby import Nearby
 from .tables import FREE
 
+DEEP = 0.05  # part of a typical radius by which a contact that was left out may overlap at the end of a step
 SLACK = 0.005  # contacts wider open than this part of a typical radius, now and at the end of the step, are left out
 STAGES = ("pairs", "contacts", "solver", "bodies")
 
@@ -63,6 +64,8 @@ class Hard(Nearby):
         poses = self._begin_drives()
         self._touch()
         self._solve()
+        self._look_again()
+        self._count()
         self._move(poses)
         self._find_pairs()
 
@@ -139,7 +142,16 @@ class Hard(Nearby):
         self._kernels.keep(
             chunks, CHUNK, self.dt, self.slack, self.scene.gravity, state.rows, *shared, *about, near, keep
         )
-        kept = near[np.nonzero(keep)[0]]
+        self.near = near, source, contacts
+        self._fill(near[np.nonzero(keep)[0]])
+        self.seconds["contacts"] += clock.perf_counter() - began
+
+    def _fill(self, kept):
+        """Buffers of the contacts in these rows of what was measured."""
+        state, pairs = self.state, self.state.pairs
+        _, source, contacts = self.near
+        shared = self._edges, state.shapes.body
+        about = pairs.shape, source, self.mixes, pairs.mix, contacts
         if self.clumps:
             self.inverse = np.empty((len(state.bodies.number), 6))
             self._kernels.inverse(self._chunks(), CHUNK, state.bodies, state.rows, state.inverses, self.inverse)
@@ -162,13 +174,37 @@ class Hard(Nearby):
             touches,
         )
         self.measured = contacts, kept
-        self.seconds["contacts"] += clock.perf_counter() - began
+
+    def _look_again(self):
+        """Solve once more with the contacts that nobody saw coming: bodies struck within the step may run into others."""
+        state, (near, source, contacts) = self.state, self.near
+        if self.joints is not None or len(near) == 0:
+            return
+        came = np.empty(len(near), np.int8)
+        about = state.pairs.shape, source, self.mixes, state.pairs.mix, contacts
+        chunks, still = (len(near) + CHUNK - 1) // CHUNK, (0.0, 0.0, 0.0)
+        shared = self._edges, state.shapes.body
+        self._kernels.keep(chunks, CHUNK, self.dt, -DEEP * state.size, still, state.rows, *shared, *about, near, came)
+        kept, found = self.measured[1], near[np.nonzero(came)[0]]
+        # Only what the list of pairs holds for certain, or results would depend on when it was made.
+        body = state.shapes.body[state.pairs.shape[source[found]]]
+        sure = self.ahead[body].sum(1) + np.where((state.bodies.motion[body] == FREE).all(1), 0.0, self.sweep)
+        found = found[contacts.gap[found] <= self.slack + sure]
+        missed = np.setdiff1d(found, kept, assume_unique=True)
+        if len(missed):
+            n = len(state.bodies.number)
+            state.rows[:n, 4:7], state.rows[:n, 8:11] = self.before[:, :3], self.before[:, 3:]
+            iterations = self.solution.iterations
+            self._fill(np.sort(np.concatenate([kept, missed])))
+            self._solve()
+            self.solution = self.solution._replace(iterations=iterations + self.solution.iterations)
 
     def _solve(self):
         """Impulses of all contacts; the velocities of the bodies are those at the end of the step afterwards."""
         began, state, method = clock.perf_counter(), self.state, self.method
         touches, rows, n = self.touches, state.rows, len(state.bodies.number)
         free, none = np.empty((n, 6)), np.empty((0, 3))
+        self.before = np.hstack([rows[:n, 4:7], rows[:n, 8:11]])
         joints, loads = self.joints, (none, none)
         restore = None if joints is None else joints.restore
         cones = BodyCones(touches, rows, self.inverse, free, self._inner, self.width, joints=restore)
@@ -201,7 +237,6 @@ class Hard(Nearby):
             joints.aim(rows, self.dt)
         state.pairs.memory[:] = 0.0
         self._kernels.remember(chunks, CHUNK, touches, rows, self.impulse, state.pairs.memory)
-        self._count()
         self.seconds["solver"] += clock.perf_counter() - began
 
     def _count(self):

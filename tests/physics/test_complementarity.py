@@ -221,6 +221,7 @@ def test_solvers_that_stop_early_say_so():
         ({"recovery": -1.0}, "or None"),
         ({"threshold": float("inf")}, "or None"),
         ({"omega": 2.0}, "below 2"),
+        ({"omega": 0.5}, "an option of solver='jacobi'"),
         ({"relaxation": 0.0}, "at most 1"),
         ({"broad": "bin"}, "bins"),
     ],

@@ -77,6 +77,9 @@ class Complementarity:
                 raise TypeError(f"Complementarity: {name} must be a number {words}, got {value!r}")
             if not least <= value <= most or not math.isfinite(value):
                 raise ValueError(f"Complementarity: {name} = {value} must be {words}")
+        for name, default in (("omega", Complementarity.omega), ("relaxation", Complementarity.relaxation)):
+            if self.solver != "jacobi" and getattr(self, name) != default:
+                raise ValueError(f"Complementarity: {name} is an option of solver='jacobi', not of {self.solver!r}")
 
     @property
     def options(self):

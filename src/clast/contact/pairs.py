@@ -47,7 +47,19 @@ def classify_row(p, bodies, shapes, parts, meshes, hulls, box, margin, pair, bal
 
 
 def split_row(
-    p, shapes, pair, ball_start, solid_start, hull_start, surface_start, wall_start, balls, solids, polyhedra, meshed, walls
+    p,
+    shapes,
+    pair,
+    ball_start,
+    solid_start,
+    hull_start,
+    surface_start,
+    wall_start,
+    balls,
+    solids,
+    polyhedra,
+    meshed,
+    walls,
 ):
     """Copy a pair to the list it belongs to; with a wall, the particle comes first."""
     a, b = pair[p, 0], pair[p, 1]

@@ -14,6 +14,7 @@ NONE = -1  # a body whose parts stand in rows of their own
 SPHERE = 0
 ELLIPSOID = 1
 POLYHEDRON = 2
+MESH = 3
 FIRST_WALL = 8
 PLANE = 8
 CYLINDER = 9
@@ -22,6 +23,7 @@ KINDS = {
     SPHERE: "sphere",
     ELLIPSOID: "ellipsoid",
     POLYHEDRON: "polyhedron",
+    MESH: "mesh",
     PLANE: "plane",
     CYLINDER: "cylinder",
     TRIANGLE: "triangle",
@@ -77,7 +79,8 @@ class Parts(NamedTuple):
     size: np.ndarray  # (p,3) [m]: sphere (radius, 0, 0); ellipsoid: semi-axes along the body's axes;
     # cylinder (radius, half length, +1 hollow or -1 solid)
     reach: np.ndarray  # (p,) [m], radius about `offset` that contains the part; infinite for what has no end
-    feature: np.ndarray  # (p,) int32, row of Meshes.triangle for TRIANGLE, of Hulls for POLYHEDRON; -1 otherwise
+    feature: np.ndarray  # (p,) int32, row of Meshes.triangle for TRIANGLE, of Hulls for POLYHEDRON,
+    # of Surfaces for MESH; -1 otherwise
 
 
 class Hulls(NamedTuple):
@@ -133,6 +136,32 @@ class Meshes(NamedTuple):
     vertex_edge: np.ndarray  # (k,) int32, every edge at the vertex
 
 
+class Surfaces(NamedTuple):
+    """All triangulated particles, in the axes of their body at size factor 1, about the centre of mass.
+
+    Coordinates stand in columns, as in Hulls. The triangles of a surface stand in the order of the leaves of a tree of
+    boxes, so that those below a node are a range. Columns of corners, vertices and nodes are counted over all surfaces;
+    surface m owns start[m] up to start[m + 1] of each, and its root is node node_start[m].
+    """
+
+    triangle_start: np.ndarray  # (m+1,) int32, into the columns of corner
+    vertex_start: np.ndarray  # (m+1,) int32, into the columns of vertex
+    node_start: np.ndarray  # (m+1,) int32, into the columns of box
+    corner: np.ndarray  # (9,t) [m], x y z of the first, second and third corner of each triangle
+    normal: np.ndarray  # (3,t) unit, outward
+    row: np.ndarray  # (t,) int32, row of the triangle in the mesh as it was given
+    vertex: np.ndarray  # (3,v) [m]
+    box: np.ndarray  # (6,k) [m], low x y z, high x y z of the box around the triangles of a node, without halo
+    child: np.ndarray  # (k,) int32, column of the first of two neighbouring children; -1 for a leaf
+    first: np.ndarray  # (k,) int32, first triangle of the node
+    last: np.ndarray  # (k,) int32, behind its last triangle
+    epsilon: np.ndarray  # (m,) [m], thickness of the halo around the triangles in which contacts act
+    shortest: np.ndarray  # (m,) [m], shortest edge
+    inner: np.ndarray  # (m,) [m], radius of the largest ball about the centre of mass inside; 0 if that lies outside
+    outer: np.ndarray  # (m,) [m], radius of the least ball about the centre of mass around, without halo
+    ball: np.ndarray  # (m,) [m], radius of the ball of the same volume
+
+
 class Shapes(NamedTuple):
     """One row per part of every body, placed in the world."""
 
@@ -155,7 +184,7 @@ class Box(NamedTuple):
 
 class Pairs(NamedTuple):
     """The shapes near enough to touch, with the memory and the force of each contact. First spheres with spheres, pairs with
-    an ellipsoid, pairs with a polyhedron, the lower number first; then particles with walls, the particle first, grouped
+    an ellipsoid, pairs with a polyhedron, with a triangulated particle, the lower number first; then particles with walls, the particle first, grouped
     by it."""
 
     shape: np.ndarray  # (p,2) int32, rows of Shapes

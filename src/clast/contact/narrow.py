@@ -239,9 +239,9 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=DEFAULT, pairs=None
         if not sort and search is bins and len(shapes.body) == len(bodies.number) and not shapes.kind.any():
             return sphere_contacts(shapes, bodies.number, box, margin)
         tag = np.where(shapes.kind < FIRST_WALL, shapes.body, np.int32(-1))
-        listed, solids, polyhedra, walls = find_pairs(tables, tag, box, margin, search)
-        if len(solids) or len(polyhedra):
-            listed = np.concatenate([listed, solids, polyhedra])
+        listed, solids, polyhedra, meshed, walls = find_pairs(tables, tag, box, margin, search)
+        if len(solids) or len(polyhedra) or len(meshed):
+            listed = np.concatenate([listed, solids, polyhedra, meshed])
         if len(walls):
             listed = np.concatenate([listed, lower_first(shapes, walls)[0]])
         if sort:

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import backend, primitives
 from ..backend import kernel
-from ..tables import CYLINDER, ELLIPSOID, FIRST_WALL, NONE, POLYHEDRON, SPHERE, Box
+from ..tables import CYLINDER, ELLIPSOID, FIRST_WALL, MESH, NONE, POLYHEDRON, SPHERE, Box
 from .all_pairs import all_pairs
 from .bins import bins
 from .boxes import boxes
@@ -26,16 +26,19 @@ def periodic_box(scene):
     return Box(low, length, inverse, bool(any(scene.periodic)))
 
 
-def classify_row(p, bodies, shapes, parts, meshes, hulls, box, margin, pair, ball, solid, hull, wall):
-    """Tell pairs of spheres, pairs with an ellipsoid, with a polyhedron, and particles near a wall; drop everything else."""
+def classify_row(p, bodies, shapes, parts, meshes, hulls, box, margin, pair, ball, solid, hull, surface, wall):
+    """Tell pairs of spheres, with an ellipsoid, a polyhedron, a mesh, and particles near a wall; drop everything else."""
     a, b = pair[p, 0], pair[p, 1]
     kind_a, kind_b = shapes.kind[a], shapes.kind[b]
     free_a, free_b = kind_a < FIRST_WALL, kind_b < FIRST_WALL
     balls = kind_a == SPHERE and kind_b == SPHERE
     ball[p] = 1 if balls else 0
-    hulls_there = kind_a == POLYHEDRON or kind_b == POLYHEDRON
-    solid[p] = 1 if free_a and free_b and not balls and not hulls_there else 0
-    hull[p] = 1 if free_a and free_b and hulls_there else 0
+    particles = free_a and free_b
+    meshed = kind_a == MESH or kind_b == MESH
+    edged = kind_a == POLYHEDRON or kind_b == POLYHEDRON
+    solid[p] = 1 if particles and not (balls or edged or meshed) else 0
+    hull[p] = 1 if particles and edged and not meshed else 0
+    surface[p] = 1 if particles and meshed else 0
     near = 0
     if free_a != free_b:
         s, w = (a, b) if free_a else (b, a)
@@ -43,7 +46,21 @@ def classify_row(p, bodies, shapes, parts, meshes, hulls, box, margin, pair, bal
     wall[p] = near
 
 
-def split_row(p, shapes, pair, ball_start, solid_start, hull_start, wall_start, balls, solids, polyhedra, walls):
+def split_row(
+    p,
+    shapes,
+    pair,
+    ball_start,
+    solid_start,
+    hull_start,
+    surface_start,
+    wall_start,
+    balls,
+    solids,
+    polyhedra,
+    meshed,
+    walls,
+):
     """Copy a pair to the list it belongs to; with a wall, the particle comes first."""
     a, b = pair[p, 0], pair[p, 1]
     if ball_start[p + 1] > ball_start[p]:
@@ -55,6 +72,9 @@ def split_row(p, shapes, pair, ball_start, solid_start, hull_start, wall_start, 
     if hull_start[p + 1] > hull_start[p]:
         polyhedra[hull_start[p], 0] = a
         polyhedra[hull_start[p], 1] = b
+    if surface_start[p + 1] > surface_start[p]:
+        meshed[surface_start[p], 0] = a
+        meshed[surface_start[p], 1] = b
     if wall_start[p + 1] > wall_start[p]:
         swap = shapes.kind[a] >= FIRST_WALL
         walls[wall_start[p], 0] = b if swap else a
@@ -114,8 +134,8 @@ def find_pairs(tables, tag, box, margin, search, host=None):
     """Pairs whose surfaces may be nearer than margin [m], as rows of Shapes.
 
     host: the tables as NumPy arrays, if `tables` are on another device; of these only walls must be up to date.
-    Returns spheres with spheres (p,2), pairs with an ellipsoid (q,2), pairs with a polyhedron (h,2), the lower number first,
-    and particles with walls (r,2), the particle first.
+    Returns spheres with spheres (p,2), pairs with an ellipsoid (q,2), pairs with a polyhedron (h,2), with a
+    triangulated particle (m,2), the lower number first, and particles with walls (r,2), the particle first.
     """
     device = backend.DEVICE[-1]
     shapes = tables[1]
@@ -126,25 +146,27 @@ def find_pairs(tables, tag, box, margin, search, host=None):
         balls = boxes(shapes, tag, box, margin, half_widths(tables))
     else:
         balls = search(shapes, tag, box, margin)
-    solids, polyhedra, walls = (device.empty((0, 2), np.int32) for _ in range(3))
+    solids, polyhedra, meshed, walls = (device.empty((0, 2), np.int32) for _ in range(4))
     is_wall = kind >= FIRST_WALL
     endless = np.nonzero(is_wall & np.isinf(radius))[0].astype(np.int32)
     only_balls = not ((kind > SPHERE) & np.isfinite(radius)).any()
     if not (kind == SPHERE).any() and len(endless) == is_wall.sum():
         # One kind of particles alone: all pairs are of one sort.
-        if (kind == POLYHEDRON).any():
+        if (kind == MESH).any():
+            balls, meshed = meshed, balls
+        elif (kind == POLYHEDRON).any():
             balls, polyhedra = polyhedra, balls
         else:
             balls, solids = solids, balls
     elif not only_balls:
         p = len(balls)
-        flags = [device.empty(p, np.int8) for _ in range(4)]
+        flags = [device.empty(p, np.int8) for _ in range(5)]
         kernel(classify_row)(p, *tables, device.upload(box), margin, balls, *flags)
         starts = [primitives.scan(flag) for flag in flags]
         mixed = balls
         lists = [device.empty((int(device.to_host(s[-1:])[0]), 2), np.int32) for s in starts]
         kernel(split_row)(p, shapes, mixed, *starts, *lists)
-        balls, solids, polyhedra, walls = lists
+        balls, solids, polyhedra, meshed, walls = lists
     if len(endless):
         table = device.to_device(endless_walls(*at_hand[:3], endless))
         wall_tag = device.to_device(device.to_host(tag)[endless])
@@ -160,4 +182,4 @@ def find_pairs(tables, tag, box, margin, search, host=None):
         search_walls(chunks, *arguments, start, more, count)
         more = device.renumber(more, endless)
         walls = device.concatenate(walls, more)
-    return balls, solids, polyhedra, walls
+    return balls, solids, polyhedra, meshed, walls

@@ -225,7 +225,7 @@ class State:
             at_hand = self.bodies, wide, *self.tables[2:]
             tables = there.bodies, device.upload(wide, centre=there.shapes.centre), *self.kernel_tables[2:]
         found = find_pairs(tables, tag, self.box, self.margin, self.search, at_hand)
-        balls, solids, patches, walls = found
+        balls, solids, patches, meshed, walls = found
         if self.ellipsoids or self.polyhedra:
             there.turned_from = device.copy(there.bodies.orientation)
         if self.polyhedra:

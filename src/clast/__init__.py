@@ -14,6 +14,7 @@ _HOMES = {
     "Ellipsoid": "shapes",
     "Escaped": "errors",
     "Material": "material",
+    "Mesh": "shapes",
     "MeshWall": "shapes",
     "NotConverged": "errors",
     "Oscillation": "drives",

@@ -12,9 +12,10 @@ from .filling import Inlet, Outlet, Sizes
 from .joining import Joinery
 from .material import OVERRIDES, Material, check
 from .stacking import join_bodies, join_molds, make_bodies, make_mold, place_shapes
-from .tables import DRIVEN, FREE, Bodies, Hulls, Meshes, Molds, Parts
+from .tables import DRIVEN, FREE, Bodies, Hulls, Meshes, Molds, Parts, Surfaces
 
 FILLINGS = {"random": "random", "lattice": "lattice"}
+MOLDED = {"molds": Molds, "parts": Parts, "meshes": Meshes, "hulls": Hulls, "surfaces": Surfaces}
 
 
 class Scene(Joinery):
@@ -47,9 +48,9 @@ class Scene(Joinery):
         self._chunks = [make_bodies(0, {})]
         self._mold_rows: dict = {}
         self._material_rows: dict[Material, int] = {}
-        self._mold_chunks: list[tuple[Molds, Parts, Meshes | None, Hulls | None]] = []
+        self._mold_chunks: list[tuple[Molds, Parts, Meshes | None, Hulls | None, Surfaces | None]] = []
         self._bulk: list[tuple[float, float]] = []  # volume and moment of inertia per mass of each mold
-        self._molded = None  # joined molds, parts, meshes and hulls; made when asked
+        self._molded = None  # joined molds, parts, meshes, hulls and surfaces; made when asked
 
     def add(
         self,
@@ -119,7 +120,7 @@ class Scene(Joinery):
         method "random": random points, large bodies first, up to a solid fraction of about 0.35;
         "lattice": a cubic lattice from the bottom up, as wide as the largest body, shifted at random by `jitter`
         (part of the diameter). inside: function points (n,3) -> mask (n,) that says where centres may be.
-        Bodies and walls already in the scene are kept clear of; clumps, ellipsoids and polyhedra count as the balls around them.
+        Bodies and walls already in the scene are kept clear of; particles that are not spheres count as the balls around them.
         """
         place = f"Scene.fill({type(shape).__name__})"
         self._check_open(place)
@@ -272,6 +273,11 @@ class Scene(Joinery):
         """All convex polyhedra."""
         return self._tables()[3]
 
+    @property
+    def surfaces(self):
+        """All triangulated particles."""
+        return self._tables()[4]
+
     def shapes(self, bodies=None):
         """All parts of all bodies, placed in the world. bodies: Bodies in any order; default those of the scene.
 
@@ -304,6 +310,7 @@ class Scene(Joinery):
             "parts": self.parts._asdict(),
             "meshes": self.meshes._asdict(),
             "hulls": self.hulls._asdict(),
+            "surfaces": self.surfaces._asdict(),
         }
         attributes = {
             "gravity": list(self.gravity),
@@ -338,10 +345,7 @@ class Scene(Joinery):
         scene.inlets = [Inlet.rebuild(values) for values in attributes["inlets"]]
         scene.outlets = [Outlet(**{k: tuple(v) for k, v in values.items()}) for values in attributes["outlets"]]
         scene._chunks = [Bodies(**{k: np.array(groups["bodies"][k]) for k in Bodies._fields})]
-        molded = [
-            table(**{k: np.array(groups[name][k]) for k in table._fields})
-            for name, table in (("molds", Molds), ("parts", Parts), ("meshes", Meshes), ("hulls", Hulls))
-        ]
+        molded = [table(**{k: np.array(groups[name][k]) for k in table._fields}) for name, table in MOLDED.items()]
         scene._mold_chunks = [tuple(molded)]
         moment = np.trace(molded[0].inertia, axis1=1, axis2=2) / 3.0
         scene._bulk = list(zip(molded[0].volume.tolist(), moment.tolist(), strict=True))

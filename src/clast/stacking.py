@@ -1,9 +1,9 @@
-"""Tables put end to end: chunks of bodies, and the molds, parts, meshes and hulls of all shapes of a scene; parts in the world."""
+"""Tables put end to end: chunks of bodies, and the molds, parts, walls and solids of all shapes of a scene; parts in the world."""
 
 import numpy as np
 
 from .clearance import rotate
-from .tables import POLYHEDRON, Bodies, Hulls, Meshes, Molds, Parts, Shapes
+from .tables import MESH, POLYHEDRON, Bodies, Hulls, Meshes, Molds, Parts, Shapes, Surfaces
 
 BODY_COLUMNS = {  # type and width, 0 for a plain column
     "number": (np.int64, 0),
@@ -62,7 +62,7 @@ def place_shapes(bodies, molds, parts):
 
 
 def make_mold(shape):
-    """Molds with one row, Parts, Meshes or None, and Hulls or None, of one shape."""
+    """Molds with one row, Parts, Meshes or None, Hulls or None, and Surfaces or None, of one shape."""
     parts = shape.parts()
     mold = Molds(
         first=np.zeros(1, dtype=np.int32),
@@ -71,7 +71,7 @@ def make_mold(shape):
         inertia=np.array([shape.inertia], dtype=float),
         round=np.array([shape.round], dtype=bool),
     )
-    return mold, parts, shape.mesh, getattr(shape, "hull", None)
+    return mold, parts, shape.mesh, getattr(shape, "hull", None), getattr(shape, "triangulation", None)
 
 
 def join_bodies(chunks):
@@ -80,14 +80,18 @@ def join_bodies(chunks):
 
 
 def join_molds(chunks):
-    """Molds, Parts, Meshes and Hulls of all chunks, which may have None for the last two, with row numbers shifted."""
-    molds, parts, meshes, hulls = [_empty_molds()], [_empty_parts()], [_empty_meshes()], [empty_hulls()]
+    """Molds, Parts, Meshes, Hulls and Surfaces of all chunks, which may have None for the last three, with row numbers
+    shifted."""
+    molds, parts, meshes, hulls, surfaces = ([make()] for make in EMPTY)
     part_count = 0
     before = dict.fromkeys(("triangle", "vertex", "edge", "edge_side", "vertex_edge"), 0)
     earlier = dict.fromkeys(("vertex", "normal", "edge", "loop", "inner"), 0)
-    for mold, part, mesh, hull in chunks:
+    ahead = dict.fromkeys(("corner", "vertex", "box", "inner"), 0)
+    for mold, part, mesh, hull, surface in chunks:
         molds.append(mold._replace(first=mold.first + part_count))
-        shift = np.where(part.kind == POLYHEDRON, earlier["inner"], before["triangle"])
+        shift = np.full(len(part.kind), before["triangle"])
+        shift[part.kind == POLYHEDRON] = earlier["inner"]
+        shift[part.kind == MESH] = ahead["inner"]
         parts.append(part._replace(feature=np.where(part.feature >= 0, part.feature + shift, part.feature)))
         part_count += len(part.kind)
         if mesh is not None:
@@ -95,16 +99,33 @@ def join_molds(chunks):
             before = {name: count + len(getattr(mesh, name)) for name, count in before.items()}
         if hull is not None:
             hulls.append(_shift_hull(hull, earlier))
-            earlier = {name: count + getattr(hull, name).shape[name in WIDE] for name, count in earlier.items()}
-    return (
-        _join(Molds, molds, _empty_molds()),
-        _join(Parts, parts, _empty_parts()),
-        _join(Meshes, meshes, _empty_meshes()),
-        _join(Hulls, hulls, empty_hulls()),
+            earlier = {name: count + _rows(hull, name) for name, count in earlier.items()}
+        if surface is not None:
+            surfaces.append(_shift_surface(surface, ahead))
+            ahead = {name: count + _rows(surface, name) for name, count in ahead.items()}
+    return tuple(_join(chunks) for chunks in (molds, parts, meshes, hulls, surfaces))
+
+
+# Columns of Hulls and Surfaces whose rows stand side by side.
+WIDE = {Hulls: ("vertex", "normal", "side"), Surfaces: ("corner", "normal", "vertex", "box")}
+
+
+def _rows(table, name):
+    """How many rows a column of Hulls or Surfaces has."""
+    return getattr(table, name).shape[name in WIDE[type(table)]]
+
+
+def _shift_surface(surface, before):
+    """A surface with its row numbers as they are when so many rows of each column stand before it."""
+    triangles = before["corner"]
+    return surface._replace(
+        triangle_start=surface.triangle_start[1:] + triangles,
+        vertex_start=surface.vertex_start[1:] + before["vertex"],
+        node_start=surface.node_start[1:] + before["box"],
+        child=np.where(surface.child >= 0, surface.child + before["box"], surface.child),
+        first=surface.first + triangles,
+        last=surface.last + triangles,
     )
-
-
-WIDE = ("vertex", "normal", "side")  # columns of Hulls that stand side by side
 
 
 def _shift_hull(hull, before):
@@ -141,12 +162,13 @@ def _shift_mesh(mesh, before):
     )
 
 
-def _join(kind, chunks, like):
-    """The chunks as one table, each column with the type and width that the empty table has."""
-    columns = []
+def _join(chunks):
+    """The chunks as one table, each column with the type and width that the first, empty one has."""
+    like, columns = chunks[0], []
+    kind = type(like)
     for name, column in zip(kind._fields, zip(*chunks, strict=True), strict=True):
         pattern = getattr(like, name)
-        if kind is Hulls and name in WIDE:
+        if name in WIDE.get(kind, ()):
             joined = np.concatenate(column, axis=1)
         else:
             joined = np.concatenate([np.asarray(piece).reshape(-1, *pattern.shape[1:]) for piece in column])
@@ -215,3 +237,29 @@ def empty_hulls():
         box_face=np.zeros((0, 6), dtype=np.int32),
         box_edge=np.zeros((0, 12), dtype=np.int32),
     )
+
+
+def empty_surfaces():
+    """Surfaces without a row."""
+    none, whole, start = np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int32)
+    return Surfaces(
+        triangle_start=start,
+        vertex_start=start,
+        node_start=start,
+        corner=np.zeros((9, 0)),
+        normal=np.zeros((3, 0)),
+        row=whole,
+        vertex=np.zeros((3, 0)),
+        box=np.zeros((6, 0)),
+        child=whole,
+        first=whole,
+        last=whole,
+        epsilon=none,
+        shortest=none,
+        inner=none,
+        outer=none,
+        ball=none,
+    )
+
+
+EMPTY = (_empty_molds, _empty_parts, _empty_meshes, empty_hulls, empty_surfaces)

@@ -16,7 +16,7 @@ import numpy as np
 from .. import errors
 
 FORMAT = "clast checkpoint"
-VERSION = 4
+VERSION = 5
 
 
 def previous(path):

@@ -7,10 +7,12 @@ position of a wall. Walls have no volume and no inertia and may only be fixed or
 from .clump import Clump
 from .cylinder import Cylinder
 from .ellipsoid import Ellipsoid
-from .mesh import MeshWall, load_mesh
+from .loading import load_mesh
+from .mesh import MeshWall
 from .plane import Plane
 from .polyhedron import Polyhedron
 from .quad import Quad
 from .sphere import Sphere
+from .triangulated import Mesh
 
-__all__ = ["Clump", "Cylinder", "Ellipsoid", "MeshWall", "Plane", "Polyhedron", "Quad", "Sphere", "load_mesh"]
+__all__ = ["Clump", "Cylinder", "Ellipsoid", "Mesh", "MeshWall", "Plane", "Polyhedron", "Quad", "Sphere", "load_mesh"]

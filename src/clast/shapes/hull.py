@@ -346,13 +346,14 @@ def triangles_of(faces):
     return np.concatenate(fans).astype(np.int32)
 
 
-def solid_properties(corners, faces):
-    """Volume [m^3], centre of mass (3,) and inertia per mass about it (3,3) [m^2], from tetrahedra to a point inside.
+def solid_properties(corners, triangles):
+    """Volume [m^3], centre of mass (3,) and inertia per mass about it (3,3) [m^2] of the solid within a closed surface of
+    triangles (t,3), rows of corners (v,3) [m], from tetrahedra to the origin with the sign of their volume.
 
     The rounding of zeros is left out, so that a symmetric body has its centre and its axes where they belong.
     """
     size = np.abs(corners).max()
-    corner = corners[triangles_of(faces)] / size
+    corner = corners[triangles] / size
     six = np.einsum("ti,ti->t", corner[:, 0], np.cross(corner[:, 1], corner[:, 2]))
     volume = six.sum() / 6.0
     total = corner.sum(1)

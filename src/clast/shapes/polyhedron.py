@@ -26,7 +26,7 @@ class Polyhedron:
 
     def __init__(self, points):
         middle, corners, faces = hull_of(points)
-        self.volume, centre, self.inertia = solid_properties(corners, faces)
+        self.volume, centre, self.inertia = solid_properties(corners, triangles_of(faces))
         self.origin = middle + centre
         self.vertices = corners - centre
         self.faces = tuple(faces)

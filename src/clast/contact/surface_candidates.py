@@ -279,10 +279,10 @@ def own_corner(surfaces, size, t, k):
 
 
 @func
-def put_corners(target, i, a, b, c):
-    """Write a triangle into column i of a (9+,n) array."""
+def put_corners(target, row, i, a, b, c):
+    """Write a triangle into column i of an array, from this row on."""
     for k in range(3):
-        target[k, i], target[3 + k, i], target[6 + k, i] = a[k], b[k], c[k]
+        target[row + k, i], target[row + 3 + k, i], target[row + 6 + k, i] = a[k], b[k], c[k]
 
 
 @func
@@ -294,6 +294,7 @@ def partner_triangles(kind, b, row, parts, meshes, surfaces, m, way, leaf):
             t = first + j
             put_corners(
                 leaf,
+                0,
                 j,
                 placed(m, way, own_corner(surfaces, 1.0, t, 0)),
                 placed(m, way, own_corner(surfaces, 1.0, t, 1)),
@@ -305,12 +306,13 @@ def partner_triangles(kind, b, row, parts, meshes, surfaces, m, way, leaf):
         put_corners(
             leaf,
             0,
+            0,
             wall_corner(meshes, t, 0, m, way),
             wall_corner(meshes, t, 1, m, way),
             wall_corner(meshes, t, 2, m, way),
         )
     else:
-        put_corners(leaf, 0, way, way, way)
+        put_corners(leaf, 0, 0, way, way, way)
     return 1
 
 
@@ -358,6 +360,7 @@ def lane_triangle(surfaces, size, t, lane, used):
     """Write triangle t of the mesh into column `used` of lane."""
     put_corners(
         lane,
+        0,
         used,
         own_corner(surfaces, size, t, 0),
         own_corner(surfaces, size, t, 1),

@@ -175,20 +175,21 @@ def build_surface(vertices, triangles, epsilon, ball):
 
 def inner_ball(corner):
     """Radius [m] of the largest ball about the origin within a closed surface with corners (t,3,3); 0 if that is outside."""
-    if turns_around(corner, np.zeros(3)) < 0.5:
-        return 0.0
     sides = corner[:, (1, 2, 0)] - corner
+    normal = cross_product(sides[:, 0], sides[:, 1])
+    height = np.einsum("ti,ti->t", normal, corner[:, 0])
+    # Where every triangle is seen from behind, the origin is inside.
+    if (height <= 0.0).any() and turns_around(corner, np.zeros(3)) < 0.5:
+        return 0.0
     along = np.einsum("tki,tki->tk", sides, sides)
     part = np.clip(-np.einsum("tki,tki->tk", sides, corner) / along, 0.0, 1.0)
     nearest = corner + part[:, :, None] * sides
     least = np.einsum("tki,tki->tk", nearest, nearest).min()
     # Where the foot of the perpendicular is within the triangle, its plane is nearer than its sides.
-    normal = cross_product(sides[:, 0], sides[:, 1])
     within = (np.einsum("tki,ti->tk", cross_product(sides, -corner), normal) > 0.0).all(axis=1)
     if within.any():
-        normal, corner = normal[within], corner[within, 0]
-        height = np.einsum("ti,ti->t", normal, corner) ** 2 / np.einsum("ti,ti->t", normal, normal)
-        least = min(least, height.min())
+        normal = normal[within]
+        least = min(least, (height[within] ** 2 / np.einsum("ti,ti->t", normal, normal)).min())
     return float(np.sqrt(least))
 
 

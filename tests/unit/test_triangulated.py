@@ -88,6 +88,11 @@ def test_a_box_has_the_mass_properties_of_a_box():
     assert not mesh.wall and not mesh.round
 
 
+def test_the_ball_inside_touches_the_middle_of_a_face():
+    mesh = clast.Mesh(*clast.Polyhedron.regular("tetrahedron", radius=3.0).surface())
+    assert mesh.triangulation.inner[0] == pytest.approx(1.0) and mesh.triangulation.outer[0] == pytest.approx(3.0)
+
+
 def test_a_hollow_box_is_one_box_less_the_other():
     mesh = clast.Mesh(*hollow(1.0, 0.5, np.array([0.2, 0.0, 0.0])))
     assert mesh.volume == pytest.approx(24.0 - 3.0)
@@ -300,7 +305,7 @@ def test_boxes_of_the_tree_become_small():
     width = (tree.box[3:] - tree.box[:3]).max(axis=0)
     leaf = tree.child < 0
     assert np.median(width[leaf]) < 0.2 and width[0] == pytest.approx(2.0, abs=0.01)
-    assert len(tree.order) == 5120 and leaf.sum() <= 2048
+    assert len(tree.order) == 5120 and len(leaf) == 4095, "all leaves are on one level"
 
 
 def _corners(surface):

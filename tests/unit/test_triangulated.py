@@ -189,6 +189,9 @@ FAR[2, 0] = np.inf
 ROD = np.array([[0.0, 0, 0], [1, 0, 0], [3, 0, 0], [0, 1, 0]])
 SHEET = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
 TWICE = np.concatenate([BOX[0], 0.5 * BOX[0]]), np.concatenate([BOX[1], BOX[1] + 8])
+OVERLAP = np.concatenate([BOX[0], BOX[0] + 0.9]), TWICE[1]
+BOWTIE = ring(1.0, 0.4, 24, 12)
+BOWTIE[0][:, 0] *= np.sign(BOWTIE[0][:, 1] + 1e-9)  # one half of the ring is its mirror image
 APART = np.concatenate([BOX[0], BOX[0] + 9.0]), np.concatenate([BOX[1], BOX[1][:, ::-1] + 8])
 WRONG = {
     "nan": ((NAN, BOX[1]), r"vertex 5 of the mesh is not finite"),
@@ -214,19 +217,12 @@ WRONG = {
         r"the mesh is inside out: .*row 0.* reverse them with triangles\[:, ::-1\]",
     ),
     "flat": ((SHEET, [[0, 1, 2], [2, 1, 0]]), "the mesh encloses no volume"),
-    "shell in shell": (
-        TWICE,
-        "shell of 12 triangles that begins with row 12 of the mesh looks outward and lies within 1",
-    ),
-    "one inside out": (
-        APART,
-        "shell of 12 triangles that begins with row 12 of the mesh looks inward and lies within 0",
-    ),
-    "hollow sticks out": (hollow(1.0, 0.5, 9.0), "begins with row 12 of the mesh looks inward and lies within 0"),
-    "inside out hollow": (
-        (hollow(1.0, 0.5)[0], hollow(1.0, 0.5)[1][:, ::-1]),
-        "begins with row 0 of the mesh looks inward",
-    ),
+    "shell in shell": (TWICE, "triangle 12 of the mesh looks outward and lies within the body that others close"),
+    "one inside out": (APART, "triangle 12 of the mesh looks inward.*a shell of 12 triangles"),
+    "hollow sticks out": (hollow(1.0, 0.5, 9.0), "triangle 12 of the mesh looks inward"),
+    "inside out hollow": ((hollow(1.0, 0.5)[0], hollow(1.0, 0.5)[1][:, ::-1]), "the mesh is inside out"),
+    "crossing": (BOWTIE, "triangle [0-9]+ of the mesh looks inward.*the surface cuts itself"),
+    "overlapping": (OVERLAP, "triangle [0-9]+ of the mesh looks outward and lies within the body"),
 }
 
 

@@ -21,7 +21,7 @@ class Mesh:
 
     vertices (v,3) [m]; triangles (t,3) rows of vertices, counterclockwise seen from outside. The surface may be concave,
     have holes through it and consist of several closed shells, one inside the other for a hollow; it must not cut through
-    itself, which is not checked. Equal vertices are merged, so a soup of triangles is welcome.
+    itself. Equal vertices are merged, so a soup of triangles is welcome.
 
     epsilon [m]: thickness of the halo around the surface in which contacts act; 0.02 of the radius of the ball of the same
     volume unless given. The particle's position is its centre of mass; `origin` (3,) is that point in the coordinates of

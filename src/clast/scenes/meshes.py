@@ -63,7 +63,8 @@ def granulate(count=500, seed=1, gravity=False, speed=0.5, ratio=3.0, points=32)
     (Krestenitis 2017, section 8).
 
     gravity: whether there is any, along -z. speed [m/s]: of the fastest. ratio: largest diameter over smallest; the
-    balls around all lumps fill 15 % of the cube. points: corners of each lump, which has 2 points - 4 triangles.
+    balls around all lumps fill 15 % of the cube, and a halo is a twentieth of the ball's radius thick. points: corners of
+    each lump, which has 2 points - 4 triangles.
     """
     place = "granulate"
     count, points = whole(place, "count", count, least=1), whole(place, "points", points, least=4)
@@ -74,7 +75,7 @@ def granulate(count=500, seed=1, gravity=False, speed=0.5, ratio=3.0, points=32)
     mean = 0.25 * (ratio**4 - 1.0) / (ratio - 1.0) if ratio > 1.0 else 1.0
     radius = 0.5 * size * (0.15 / (math.pi / 6.0 * count * mean)) ** (1.0 / 3.0)
     lumps = [
-        Mesh.random(points, seed=int(own), radius=float(reach))
+        Mesh.random(points, seed=int(own), radius=float(reach), epsilon=0.05 * float(reach))
         for own, reach in zip(random.integers(2**62, size=count), radius, strict=True)
     ]
     fastest = math.hypot(2.0 * speed, math.sqrt(2.0 * GRAVITY) if gravity else 0.0)

@@ -30,18 +30,22 @@ def two_particles(count=2, seed=1):
         Mesh.random(points, seed=2 * seed + k, radius=0.5 * wide, epsilon=HALO)
         for k, (points, wide) in enumerate(zip(CORNERS, DIAMETERS, strict=True))
     ]
-    # The reduced mass at a rate of 4000 rad/s: they come within a third of the halos' thickness.
+    # The reduced mass at a rate of 4000 rad/s: the halos stop them half way. Half of the stiffness counts, as either halo
+    # has its own share of the overlap.
     one, other = (2500.0 * lump.volume for lump in lumps)
-    rock = Material(
-        density=2500.0, friction=0.0, restitution=1.0, stiffness=4000.0**2 * one * other / (one + other), name="rock"
-    )
+    rock = elastic(4000.0**2 * one * other / (one + other))
     apart = touching(lumps) + (SPEEDS[0] - SPEEDS[1]) * MEET * STEP
     scene = Scene(gravity=(0.0, 0.0, 0.0), world=((0.0, 0.0, 0.0), (1.0, 0.5 * count, 1.0)))
     for pair in range(count // 2):
         for lump, x, speed in zip(lumps, (0.3, 0.3 + apart), SPEEDS, strict=True):
             scene.add(lump, position=(x, pair + 0.5, 0.5), velocity=(speed, 0.0, 0.0), material=rock)
-    method = DEM(law="linear", integrator="symplectic")
+    method = DEM(law="halo", integrator="symplectic")
     return Ready(scene, method, STEP, 1.5, 0.03, f"{count} lumps of 58 and 68 triangles bump and part")
+
+
+def elastic(stiffness):
+    """A material that loses nothing, with this stiffness [N/m] of a contact against the overlap of the halos."""
+    return Material(density=2500.0, halo_stiffness=2.0 * stiffness, halo_damping=0.0, name="rock")
 
 
 def touching(lumps):
@@ -63,8 +67,7 @@ def granulate(count=500, seed=1, gravity=False, speed=0.5, ratio=3.0, points=32)
     (Krestenitis 2017, section 8).
 
     gravity: whether there is any, along -z. speed [m/s]: of the fastest. ratio: largest diameter over smallest; the
-    balls around all lumps fill 15 % of the cube, and a halo is a twentieth of the ball's radius thick. points: corners of
-    each lump, which has 2 points - 4 triangles.
+    balls around all lumps fill 15 % of the cube. points: corners of each lump, which has 2 points - 4 triangles.
     """
     place = "granulate"
     count, points = whole(place, "count", count, least=1), whole(place, "points", points, least=4)
@@ -75,12 +78,12 @@ def granulate(count=500, seed=1, gravity=False, speed=0.5, ratio=3.0, points=32)
     mean = 0.25 * (ratio**4 - 1.0) / (ratio - 1.0) if ratio > 1.0 else 1.0
     radius = 0.5 * size * (0.15 / (math.pi / 6.0 * count * mean)) ** (1.0 / 3.0)
     lumps = [
-        Mesh.random(points, seed=int(own), radius=float(reach), epsilon=0.05 * float(reach))
+        Mesh.random(points, seed=int(own), radius=float(reach))
         for own, reach in zip(random.integers(2**62, size=count), radius, strict=True)
     ]
     fastest = math.hypot(2.0 * speed, math.sqrt(2.0 * GRAVITY) if gravity else 0.0)
     stiffness, dt = springs(lumps, fastest)
-    rock = Material(density=2500.0, friction=0.0, restitution=1.0, stiffness=stiffness, name="rock")
+    rock = elastic(stiffness)
     scene = Scene(gravity=(0.0, 0.0, -GRAVITY if gravity else 0.0), world=((-0.1,) * 3, (1.1,) * 3))
     for axis in range(3):
         for side in (0.0, 1.0):
@@ -92,7 +95,7 @@ def granulate(count=500, seed=1, gravity=False, speed=0.5, ratio=3.0, points=32)
     velocity = direction * (speed * random.uniform(0.0, 1.0, count) ** (1.0 / 3.0))[:, None]
     scene.fill(lumps, count=count, box=((0.0,) * 3, (1.0,) * 3), velocity=velocity, material=rock, seed=seed)
     title = f"cube, {count:,} lumps of {2 * points - 4} triangles fly about" + (" and fall" if gravity else "")
-    return Ready(scene, DEM(law="linear"), dt, 1.0, 0.02, title)
+    return Ready(scene, DEM(law="halo", integrator="symplectic"), dt, 1.0, 0.02, title)
 
 
 def springs(lumps, fastest):
@@ -102,5 +105,5 @@ def springs(lumps, fastest):
     )
     # Against a wall, where all of the mass and one halo count: the heaviest for its halo decides.
     stiffness = float((mass * (fastest / (0.5 * halo)) ** 2).max())
-    # A twentieth of the time that the lightest two take to part; several contacts of a pair add their springs.
-    return stiffness, 0.05 * math.pi * math.sqrt(0.5 * float(mass.min()) / stiffness)
+    # A twenty-fifth of the time that the lightest two take to part; several contacts of a pair add their springs.
+    return stiffness, 0.04 * math.pi * math.sqrt(0.5 * float(mass.min()) / stiffness)

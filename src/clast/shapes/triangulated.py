@@ -10,7 +10,7 @@ from .hull import cross_product, solid_properties
 from .mesh import checked, merge_vertices
 from .polyhedron import _length, _whole
 
-HALO = 0.02  # thickness of the halo as a part of the radius of the ball of the same volume, unless given
+HALO = 0.05  # thickness of the halo as a part of the radius of the ball of the same volume, unless given
 THICKEST = 0.5  # of the halo, as a part of that radius
 TRIES = 400  # random meshes tried for one around its own middle
 NARROW = 1e-6  # a random mesh has no triangle with less area than this part of its longest side squared
@@ -23,7 +23,7 @@ class Mesh:
     have holes through it and consist of several closed shells, one inside the other for a hollow; it must not cut through
     itself. Equal vertices are merged, so a soup of triangles is welcome.
 
-    epsilon [m]: thickness of the halo around the surface in which contacts act; 0.02 of the radius of the ball of the same
+    epsilon [m]: thickness of the halo around the surface in which contacts act; 0.05 of the radius of the ball of the same
     volume unless given. The particle's position is its centre of mass; `origin` (3,) is that point in the coordinates of
     `vertices`. `vertices` and `triangles` are about it; `volume` [m^3], `inertia` (3,3) [m^2] per mass.
     """

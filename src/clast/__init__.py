@@ -18,6 +18,7 @@ _HOMES = {
     "MeshWall": "shapes",
     "NotConverged": "errors",
     "Oscillation": "drives",
+    "Penetrated": "errors",
     "Plane": "shapes",
     "Polyhedron": "shapes",
     "Quad": "shapes",

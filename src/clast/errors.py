@@ -2,6 +2,7 @@
 
     ClastError
     ├── Diverged       a body's state is not a number, or faster than the step can follow
+    │   └── Penetrated the surfaces of two bodies cross, or one lies inside the other
     ├── Escaped        a body left the declared world
     ├── NotConverged   a solver stopped above its tolerance and the user asked to be told
     ├── Damaged        a file is incomplete or fails its checksum
@@ -20,6 +21,10 @@ class ClastError(Exception):
 
 class Diverged(ClastError):
     """A body's state is not a number, or too fast; the last good state has been kept."""
+
+
+class Penetrated(Diverged):
+    """The surfaces of two triangulated bodies cross, or one lies inside the other; the halo did not keep them apart."""
 
 
 class Escaped(ClastError):

@@ -21,7 +21,8 @@ class Material:
     of a contact [m/N], 0 for rigid ones.
     For the law "blaze" alone: blaze_stiffness K_r [N/m^1.5] of the normal force K_r d^1.5; blaze_damping K_D [N s/m^1.5] of
     K_D d^0.5 times the rate; blaze_shear K_T [N s/m], shear force over sliding velocity. In units of cm, g and s
-    K_r is 100 times, K_D 100 times and K_T 1000 times as much. name: for messages and files.
+    K_r is 100 times, K_D 100 times and K_T 1000 times as much.
+    For the law "halo" alone: halo_stiffness k_repulsive [N/m] and halo_damping k_damp [N s/m]. name: for messages and files.
     """
 
     density: float = 2500.0
@@ -37,6 +38,8 @@ class Material:
     blaze_stiffness: float | None = None
     blaze_damping: float | None = None
     blaze_shear: float | None = None
+    halo_stiffness: float | None = None
+    halo_damping: float | None = None
     name: str = ""
 
     def __post_init__(self):
@@ -69,10 +72,13 @@ LIMITS = {
     "blaze_stiffness": (lambda v: v > 0.0, "above 0 N/m^1.5"),
     "blaze_damping": (lambda v: v >= 0.0, "0 N s/m^1.5 or more"),
     "blaze_shear": (lambda v: v >= 0.0, "0 N s/m or more"),
+    "halo_stiffness": (lambda v: v > 0.0, "above 0 N/m"),
+    "halo_damping": (lambda v: v >= 0.0, "0 N s/m or more"),
 }
 BLAZE = ("blaze_stiffness", "blaze_damping", "blaze_shear")
+HALO = ("halo_stiffness", "halo_damping")
 HARD = ("spinning_friction", "cohesion", "compliance")  # for Complementarity alone
-OVERRIDES = ("young", "shear", "friction", "restitution", "rolling_friction", "stiffness", *HARD, *BLAZE)
+OVERRIDES = ("young", "shear", "friction", "restitution", "rolling_friction", "stiffness", *HARD, *BLAZE, *HALO)
 
 
 def check(place, name, value):
@@ -102,6 +108,8 @@ class Mix(NamedTuple):
     blaze_stiffness: np.ndarray  # [N/m^1.5], likewise
     blaze_damping: np.ndarray  # [N s/m^1.5], likewise
     blaze_shear: np.ndarray  # [N s/m], likewise
+    halo_stiffness: np.ndarray  # [N/m], likewise
+    halo_damping: np.ndarray  # [N s/m], likewise
 
 
 def effective_young(young_a, poisson_a, young_b, poisson_b):
@@ -155,7 +163,7 @@ def combine(materials, pairs=None):
         spinning_friction=table(geometric_mean, "spinning_friction"),
         cohesion=table(geometric_mean, "cohesion"),
         compliance=table(lambda a, b: 0.5 * (a + b), "compliance"),
-        **{name: table(harmonic_mean, name) for name in ("stiffness", *BLAZE)},
+        **{name: table(harmonic_mean, name) for name in ("stiffness", *BLAZE, *HALO)},
     )
     columns = mix._asdict()
     for (i, j), values in (pairs or {}).items():

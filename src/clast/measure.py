@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .tables import FREE, POLYHEDRON
+from .tables import FREE, MESH, POLYHEDRON
 from .vec import rotation_matrices
 
 
@@ -60,9 +60,9 @@ def coordination(sim):
 
 
 def touching(sim, contacts):
-    """Bodies (k,2) of all contacts; a polyhedron and its partner once, however many points they have in common."""
+    """Bodies (k,2) of all contacts; a polyhedron or mesh and its partner once, however many points they have in common."""
     scene, bodies = sim.scene, sim.bodies
-    edged = bodies.number[scene.parts.kind[scene.molds.first[bodies.mold]] == POLYHEDRON]
+    edged = bodies.number[np.isin(scene.parts.kind[scene.molds.first[bodies.mold]], (POLYHEDRON, MESH))]
     patch = np.isin(contacts.pair, edged).any(1)
     return np.concatenate([contacts.pair[~patch], np.unique(contacts.pair[patch], axis=0)])
 

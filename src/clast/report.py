@@ -30,6 +30,8 @@ class Report:
     angular_momentum: list  # [kg m^2/s]
     solver: dict  # of Complementarity: name, steps, iterations, steps that missed the tolerance, worst residual [m/s],
     # energy that parting overlaps added at the most [J], with joints how far they were open [m]; empty for DEM
+    grid: dict  # of the broad phase "spacetree" in its last search: levels, cells, vertices, comparisons; empty for others
+    crossings: int  # pairs of triangulated bodies whose surfaces crossed, summed over steps
 
     @classmethod
     def of(cls, sim):
@@ -39,6 +41,7 @@ class Report:
         spent = sum(sim.seconds.values())
         linear, angular = measure.momentum(sim)
         free = bodies.number[bodies.motion == FREE]
+        counters = getattr(sim.state.search, "counters", None)
         return cls(
             time=sim.time,
             dt=sim.dt,
@@ -56,6 +59,8 @@ class Report:
             momentum=linear.tolist(),
             angular_momentum=angular.tolist(),
             solver=sim.mover.describe(),
+            grid=counters._asdict() if counters is not None else {},
+            crossings=getattr(sim.mover, "crossings", 0),
         )
 
     def as_dict(self):
@@ -85,6 +90,10 @@ class Report:
             ("energy", ", ".join(f"{name} {value:.4g}" for name, value in self.energy.items()) + " J"),
             ("momentum", "({:.4g}, {:.4g}, {:.4g}) kg m/s".format(*self.momentum)),
         ]
+        if self.grid:
+            lines.append(("grid", ", ".join(f"{count:,} {name}" for name, count in self.grid.items())))
+        if self.crossings:
+            lines.append(("crossings", f"{self.crossings:,} times two bodies had surfaces that crossed"))
         if self.solver and self.solver["steps"]:
             told = self.solver
             lines.append(

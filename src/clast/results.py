@@ -3,10 +3,11 @@
 import numpy as np
 
 from .backend import kernel
-from .contact.narrow import lower_first, measure, sort_pairs
+from .contact.narrow import lower_first, measure, select, sort_pairs
 from .contact.solids import make_forms
 from .motion import solids
-from .tables import FIRST_WALL, POLYHEDRON, SPHERE
+from .motion.surfaces import kept_contacts
+from .tables import FIRST_WALL, MESH, POLYHEDRON, SPHERE, TRIANGLE, Contacts
 
 
 def contacts_of(sim):
@@ -18,6 +19,8 @@ def contacts_of(sim):
     state, pairs = sim.state, sim.state.fetch_pairs()
     listed, swap = lower_first(state.shapes, pairs.shape)
     order = sort_pairs(state.shapes, state.label, listed, state.next_label)
+    if state.triangulated:
+        return with_bumps(sim, pairs, listed, swap, order)
     contacts, source = measure(state.tables, state.label, sim.box, 0.0, listed[order])
     row = order[source]
     # The list has walls second; here the lower number comes first, and force and slip follow.
@@ -30,13 +33,49 @@ def contacts_of(sim):
     return contacts._replace(force=force, slip=slip)
 
 
+def with_bumps(sim, pairs, listed, swap, order):
+    """`contacts_of` where there are triangulated particles, whose contacts the simulation has at hand."""
+    state, bumps = sim.state, sim.state.bumps
+    plain = order[~np.isin(order, bumps.rows)]
+    contacts, source = measure(state.tables, state.label, sim.box, 0.0, listed[plain])
+    candidate, pair = kept_contacts(state)
+    row = np.concatenate([plain[source], bumps.rows[pair]])
+    shape = listed[row]
+    body = state.shapes.body[shape]
+    sign = np.where(swap[row], -1.0, 1.0)[:, None]
+    spots, grip = bumps.spots, bumps.grip
+    first, second = bumps.pair[pair].T
+    # Which triangle of the body that is triangulated, of the first if both are.
+    mesh = np.where(state.shapes.kind[first] == MESH, first, second)
+    flat = (state.shapes.kind[second] >= FIRST_WALL) & (state.shapes.kind[second] != TRIANGLE)
+    own = np.where(flat, 0, bumps.candidates.first[candidate])
+    feature = np.where(flat, 0, state.surfaces.row[own]) if len(mesh) else own
+    both = Contacts(
+        pair=state.bodies.number[body],
+        shape=(state.shapes.number[shape] - state.label[body]).astype(np.int32),
+        point=np.concatenate([contacts.point, spots.point[candidate]]),
+        normal=np.concatenate([contacts.normal, sign[len(source) :] * spots.normal[candidate]]),
+        gap=np.concatenate([contacts.gap, spots.gap[candidate]]),
+        feature=np.concatenate([contacts.feature, feature]).astype(np.int32),
+        slip=sign * np.concatenate([pairs.memory[row[: len(source)], :3], grip.slip[candidate]]),
+        force=sign * np.concatenate([pairs.action[row[: len(source)], :3], grip.force[candidate]]),
+    )
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return select(both, np.argsort(rank[row], kind="stable"))
+
+
 def springs_of(sim):
     """Contacts as springs: overlap (c,) [m], length of the slip (c,) [m], reduced radius (c,) [m], rows of Mix (c,7), and
     the part of the stiffness that each has (c,): 1, or its share of a patch."""
     sim.start()
     state, pairs = sim.state, sim.state.fetch_pairs()
     listed, _ = lower_first(state.shapes, pairs.shape)
-    contacts, rows = measure(state.tables, state.label, sim.box, 0.0, listed)
+    plain = np.arange(len(listed))
+    if state.triangulated:
+        plain = np.delete(plain, state.bumps.rows)
+    contacts, source = measure(state.tables, state.label, sim.box, 0.0, listed[plain])
+    rows = plain[source]
     slip = np.linalg.norm(pairs.memory[rows, :3], axis=1)
     radius = np.empty(len(rows))
     if state.ellipsoids:
@@ -60,14 +99,27 @@ def springs_of(sim):
     share = np.ones(len(rows))
     if state.polyhedra:
         share = shares(state, pairs.shape[rows], rows, overlap, contacts.normal)
+    if state.triangulated:
+        candidate, pair = kept_contacts(state)
+        grip, more = state.bumps.grip, state.bumps.rows[pair]
+        own = ball_radii(state)[state.bumps.pair[pair]]
+        wall = state.shapes.kind[state.bumps.pair[pair, 1]] >= FIRST_WALL
+        radius = np.append(radius, np.where(wall, own[:, 0], 1.0 / (1.0 / own).sum(1)))
+        overlap = np.append(overlap, grip.overlap[candidate])
+        slip = np.append(slip, np.linalg.norm(grip.slip[candidate], axis=1))
+        share, rows = np.append(share, grip.share[candidate]), np.append(rows, more)
     return overlap, slip, radius, sim.mover.mixes[pairs.mix[rows]], share
 
 
 def ball_radii(state):
-    """Radius [m] of each shape: of a sphere its own, of a polyhedron that of the ball of the same volume, (s,)."""
+    """Radius [m] of each shape: of a sphere its own, of others that of the ball of the same volume, (s,)."""
     shapes = state.shapes
     radius = np.where(shapes.kind == SPHERE, shapes.radius, 1.0)
     edged = np.nonzero(shapes.kind == POLYHEDRON)[0]
+    meshed = np.nonzero(shapes.kind == MESH)[0]
+    radius[meshed] = (
+        state.surfaces.ball[state.parts.feature[shapes.part[meshed]]] * state.bodies.scale[shapes.body[meshed]]
+    )
     radius[edged] = state.hulls.ball[state.parts.feature[shapes.part[edged]]] * state.bodies.scale[shapes.body[edged]]
     return radius
 

@@ -19,7 +19,7 @@ from .motion.dem import DEM
 from .report import Report
 from .scene import Scene
 from .smooth import Smooth
-from .tables import FREE, POLYHEDRON, Bodies, is_particle
+from .tables import FREE, MESH, POLYHEDRON, Bodies, is_particle
 
 MOVERS = {DEM: Smooth, Complementarity: Hard}
 PERIOD = 1e-3  # [s], about how often inlets and outlets are looked after
@@ -51,6 +51,14 @@ class Simulation:
         self.device = find_device(device)
         if self.device is not backend.CPU and (scene.parts.kind == POLYHEDRON).any():
             raise Unavailable("Simulation: polyhedra move on the CPU only; leave device='cuda' out")
+        meshed = bool((scene.parts.kind == MESH).any())
+        if self.device is not backend.CPU and meshed:
+            raise Unavailable("Simulation: triangulated particles move on the CPU only; leave device='cuda' out")
+        if meshed and not isinstance(method, DEM):
+            raise ValueError(
+                "Simulation: triangulated particles move by contact forces only; take clast.DEM(...), or convex bodies made "
+                "by clast.Polyhedron(mesh.vertices)"
+            )
         self.scene, self.method = scene, method
         self.steps, self.removed = 0, 0
         self.poured = [0] * len(scene.inlets)

@@ -3,6 +3,7 @@
 import math
 import time as clock
 import warnings
+from copy import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,8 +12,8 @@ from . import backend
 from .backend import kernel
 from .contact.pairs import BROAD
 from .contact.touch import touch_for
-from .errors import Diverged, pick
-from .motion import dem, hulls, integrate, solids
+from .errors import Diverged, Penetrated, pick
+from .motion import dem, hulls, integrate, solids, surfaces
 from .motion.state import State, place_parts
 from .results import contacts_of, springs_of
 from .tables import FREE
@@ -33,8 +34,9 @@ class Smooth:
         self.mixes = self.method.mixes(self.scene)
         rolling = bool((self.mixes[:, 5] > 0.0).any())
         with backend.use(self.device):
-            self.state = State(self.scene, self.box, BROAD[self.method.broad], rolling, self.method.margin)
+            self.state = State(self.scene, self.box, copy(BROAD[self.method.broad]), rolling, self.method.margin)
             self._bind(rolling)
+        self.crossings = 0  # pairs of bodies whose surfaces crossed, summed over steps
         self._fresh = True  # forces of the present positions are not there yet
         self._open = False  # forces are there, but the step that they end is not ended yet
 
@@ -54,6 +56,7 @@ class Smooth:
         if self._fresh:
             with backend.use(self.device):
                 self.state.rebuild()
+                self._look_inside()
                 self._forces(0.0)
                 self._advance(self._kernels.finish, 0.0)
             self._fresh = False
@@ -116,6 +119,7 @@ class Smooth:
             if far + max(far, state.walls_moved()) >= state.margin:
                 self._check_speed(far)
                 state.rebuild()
+                self._look_inside()
             else:
                 state.follow()
         self.seconds["pairs"] += clock.perf_counter() - began
@@ -143,12 +147,37 @@ class Smooth:
             self._kernels.solids(
                 blocks, balls, state.solids, there.rows, there.forms, state.pairs, self._mixes, self._edges, dt
             )
-        if len(state.pairs.mix) > balls + state.solids + state.patches and not state.only_polyhedra:
+        if len(state.pairs.mix) > balls + state.solids + state.patches + state.meshed and not state.only_edged:
             width = dem.WIDTH if self.device is backend.CPU else 1
             chunks = (len(state.pairs.wall_start) + width - 2) // width
             self._kernels.walls(chunks, *state.kernel_tables, there.forms, state.pairs, self._mixes, there.box, dt)
         if state.polyhedra:
             hulls.collide(self._kernels.hulls, state, self._mixes, self._edges, dt)
+        if state.triangulated:
+            self._look_for_crossings(surfaces.collide(self._kernels.surfaces, state, self.method, self._mixes, dt))
+
+    def _look_for_crossings(self, sites):
+        """Answer to triangulated bodies whose surfaces cross: an error that names them, or a count."""
+        if len(sites) == 0:
+            return
+        self.crossings += len(sites)
+        if self.method.penetration == "raise":
+            self._penetrated(self.state.bumps.pair[self.state.bumps.site[sites[0]]], "their surfaces cross")
+
+    def _look_inside(self):
+        """A triangulated body that lies wholly inside another touches nothing, and is lost all the same."""
+        if self.state.triangulated:
+            for pair in surfaces.swallowed(self.state):
+                self._penetrated(pair, "one lies inside the other")
+
+    def _penetrated(self, pair, what):
+        state = self.state
+        one, two = (self.sim.name(state.shapes.body[s]) for s in pair)
+        time = self.sim.time + (0.0 if self._fresh else self.dt)
+        raise Penetrated(
+            f"{one} and {two} at t = {time:.6g} s: {what}, the halo did not keep them apart; give bodies a larger epsilon or "
+            f"a stiffer material, slow them down, or let DEM(penetration='push') part them; {self.cause()}"
+        )
 
     def _bind(self, rolling):
         """Compose the kernels of this scene: the law, and only what the scene has."""
@@ -158,8 +187,9 @@ class Smooth:
         clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
         ellipsoids = self.state.ellipsoids
         polyhedra = self.state.polyhedra
-        has = {"CLUMPS": clumps, "SOLIDS": ellipsoids or polyhedra}
-        has |= {"PERIODIC": self.box.periodic, "COUPLES": rolling or polyhedra}
+        triangulated = self.state.triangulated
+        has = {"CLUMPS": clumps, "SOLIDS": ellipsoids or polyhedra or triangulated}
+        has |= {"PERIODIC": self.box.periodic, "COUPLES": rolling or polyhedra or triangulated}
         law = self.method.recipe.function
         triangles = len(self.state.meshes.triangle) > 0
         on_cpu = self.device is backend.CPU
@@ -185,6 +215,7 @@ class Smooth:
                 **width,
             ),
             hulls=hulls.compose(self.state, law, rolling, has["PERIODIC"]),
+            surfaces=surfaces.compose(law, self.method.law != "halo", has["PERIODIC"]),
         )
         self._mixes = self.device.to_device(self.mixes)
         self.kicks = integrate.INTEGRATORS[self.method.integrator]
@@ -196,12 +227,14 @@ class Smooth:
         self.state.rebuild()
 
     def carried(self):
-        """Numbers beside the tables that go from step to step, for a checkpoint: none."""
-        return np.empty(0)
+        """Numbers beside the tables that go from step to step, for a checkpoint: memory of triangulated particles."""
+        return surfaces.carried(self.state) if self.state.triangulated else np.empty(0)
 
     def resume(self, order, carried):
         """Make the list of pairs of a simulation that goes on; its memory is put back afterwards."""
         self.state.rebuild()
+        if self.state.triangulated:
+            surfaces.put_back(self.state, carried, self.method)
 
     def contacts(self):
         """See Simulation.contacts."""

@@ -14,7 +14,7 @@ import pytest
 import clast
 from clast import errors, files, tables
 from clast.files import checkpoint, trajectory, vtk
-from clast.stacking import empty_hulls
+from clast.stacking import empty_hulls, empty_surfaces
 
 GROUPS = {
     "bodies": {
@@ -285,7 +285,7 @@ def small_scene():
         radius=np.array([0.8, 0.6, 6.0, np.inf]),
     )
     meshes = filled(tables.Meshes, 0)
-    tables_of = {"molds": molds, "parts": parts, "meshes": meshes, "hulls": empty_hulls()}
+    tables_of = {"molds": molds, "parts": parts, "meshes": meshes, "hulls": empty_hulls(), "surfaces": empty_surfaces()}
     return SimpleNamespace(bodies=bodies, shapes=lambda: shapes, **tables_of)
 
 
@@ -317,7 +317,7 @@ def test_vtp_of_nothing_and_of_triangles_can_be_read(tmp_path):
 
 def test_spheres_are_placed_as_the_scene_places_them():
     scene = small_scene()
-    body, centre, axes, hull = vtk.particles(scene.bodies, scene.molds, scene.parts)
+    body, centre, axes, hull, _ = vtk.particles(scene.bodies, scene.molds, scene.parts)
     np.testing.assert_array_equal(body, [0, 0])
     np.testing.assert_array_equal(hull, [-1, -1])
     np.testing.assert_allclose(centre, scene.shapes().centre[:2], atol=1e-15)
@@ -382,7 +382,7 @@ def test_files_have_the_faces_of_polyhedra(tmp_path):
 
 def test_faces_of_many_polyhedra_are_those_of_each():
     scene = rocks()
-    body, centre, axes, hull = vtk.particles(scene.bodies, scene.molds, scene.parts, scene.hulls)
+    body, centre, axes, hull, _ = vtk.particles(scene.bodies, scene.molds, scene.parts, scene.hulls)
     np.testing.assert_array_equal(hull, [0, -1, 1, 1, 0])
     solid, bodies = np.flatnonzero(hull >= 0), scene.bodies
     found = vtk.polygons(
@@ -401,8 +401,9 @@ def test_faces_of_many_polyhedra_are_those_of_each():
         vtk.particles(scene.bodies, scene.molds, scene.parts)
 
 
-def test_a_checkpoint_and_a_trajectory_hold_polyhedra(tmp_path):
+def test_a_checkpoint_and_a_trajectory_hold_polyhedra_and_meshes(tmp_path):
     scene = rocks()
+    scene.add([clast.Mesh.random(20), clast.Mesh.random(10)], position=(9.0, 9.0, 9.0))
     checkpoint.write(tmp_path / "a.h5", *scene.describe())
     again = clast.Scene.rebuild(*checkpoint.read(tmp_path / "a.h5"))
     groups, attributes = scene.describe()
@@ -410,10 +411,32 @@ def test_a_checkpoint_and_a_trajectory_hold_polyhedra(tmp_path):
     with trajectory.Trajectory(tmp_path / "t.h5", "w") as run:
         run.header(groups, attributes)
     with trajectory.Trajectory(tmp_path / "t.h5") as run:
-        stored = run.groups["hulls"]
-    for name, column in scene.hulls._asdict().items():
-        np.testing.assert_array_equal(getattr(again.hulls, name), column)
-        np.testing.assert_array_equal(stored[name], column)
+        stored = run.groups
+    for table in ("hulls", "surfaces"):
+        for name, column in getattr(scene, table)._asdict().items():
+            np.testing.assert_array_equal(getattr(getattr(again, table), name), column)
+            np.testing.assert_array_equal(stored[table][name], column)
+
+
+def test_files_have_the_triangles_of_meshes(tmp_path):
+    pyvista = pytest.importorskip("pyvista")
+    scene = rocks()
+    lumps = [clast.Mesh.random(points, seed=points) for points in (10, 20)]
+    scene.add(
+        [lumps[1], lumps[0], lumps[1]], position=np.diag([9.0, 9.0, 9.0]), scale=[1.0, 2.0, 0.5], velocity=(1, 2, 3)
+    )
+    files.save(tmp_path / "a.vtp", scene)
+    points, faces = pyvista.read(tmp_path / "a.vtp"), pyvista.read(tmp_path / "a.meshes.vtp")
+    volume = np.array([lumps[1].volume, 8.0 * lumps[0].volume, 0.125 * lumps[1].volume])
+    np.testing.assert_allclose(4.0 / 3.0 * np.pi * points["radius"][5:] ** 3, volume, rtol=1e-13)
+    np.testing.assert_array_equal(faces["number"], np.repeat([6, 7, 8], [36, 16, 36]))
+    assert (faces["velocity"] == [1, 2, 3]).all()
+    for number, amount in zip((6, 7, 8), volume, strict=True):
+        body = faces.extract_cells(np.flatnonzero(faces["number"] == number)).extract_surface(algorithm=None).clean()
+        assert body.volume == pytest.approx(amount, rel=1e-6) and body.is_manifold
+    assert pyvista.read(tmp_path / "a.polyhedra.vtp").n_cells == 20
+    with pytest.raises(TypeError, match="no table of their surfaces"):
+        vtk.particles(scene.bodies, scene.molds, scene.parts, scene.hulls)
 
 
 def test_csv_has_a_header_and_exact_numbers(tmp_path):

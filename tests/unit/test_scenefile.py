@@ -8,14 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clast import DEM, Complementarity, Polyhedron, scenefile
+from clast import DEM, Complementarity, Mesh, Polyhedron, scenefile
 from clast.errors import SceneError
-from clast.tables import ELLIPSOID, POLYHEDRON
+from clast.tables import ELLIPSOID, MESH, POLYHEDRON
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.toml"))
 BALL = '[[bodies]]\nkind = "sphere"\nradius = 0.01\nposition = [0, 0, 0.5]\n'
 ARM = BALL + 'name = "arm"\n[[joints]]\nbetween = ["world", "arm"]\n'
 EGG = '[[bodies]]\nkind = "ellipsoid"\naxes = [0.03, 0.02, 0.01]\nposition = [0, 0, 0.5]\n'
+LUMP = '[[bodies]]\nkind = "mesh"\npoints = 14\nradius = 0.02\nposition = [0, 0, 0.5]\n'
 ROCK = '[[bodies]]\nkind = "polyhedron"\nfaces = 14\nradius = 0.02\nposition = [0, 0, 0.5]\n'
 FILL = "[[fill]]\nradius = 0.01\ncount = 5\nbox = [[0, 0, 0], [1, 1, 1]]\n"
 
@@ -178,6 +179,30 @@ def test_polyhedra_of_all_kinds_as_bodies_in_fills_and_from_inlets(load, tmp_pat
     assert scene.bodies.mass[3] == pytest.approx(2500.0 * 1e-6)
 
 
+def test_meshes_of_all_kinds_as_bodies_in_fills_and_from_inlets(load, tmp_path):
+    lump = Mesh.random(10, seed=2)
+    lines = [f"v {x} {y} {z}" for x, y, z in lump.vertices] + [f"f {a} {b} {c}" for a, b, c in lump.triangles + 1]
+    (tmp_path / "lump.obj").write_text("\n".join(lines) + "\n")
+    box = "box = [[0, 0, 0], [1, 1, 1]]\n"
+    corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    sides = [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]
+    scene = load(
+        LUMP
+        + 'variant = 7\ndistortion = [0.9, 1]\n[[bodies]]\nkind = "mesh"\nfile = "lump.obj"\nepsilon = 0.01\nscale = 0.1\n'
+        + f'position = [0, 0, 0]\n[[bodies]]\nkind = "mesh"\nvertices = {corners}\ntriangles = {sides}\nposition = [0, 0, 0]\n'
+        + f'[[fill]]\nkind = "mesh"\npoints = 8\nradius = 0.01\nepsilon = 0.0001\ncount = 5\nseed = 3\n{box}'
+        + f'[[inlet]]\nkind = "mesh"\npoints = 6\nradius = 0.01\nrate = 10\n{box}'
+    ).scene
+    assert (scene.parts.kind == MESH).all() and len(scene.bodies.number) == 8
+    assert scene.originals == [
+        Mesh.random(14, (0.9, 1.0), radius=0.02, seed=7),
+        Mesh(lump.vertices, lump.triangles, epsilon=0.01),
+        Mesh(corners, sides),
+        Mesh.random(8, radius=0.01, epsilon=0.0001),
+        Mesh.random(6, radius=0.01),
+    ]
+
+
 def test_a_mesh_is_looked_for_beside_the_scene_file(tmp_path, monkeypatch):
     corner = "vertex 0 0 0\nvertex 1000 0 0\nvertex 0 1000 0"
     (tmp_path / "parts").mkdir()
@@ -278,6 +303,19 @@ FAULTS = {
     ROCK.replace("faces = 14\nradius = 0.02", 'file = "scene.toml"'): (
         "bodies[0].file = 'scene.toml': cannot be read as a polyhedron: "
     ),
+    LUMP.replace(
+        "points = 14", ""
+    ): "bodies[0]: says nothing about its shape; a mesh needs exactly one of file, points, ",
+    LUMP.replace("radius = 0.02", ""): "bodies[0].radius: is missing; points needs the radius of the ball around it",
+    LUMP.replace("14", "3"): "bodies[0].points = 3: must be >= 4; points is the number of corners of a random lump",
+    LUMP + "triangles = [[0, 1, 2]]": "bodies[0].triangles = [[0, 1, 2]]: goes with vertices, not with points",
+    LUMP + "epsilon = 1": "bodies[0].points: epsilon=1 m is too thick a halo",
+    LUMP.replace("points = 14\nradius = 0.02", 'file = "scene.toml"'): (
+        "bodies[0].file = 'scene.toml': cannot be read as a mesh: "
+    ),
+    LUMP.replace(
+        "points = 14\nradius = 0.02", "vertices = [[0, 0, 0]]"
+    ): "bodies[0].triangles: is missing; vertices need",
     FILL.replace("5", "0"): "fill[0].count = 0: must be >= 1",
     FILL.replace("5", "2.5"): "fill[0].count = 2.5: must be a whole number",
     FILL + "scale = [2, 1]": "fill[0].scale = [2.0, 1.0]: the first number must not be above the second",

@@ -247,27 +247,33 @@ def test_a_picture_shows_a_box_with_flat_sides(tmp_path):
     assert sand[150, 92:208].all()
 
 
-def test_polyhedra_of_a_run_are_drawn_beside_other_particles(tmp_path, monkeypatch):
+def test_polyhedra_and_meshes_of_a_run_are_drawn_beside_other_particles(tmp_path, monkeypatch):
     scene = clast.Scene()
     rock = clast.Polyhedron.random(faces=9, seed=1)
     scene.add(rock, position=[[0, 0, 0], [3, 0, 0]], scale=[1.0, 0.5])
     scene.add(clast.Sphere(1.0), position=(6.0, 0.0, 0.0))
     scene.add(clast.Ellipsoid(1.0, 0.5, 0.5), position=(9.0, 0.0, 0.0))
+    lump = clast.Mesh.random(31, seed=1)
+    scene.add(lump, position=(12.0, 0.0, 0.0), scale=0.5)
     groups, _ = scene.describe()
     with Trajectory(tmp_path / "trajectory.h5", "w") as run:
         run.append(0.0, 0, scene.bodies)
-        run.header({name: groups[name] for name in ("molds", "parts", "meshes", "hulls")})
+        run.header({name: groups[name] for name in ("molds", "parts", "meshes", "hulls", "surfaces")})
     with Trajectory(tmp_path / "trajectory.h5") as run:
         stage = stages.Stage.of(run[0], run.groups)
-    assert stage.ball.tolist() == [False, False, True, False] and stage.hull.tolist() == [0, 0, -1, -1]
-    np.testing.assert_allclose(stage.radius, [1.0, 0.5, 1.0, 1.0], rtol=1e-12)
+    assert stage.ball.tolist() == [False, False, True, False, False] and stage.hull.tolist() == [0, 0, -1, -1, -1]
+    assert stage.surface.tolist() == [-1, -1, -1, -1, 0]
+    np.testing.assert_allclose(stage.radius, [1.0, 0.5, 1.0, 1.0, 0.5], rtol=1e-12)
     np.testing.assert_allclose(stage.size[:2], rock.hull.ball * [1.0, 0.5], rtol=1e-12)
+    assert stage.size[4] == pytest.approx(0.5 * lump.triangulation.ball[0])
     drawn = []
-    monkeypatch.setattr(drawing, "_add_polyhedra", lambda canvas, stage, rows, paint: drawn.append(rows.tolist()))
+    monkeypatch.setattr(
+        drawing, "_add_faces", lambda canvas, faces, paint: drawn.append(np.bincount(faces.owner).tolist())
+    )
     monkeypatch.setattr(drawing, "_add_ellipsoids", lambda c, s, rows, p, level: drawn.append(rows.tolist()))
     monkeypatch.setattr(drawing, "_add_balls", lambda canvas, centre, radius, paint: drawn.append(len(centre)))
-    drawing.add_particles(None, stage, np.zeros((4, 3), np.uint8), np.array([0.0, -30.0, 0.0]), 300)
-    assert drawn == [1, [0, 1], [3]]
+    drawing.add_particles(None, stage, np.zeros((5, 3), np.uint8), np.array([0.0, -30.0, 0.0]), 300)
+    assert drawn == [1, [9, 9], [58], [3]]
     monkeypatch.undo()
     with Image.open(view.picture(tmp_path, **SMALL)) as shot:
         assert np.asarray(shot.convert("RGB")).std() > 5.0

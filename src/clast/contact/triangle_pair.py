@@ -84,9 +84,10 @@ def frame(u, v, uu):
     uu [1/m^2]: inverse square of u. Returns the normal n [m^2, zero for a face without area], f [m] at right angles to u
     up to corner 2, and what a vector is multiplied by for its coordinates along u and f; corner 2 is at (slant, 1).
     """
-    n = outer(u, v)
-    f = outer(n, u)
+    f = outer(outer(u, v), u)
     f = (f[0] * uu, f[1] * uu, f[2] * uu)
+    # Of a sliver u x v is only roughly at right angles to u, and a plane that tilts misses what is far along u.
+    n = outer(u, f)
     square = inner(f, f)
     some = 1.0 if square > FLAT * inner(v, v) else 0.0
     over = 1.0 / (square + TINY)
@@ -110,13 +111,22 @@ def above_face(w, u, f, to_u, to_f, slant):
 
 
 @fused
-def pierce(hi, hj, xi, yi, xj, yj, slant):
-    """Whether an edge pierces a face, and where along it, in 0..1; from heights and coordinates of its two ends."""
-    r = hi / (hi - hj + TINY)
-    x, y = xi + r * (xj - xi), yi + r * (yj - yi)
+def pierce(start, v, hi, hj, to_u, to_f, slant, first, total):
+    """Sum of the points where edges pierce faces and their number, with that of the edge start + r v, if it does.
+
+    start [m] from corner 0 of the face, hi and hj: heights of the two ends above it, first [m] corner 0 of the face. Whether
+    the point is inside is asked of the point itself as it is rounded: of an edge almost in the plane r is uncertain.
+    """
+    c = along(start, hi / (hi - hj + TINY), v)
+    x, y = inner(c, to_u), inner(c, to_f)
     s = x - slant * y
     through = ((hi > 0.0) != (hj > 0.0)) & (y >= 0.0) & (s >= 0.0) & (s + y <= 1.0)
-    return through, (r if through else 0.0)
+    return (
+        total[0] + (first[0] + c[0] if through else 0.0),
+        total[1] + (first[1] + c[1] if through else 0.0),
+        total[2] + (first[2] + c[2] if through else 0.0),
+        total[3] + (1.0 if through else 0.0),
+    )
 
 
 @fused
@@ -128,18 +138,6 @@ def better(square, s, t, k, best):
         s if near else best[1],
         t if near else best[2],
         k if near else best[3],
-    )
-
-
-@fused
-def add_crossing(through, start, r, v, total):
-    """Sum and number of the points where edges pierce faces, with start + r v if it does."""
-    c = along(start, r, v)
-    return (
-        total[0] + (c[0] if through else 0.0),
-        total[1] + (c[1] if through else 0.0),
-        total[2] + (c[2] if through else 0.0),
-        total[3] + (1.0 if through else 0.0),
     )
 
 
@@ -197,12 +195,10 @@ def triangle_triangle(a0, a1, a2, b0, b1, b2):
     p = choose(near, one_of_three(face[3], a0, a1, a2), p)
     q = choose(near, along(along(b0, face[1], v0), face[2], f), q)
     # Where edges of A go through it, from a0.
-    through, r = pierce(h0, h1, x0, y0, x1, y1, slant)
-    total = add_crossing(through, (0.0, 0.0, 0.0), r, u0, (0.0, 0.0, 0.0, 0.0))
-    through, r = pierce(h1, h2, x1, y1, x2, y2, slant)
-    total = add_crossing(through, u0, r, u1, total)
-    through, r = pierce(h2, h0, x2, y2, x0, y0, slant)
-    total = add_crossing(through, less(a2, a0), r, u2, total)
+    total = (0.0, 0.0, 0.0, 0.0)
+    total = pierce(w0, u0, h0, h1, to_u, to_f, slant, w00, total)
+    total = pierce(w1, u1, h1, h2, to_u, to_f, slant, w00, total)
+    total = pierce(w2, u2, h2, h0, to_u, to_f, slant, w00, total)
 
     # Corners of B above the face of A.
     n, f, to_u, to_f, slant = frame(u0, less(a2, a0), uu0)
@@ -217,12 +213,9 @@ def triangle_triangle(a0, a1, a2, b0, b1, b2):
     least = face[0] if near else least
     p = choose(near, along(along(a0, face[1], u0), face[2], f), p)
     q = choose(near, one_of_three(face[3], b0, b1, b2), q)
-    through, r = pierce(h0, h1, x0, y0, x1, y1, slant)
-    total = add_crossing(through, w00, r, v0, total)
-    through, r = pierce(h1, h2, x1, y1, x2, y2, slant)
-    total = add_crossing(through, w01, r, v1, total)
-    through, r = pierce(h2, h0, x2, y2, x0, y0, slant)
-    total = add_crossing(through, w02, r, v2, total)
+    total = pierce(w00, v0, h0, h1, to_u, to_f, slant, (0.0, 0.0, 0.0), total)
+    total = pierce(w01, v1, h1, h2, to_u, to_f, slant, (0.0, 0.0, 0.0), total)
+    total = pierce(w02, v2, h2, h0, to_u, to_f, slant, (0.0, 0.0, 0.0), total)
 
     crossing = total[3] > 0.0
     c = along(a0, 1.0 / (total[3] if crossing else 1.0), total)

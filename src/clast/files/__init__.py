@@ -14,11 +14,11 @@ WRITERS = {".csv": csv.write, ".vtp": vtk.write_points}  # each takes (path, col
 def save(path, scene):
     """Write the bodies of a scene to `path`; the suffix chooses the format: .vtp (ParaView) or .csv.
 
-    One row per sphere, ellipsoid or polyhedron, so that clumps show: `position`, `radius` and `axes` [m] are its own,
+    One row per sphere, ellipsoid, polyhedron or mesh, so that clumps show: `position`, `radius` and `axes` [m] are its own,
     `velocity`, `spin`, `orientation`, `force`, `torque`, `mass`, `number`, `material` and `motion` those of its body.
-    `axes` are the three half-axes along the axes of the body, of others three times `radius`; the `radius` of an ellipsoid
-    or polyhedron is that of the ball with its volume. Beside a .vtp file, the faces of polyhedra go into
-    `<stem>.polyhedra.vtp` and finite walls into `<stem>.walls.vtp`. Missing folders are made; a file appears whole or not
+    `axes` are the three half-axes along the axes of the body, of others three times `radius`; the `radius` of an ellipsoid,
+    polyhedron or mesh is that of the ball with its volume. Beside a .vtp file, the faces of polyhedra go into
+    `<stem>.polyhedra.vtp`, the triangles of meshes into `<stem>.meshes.vtp` and finite walls into `<stem>.walls.vtp`. Missing folders are made; a file appears whole or not
     at all.
     """
     path = Path(path)
@@ -26,22 +26,26 @@ def save(path, scene):
     path.parent.mkdir(parents=True, exist_ok=True)
     bodies = scene.bodies
     shapes = scene.shapes()
-    _whole(path, writer, particle_columns(bodies, shapes, scene.parts, scene.hulls))
+    _whole(path, writer, particle_columns(bodies, shapes, scene.parts, scene.hulls, scene.surfaces))
     if writer is vtk.write_points:
-        solid = np.flatnonzero(shapes.kind == tables.POLYHEDRON)
-        if len(solid):
-            faces = _faces(bodies, shapes, scene.parts, scene.hulls, solid)
-            _whole(path.with_name(f"{path.stem}.polyhedra.vtp"), vtk.write_polygons, *faces)
+        for kind, name, place, table in (
+            (tables.POLYHEDRON, "polyhedra", vtk.polygons, scene.hulls),
+            (tables.MESH, "meshes", vtk.skins, scene.surfaces),
+        ):
+            solid = np.flatnonzero(shapes.kind == kind)
+            if len(solid):
+                faces = _faces(bodies, shapes, scene.parts, solid, place, table)
+                _whole(path.with_name(f"{path.stem}.{name}.vtp"), vtk.write_polygons, *faces)
         walls = vtk.surfaces(bodies, scene.molds, scene.parts, scene.meshes)
         if walls:
             _whole(path.with_name(f"{path.stem}.walls.vtp"), vtk.write_triangles, *_joined(walls, bodies))
 
 
-def particle_columns(bodies, shapes, parts, hulls=None):
+def particle_columns(bodies, shapes, parts, hulls=None, surfaces=None):
     """One row per particle of every body, (n,) or (n,k) columns by name; see `save` for which and their units."""
     rows = np.flatnonzero(tables.is_particle(shapes.kind))
     owner = shapes.body[rows]
-    axes = vtk.half_axes(parts, shapes.part[rows], bodies.scale[owner], hulls)
+    axes = vtk.half_axes(parts, shapes.part[rows], bodies.scale[owner], hulls, surfaces)
     even = (axes == axes[:, :1]).all(axis=1)  # The root of a cube would lose the last digit.
     radius = np.where(even, axes[:, 0], np.cbrt(axes.prod(axis=1)))
     own = {"number": bodies.number[owner], "position": shapes.centre[rows], "radius": radius, "axes": axes}
@@ -49,10 +53,11 @@ def particle_columns(bodies, shapes, parts, hulls=None):
     return own | {name: getattr(bodies, name)[owner] for name in names}
 
 
-def _faces(bodies, shapes, parts, hulls, rows):
-    """The faces of the polyhedra among the shapes, given by their rows, and what is known of the body of each face."""
-    body, hull = shapes.body[rows], parts.feature[shapes.part[rows]]
-    faces = vtk.polygons(shapes.centre[rows], bodies.orientation[body], bodies.scale[body], hull, hulls)
+def _faces(bodies, shapes, parts, rows, place, table):
+    """The faces of the shapes in these rows, which the function `place` of vtk takes from their table, and what is known of
+    the body of each face."""
+    body, row = shapes.body[rows], parts.feature[shapes.part[rows]]
+    faces = place(shapes.centre[rows], bodies.orientation[body], bodies.scale[body], row, table)
     owner = body[faces.owner]
     names = ("number", "velocity", "spin", "mass", "material", "motion")
     return faces, {name: getattr(bodies, name)[owner] for name in names}

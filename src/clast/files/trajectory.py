@@ -70,7 +70,7 @@ class Trajectory:
             raise
 
     def header(self, groups, attributes=None):
-        """Store the tables that hold for all frames ("molds", "parts", "meshes", "hulls"); replaces an earlier header."""
+        """Store the tables that hold for all frames ("molds", "parts", "meshes", "hulls", "surfaces"); replaces an earlier header."""
         groups, text = checkpoint.as_groups(groups), checkpoint.as_json(attributes or {})
         if "header" in self._file:
             del self._file["header"]

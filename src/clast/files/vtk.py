@@ -1,4 +1,4 @@
-"""ParaView's .vtp files, written by hand, and the surfaces of walls and polyhedra that they and pictures show."""
+"""ParaView's .vtp files, written by hand, and the surfaces of walls, polyhedra and meshes that they and pictures show."""
 
 from typing import NamedTuple
 
@@ -109,12 +109,12 @@ def plate(floor, points):
 
 
 class Polygons(NamedTuple):
-    """The faces of many polyhedra, placed in the world."""
+    """The faces of many polyhedra or triangulated particles, placed in the world."""
 
     vertices: np.ndarray  # (v,3) [m]
     loop: np.ndarray  # (l,) rows of vertices, face by face, counterclockwise seen from outside
     start: np.ndarray  # (f+1,) into loop
-    owner: np.ndarray  # (f,) which of the polyhedra the face belongs to
+    owner: np.ndarray  # (f,) which of the particles the face belongs to
 
 
 def polygons(centre, orientation, scale, hull, hulls):
@@ -136,6 +136,17 @@ def polygons(centre, orientation, scale, hull, hulls):
     return Polygons(vertices, np.asarray(hulls["loop"])[place] + shift[side], start, owner)
 
 
+def skins(centre, orientation, scale, surface, surfaces):
+    """Polygons of triangulated particles as in `polygons`, by rows of surfaces (n,); each triangle has corners of its own."""
+    surfaces, surface = _columns(surfaces), np.asarray(surface, dtype=int)
+    centre, orientation, scale = (np.asarray(column, dtype=float) for column in (centre, orientation, scale))
+    owner, triangle = _runs(np.asarray(surfaces["triangle_start"], dtype=int), surface)
+    arm = np.asarray(surfaces["corner"], dtype=float)[:, triangle].T.reshape(-1, 3)
+    body = np.repeat(owner, 3)
+    vertices = centre[body] + rotate(orientation[body], scale[body, None] * arm)
+    return Polygons(vertices, np.arange(len(body)), 3 * np.arange(len(owner) + 1), owner)
+
+
 def _runs(start, rows):
     """For each of rows (n,), all entries that it owns in a list: (which of the rows, place in the list), in turn."""
     count = start[rows + 1] - start[rows]
@@ -143,11 +154,12 @@ def _runs(start, rows):
     return owner, np.arange(len(owner)) + np.repeat(start[rows] - np.cumsum(count) + count, count)
 
 
-def particles(bodies, molds, parts, hulls=None):
-    """All particles of all bodies: rows of bodies (s,), centres (s,3) [m], half-axes (s,3) [m], rows of hulls (s,).
+def particles(bodies, molds, parts, hulls=None, surfaces=None):
+    """All particles of all bodies: rows of bodies (s,), centres (s,3) [m], half-axes (s,3) [m], rows of hulls (s,) and of
+    surfaces (s,), -1 for all but polyhedra and triangulated particles.
 
-    Tables as in `surfaces`; hulls may be left out where there are no polyhedra. The axes are those of the body, see
-    `half_axes`; the row of hulls is -1 for balls and ellipsoids.
+    Tables as in `surfaces`; hulls or surfaces may be left out where there are none. The axes are those of the body, see
+    `half_axes`.
     """
     bodies, molds, parts = (_columns(table) for table in (bodies, molds, parts))
     mold = np.asarray(bodies["mold"], dtype=int)
@@ -161,25 +173,29 @@ def particles(bodies, molds, parts, hulls=None):
     scale = np.asarray(bodies["scale"], dtype=float)[body]
     arm = rotate(np.asarray(bodies["orientation"])[body], np.asarray(parts["offset"])[part])
     centre = np.asarray(bodies["position"], dtype=float)[body] + scale[:, None] * arm
-    solid = np.asarray(parts["kind"])[part] == tables.POLYHEDRON
-    hull = np.where(solid, np.asarray(parts["feature"])[part], -1)
-    return body, centre, half_axes(parts, part, scale, hulls), hull
+    kind, feature = np.asarray(parts["kind"])[part], np.asarray(parts["feature"])[part]
+    hull, surface = (np.where(kind == own, feature, -1) for own in (tables.POLYHEDRON, tables.MESH))
+    return body, centre, half_axes(parts, part, scale, hulls, surfaces), hull, surface
 
 
-def half_axes(parts, part, scale, hulls=None):
+def half_axes(parts, part, scale, hulls=None, surfaces=None):
     """Half-axes (s,3) [m] along the axes of the body of these rows of parts (s,) at size factors (s,).
 
-    An ellipsoid has its own, a sphere three times its radius, a polyhedron three times that of the ball of its volume.
+    An ellipsoid has its own, a sphere three times its radius, a polyhedron or mesh three times that of the ball of its
+    volume.
     """
     parts = _columns(parts)
     kind, size = np.asarray(parts["kind"])[part], np.asarray(parts["size"], dtype=float)[part]
     size = np.where((kind == tables.SPHERE)[:, None], size[:, :1], size)
-    solid = np.flatnonzero(kind == tables.POLYHEDRON)
-    if len(solid):
-        if hulls is None:
-            raise TypeError("there are polyhedra, and no table of their hulls; give tables with a group 'hulls'")
-        row = np.asarray(parts["feature"])[part[solid]]
-        size[solid] = np.asarray(_columns(hulls)["ball"])[row, None]
+    for own, table, name in ((tables.POLYHEDRON, hulls, "hulls"), (tables.MESH, surfaces, "surfaces")):
+        solid = np.flatnonzero(kind == own)
+        if len(solid):
+            if table is None:
+                raise TypeError(
+                    f"there are particles of kind {tables.KINDS[own]!r}, and no table of their {name}; give tables with a group {name!r}"
+                )
+            row = np.asarray(parts["feature"])[part[solid]]
+            size[solid] = np.asarray(_columns(table)["ball"])[row, None]
     return size * np.asarray(scale)[:, None]
 
 

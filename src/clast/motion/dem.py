@@ -13,17 +13,19 @@ import numpy as np
 from ..backend import func, fused
 from ..contact.near import image
 from ..contact.pairs import BROAD
+from ..contact.surface_measure import METHODS
 from ..contact.solids import load_form, surface_point
 from ..contact.touch import ball_any
 from ..errors import pick
-from ..material import BLAZE, HARD, combine
-from ..tables import ELLIPSOID, FREE, POLYHEDRON, TRIANGLE, is_particle
+from ..material import BLAZE, HALO, HARD, combine
+from ..tables import ELLIPSOID, FREE, MESH, POLYHEDRON, TRIANGLE, is_particle
 from ..vec import add, cross, dot, load, scale, sub
 from . import integrate, laws
 from .curvature import wall_radius
 from .laws import Mix, Touch
 
 WIDTH = 64
+CROWD = 8.0  # points of contact, each with a spring of its own, that the time step of the law "halo" allows for
 PULL = -1e300  # [N], the least normal force of a law that may pull
 BLOCK = 8 * WIDTH  # pairs a task: making the lanes once for 512 pairs costs nothing
 
@@ -194,8 +196,8 @@ def wall_row(c, bodies, shapes, parts, meshes, hulls, forms, pairs, mixes, box, 
     for g in range(c * WIDTH, min(len(pairs.wall_start) - 1, (c + 1) * WIDTH)):
         first, last = pairs.wall_start[g], pairs.wall_start[g + 1]
         s = pairs.shape[first, 0]
-        if SOLIDS and shapes.kind[s] == POLYHEDRON:
-            continue  # `clast.motion.hulls` looks after these
+        if SOLIDS and (shapes.kind[s] == POLYHEDRON or shapes.kind[s] == MESH):
+            continue  # `clast.motion.hulls` and `clast.motion.surfaces` look after these
         for p in range(first, last):
             status, gap, n, feature = wall_touch(s, pairs.shape[p, 1], bodies, shapes, parts, meshes, box, 0.0)
             pairs.action[p, 0] = gap if status == 1 else np.inf
@@ -288,11 +290,15 @@ def hand_over(p, first, last, shapes, pairs):
 class DEM:
     """Smooth contact forces with explicit time steps.
 
-    law: "hertz", "linear", "blaze", or a function (touch, mix, dt) -> (normal force, shear force on b, slip), marked with
+    law: "hertz", "linear", "blaze", "halo", or a function (touch, mix, dt) -> (normal force, shear force on b, slip), marked with
     `clast.func`; see `clast.motion.laws`. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
-    shapes may be to stand in the list of pairs; None lets the simulation choose. broad: "bins", "boxes" or
-    "all-pairs".
+    shapes may be to stand in the list of pairs; None lets the simulation choose. broad: a name in `clast.contact.pairs.BROAD`:
+    "bins", "boxes", "spacetree", "all-pairs".
     Neither margin nor broad changes the results by a single bit.
+    For triangulated particles alone: narrow: how the distance of two triangles is found, "brute", "penalty",
+    "hybrid-pairs" or "hybrid-batches", and tolerance: to which fraction of their size; see `clast.triangle_distance`.
+    penetration: "raise" stops with `Penetrated` where the surfaces of two bodies cross, because nothing is known beyond the
+    halo; "push" lets the full halo push them apart along the normals of their faces, and counts the contacts.
     For the law "blaze" alone: attraction: whether a contact may pull where damping outweighs the spring;
     conserving: the form of the force that keeps the energy of a collision at any step, or the force as it is written.
     """
@@ -303,12 +309,21 @@ class DEM:
     broad: str = "bins"
     attraction: bool = False
     conserving: bool = True
+    narrow: str = "brute"
+    tolerance: float = 1e-6
+    penetration: str = "raise"
 
     def __post_init__(self):
         if not callable(self.law):
             pick("contact law", self.law, laws.LAWS)
         pick("integrator", self.integrator, integrate.INTEGRATORS)
         pick("broad phase", self.broad, BROAD)
+        pick("way to measure triangles", self.narrow, METHODS)
+        pick("answer to penetration", self.penetration, {"raise": None, "push": None})
+        if not 0.0 < float(self.tolerance) < 1.0:
+            raise ValueError(
+                f"DEM: tolerance = {self.tolerance} must be above 0 and below 1, a fraction of the triangles"
+            )
         if self.margin is not None and not 0.0 <= float(self.margin) < math.inf:
             raise ValueError(f"DEM: margin = {self.margin} must be 0 m or more, or None")
         if self.law != "blaze" and (self.attraction or not self.conserving):
@@ -334,10 +349,15 @@ class DEM:
                     f"DEM: {name} is a property of hard contacts; take clast.Complementarity() or leave it out"
                 )
         if self.law == "blaze":
-            check_blaze(scene, mix)
+            check_constants(scene, mix, "blaze", BLAZE)
             own = [np.nan_to_num(getattr(mix, name)) for name in BLAZE]
             least = np.full(mix.young.shape, PULL if self.attraction else 0.0)
             columns = own[0], mix.shear, own[2], own[1], mix.friction, mix.rolling_friction, least
+        elif self.law == "halo":
+            check_constants(scene, mix, "halo", HALO)
+            own = [np.nan_to_num(getattr(mix, name)) for name in HALO]
+            none = np.zeros(mix.young.shape)
+            columns = mix.young, mix.shear, own[0], own[1], none, none, none
         else:
             damping = np.vectorize(self.recipe.damping, otypes=[float])(mix.restitution)
             stiffness = np.nan_to_num(mix.stiffness, nan=0.0)
@@ -375,14 +395,17 @@ class DEM:
         """What stands for the radius of every part (p,) [m], where the time step is chosen.
 
         Of an ellipsoid its smallest half-axis; where the stiffness is proportional to the radius of the contact,
-        the largest of those, a b / c on the flat side. Of a polyhedron the ball inside; there the ball of its volume.
+        the largest of those, a b / c on the flat side. Of a polyhedron the ball inside; there the ball of its volume, and of
+        a triangulated particle half of that or that.
         """
         parts, hertzian = scene.parts, self.recipe.hertzian
         own = parts.reach.copy()
-        egg, hull = parts.kind == ELLIPSOID, parts.kind == POLYHEDRON
+        egg, hull, mesh = (parts.kind == kind for kind in (ELLIPSOID, POLYHEDRON, MESH))
         size = parts.size[egg]
         own[egg] = size.min(1) if hertzian else size.prod(1) / size.min(1) ** 2
         own[hull] = (scene.hulls.inner if hertzian else scene.hulls.ball)[parts.feature[hull]]
+        # The corner of a body gives way by turning too, as if it were lighter.
+        own[mesh] = (0.5 if hertzian else 1.0) * scene.surfaces.ball[parts.feature[mesh]]
         return own
 
     def _limits(self, scene, radius, mass, material):
@@ -394,10 +417,15 @@ class DEM:
             return slow[material] * radius
         mix = combine(scene.materials, scene.pairs)
         if self.law == "blaze":
-            check_blaze(scene, mix)
+            check_constants(scene, mix, "blaze", BLAZE)
             # Contact time of the spring K d^1.5 that goes 5 % deep: 2.9433 d / v, v from m v^2 / 2 = 2/5 K d^2.5.
             k = np.nan_to_num(mix.blaze_stiffness).max(axis=1)[material] * np.sqrt(0.05 * radius)
             return 2.9433 * math.sqrt(1.25) / 3.0 * np.sqrt(0.5 * mass / k)
+        if self.law == "halo":
+            check_constants(scene, mix, "halo", HALO)
+            # Every point of contact has a spring of its own.
+            k = 0.5 * CROWD * np.nan_to_num(mix.halo_stiffness).max(axis=1)[material]
+            return math.pi / 3.0 * np.sqrt(0.5 * mass / k)
         given, young = np.nanmax(np.nan_to_num(mix.stiffness), axis=1), mix.young.max(axis=1)
         k = np.where(given > 0.0, given, 0.0)[material]
         # Against a wall the reduced radius is the radius itself, which is the stiffest case.
@@ -405,17 +433,21 @@ class DEM:
         return math.pi / 3.0 * np.sqrt(0.5 * mass / k)
 
 
-def check_blaze(scene, mix):
-    """Raise if the law "blaze" lacks a number that a particle of the scene could need."""
+EXAMPLES = {
+    "blaze": "blaze_stiffness=K_r [N/m^1.5], blaze_damping=K_D [N s/m^1.5], blaze_shear=K_T [N s/m]), for example 1e6, 50 and 0.4",
+    "halo": "halo_stiffness=k_repulsive [N/m], halo_damping=k_damp [N s/m]), for example 1e5 and 0",
+}
+
+
+def check_constants(scene, mix, law, names):
+    """Raise if a law with constants of its own lacks one that a particle of the scene could need."""
     moving = np.zeros(len(scene.materials), bool)
     moving[scene.bodies.material[scene.bodies.motion == FREE]] = True
     moving[[inlet.material for inlet in scene.inlets]] = True
-    for name in BLAZE:
+    for name in names:
         lacking = np.argwhere(np.isnan(getattr(mix, name)) & (moving[:, None] | moving))
         if len(lacking):
             a, b = (scene.materials[row].name or f"number {row}" for row in lacking[0])
             raise ValueError(
-                f"DEM: the law 'blaze' needs {name} for materials {a} and {b}; give "
-                "Material(blaze_stiffness=K_r [N/m^1.5], blaze_damping=K_D [N s/m^1.5], blaze_shear=K_T [N s/m]), "
-                "for example 1e6, 50 and 0.4"
+                f"DEM: the law {law!r} needs {name} for materials {a} and {b}; give Material({EXAMPLES[law]}"
             )

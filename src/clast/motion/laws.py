@@ -2,7 +2,7 @@
 
 A law takes a `Touch` and a `Mix` and returns the normal force [N], the shear force on b [N] and the slip [m] to
 remember. It never pulls: where damping would, the force is cut off, and the damping constant is chosen so that the
-coefficient of restitution still comes out as asked for. The law "blaze" takes its constants as they are given.
+coefficient of restitution still comes out as asked for. The laws "blaze" and "halo" take their constants as they are given.
 """
 
 import math
@@ -28,12 +28,12 @@ class Touch(NamedTuple):
 
 
 class Mix(NamedTuple):
-    """The combined material of a contact. The law "blaze" keeps its own numbers in four of the columns."""
+    """The combined material of a contact. The laws "blaze" and "halo" keep their own numbers in some of the columns."""
 
     young: float  # [Pa], effective modulus E*; blaze: K_r [N/m^1.5]
     shear: float  # [Pa], effective shear modulus G*
-    stiffness: float  # [N/m] for the linear law; zero: E* times the reduced radius; blaze: K_T [N s/m]
-    damping: float  # dimensionless, from the coefficient of restitution; blaze: K_D [N s/m^1.5]
+    stiffness: float  # [N/m] for the linear law; zero: E* times the reduced radius; blaze: K_T [N s/m]; halo: k_repulsive [N/m]
+    damping: float  # dimensionless, from the coefficient of restitution; blaze: K_D [N s/m^1.5]; halo: k_damp [N s/m]
     friction: float
     rolling: float  # rolling friction, a fraction of the reduced radius
     ratio: float  # sqrt(G* / E*); blaze: the least normal force [N], 0 or far below
@@ -134,6 +134,18 @@ def blaze_plain(touch, mix, dt):
 
 
 @fused
+def halo(touch, mix, dt):
+    """Spring and dashpot on the halo of triangulated particles (Krestenitis 2017, eq. 5): no friction, no memory.
+
+    Force k_repulsive (epsilon - |n|) + k_damp times the closing speed, never below zero; |n| is the distance of the contact point
+    to either surface, half of the gap between them, so that epsilon - |n| is half of the overlap of the two halos. The
+    speed is that of the bodies at the contact point.
+    """
+    normal = max(0.0, 0.5 * mix.stiffness * touch.overlap + mix.damping * touch.rate)
+    return normal, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+
+
+@fused
 def chord(a, b):
     """Slope of the chord of x^(5/4), zero for x < 0, from a to b."""
     above, below = max(a, 0.0), max(b, 0.0)
@@ -225,6 +237,11 @@ def blaze_energy(overlap, slip, radius, mix):
     return 0.4 * mix[:, 0] * overlap**2.5
 
 
+def halo_energy(overlap, slip, radius, mix):
+    """Elastic energy [J] of contacts of the law "halo"; arguments as for `hertz_energy`."""
+    return 0.25 * mix[:, 2] * overlap**2
+
+
 class Law(NamedTuple):
     """A law with what is needed to set it up."""
 
@@ -238,4 +255,5 @@ LAWS = {
     "hertz": Law(hertz, hertz_damping, hertz_energy, True),
     "linear": Law(linear, linear_damping, linear_energy, False),
     "blaze": Law(blaze, None, blaze_energy, False),
+    "halo": Law(halo, None, halo_energy, False),
 }

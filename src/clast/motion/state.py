@@ -21,8 +21,9 @@ from ..contact.hulls import near_hulls
 from ..contact.memory import make_pairs
 from ..contact.pairs import find_pairs, turned
 from ..contact.solids import make_forms, near_solids, update_forms
-from ..tables import DRIVEN, ELLIPSOID, FIRST_WALL, FREE, NONE, POLYHEDRON, TRIANGLE, Bodies, Shapes, is_particle
+from ..tables import DRIVEN, ELLIPSOID, FIRST_WALL, FREE, MESH, NONE, POLYHEDRON, TRIANGLE, Bodies, Shapes, is_particle
 from . import integrate
+from .surfaces import make_bumps
 
 REORDER = 32  # rebuilds of the list after which bodies are sorted again
 
@@ -68,13 +69,15 @@ def place_parts(bodies, shapes, parts, box, rows, reference=None):
     return math.sqrt(device.peak(moved))
 
 
-def swings(molds, parts, hulls):
+def swings(molds, parts, hulls, surfaces):
     """How far the surface of each mold moves at the most when it turns by one radian, at size factor 1 [m], (m,)."""
     first = molds.first
     kind, size, hull = parts.kind[first], parts.size[first], parts.feature[first]
     swing = np.where(kind == ELLIPSOID, size.max(1) - size.min(1), 0.0)
     edged = kind == POLYHEDRON
     swing[edged] = np.sqrt(hulls.outer[hull[edged]] ** 2 - hulls.inner[hull[edged]] ** 2)
+    meshed = kind == MESH
+    swing[meshed] = surfaces.outer[hull[meshed]]
     return swing
 
 
@@ -84,6 +87,7 @@ class State:
     def __init__(self, scene, box, search, rolling, margin, width=None):
         self.device = device = backend.DEVICE[-1]
         self.molds, self.parts, self.meshes, self.hulls = scene.molds, scene.parts, scene.meshes, scene.hulls
+        self.surfaces = scene.surfaces
         self.inverses = np.zeros_like(self.molds.inertia)
         solid = self.molds.volume > 0.0
         self.inverses[solid] = np.linalg.inv(self.molds.inertia[solid])
@@ -93,16 +97,18 @@ class State:
         # By the molds, not by the bodies that are left: outlets may have removed the last ellipsoid before a checkpoint.
         self.ellipsoids = bool((self.parts.kind == ELLIPSOID).any())
         self.polyhedra = bool((self.parts.kind == POLYHEDRON).any())
+        self.triangulated = bool((self.parts.kind == MESH).any())
         # Slip, rolling angle; with solids the last normal, and whether it touched or the angle of a patch.
         own = (6 if rolling else 3) + (4 if self.ellipsoids or self.polyhedra else 0)
         self.width = own if width is None else width
-        self.swing = swings(self.molds, self.parts, self.hulls)
+        self.swing = swings(self.molds, self.parts, self.hulls, self.surfaces)
         # The same tables where the kernels run; on the CPU they are the same arrays.
         self.there = SimpleNamespace(
             molds=device.upload(self.molds),
             parts=device.upload(self.parts),
             meshes=device.upload(self.meshes),
             hulls=device.upload(self.hulls),
+            surfaces=device.upload(self.surfaces),
             box=device.upload(self.box),
             inverses=device.to_device(self.inverses),
             swing=device.to_device(self.swing),
@@ -120,8 +126,9 @@ class State:
         self.size = float(np.median(sizes)) if len(sizes) else 1.0
         self.tuned = margin is None
         self.margin = 0.1 * self.size if margin is None else float(margin)
-        # The list; how many of it are pairs of spheres, with an ellipsoid, with a polyhedron.
-        self.pairs, self.balls, self.solids, self.patches = None, 0, 0, 0
+        # The list; how many of it are pairs of spheres, with an ellipsoid, with a polyhedron, with a triangulated particle.
+        self.pairs, self.balls, self.solids, self.patches, self.meshed = None, 0, 0, 0, 0
+        self.bumps = None  # what is known of contacts of triangulated particles
         self.rebuilds, self.since = 0, 0
         self.former = None  # row of each body in the tables that the present list was made for
 
@@ -185,9 +192,10 @@ class State:
         return len(self.shapes.body) > n and (self.box.periodic or bool(np.any(self.shapes.kind[n:] < FIRST_WALL)))
 
     @property
-    def only_polyhedra(self):
-        """Whether all particles are polyhedra."""
-        return self.polyhedra and bool((self.parts.kind[self.parts.kind < FIRST_WALL] == POLYHEDRON).all())
+    def only_edged(self):
+        """Whether all particles are polyhedra or triangulated, and none is round."""
+        kind = self.parts.kind[self.parts.kind < FIRST_WALL]
+        return bool(((kind == POLYHEDRON) | (kind == MESH)).all()) and len(kind) > 0
 
     def follow(self):
         """Bring what depends on where bodies are and how they are turned up to date, before contacts are looked at."""
@@ -209,6 +217,9 @@ class State:
             former = np.arange(len(self.bodies.number), dtype=np.int32) if self.former is None else self.former
             # Only what is carried over is kept: two whole lists side by side would double the memory.
             kept = self.pairs._replace(action=np.empty((0, 6)), couple=np.empty((0, 3)))
+            if self.bumps is not None:
+                # The memory of these is elsewhere; this finds it again.
+                kept.memory[self.bumps.rows, 0] = np.arange(1, len(self.bumps.rows) + 1)
             old = [kept, self.listed_number, former]
             self.pairs = None
         if self.rebuilds % REORDER == 0 if sort is None else sort:
@@ -226,7 +237,7 @@ class State:
             tables = there.bodies, device.upload(wide, centre=there.shapes.centre), *self.kernel_tables[2:]
         found = find_pairs(tables, tag, self.box, self.margin, self.search, at_hand)
         balls, solids, patches, meshed, walls = found
-        if self.ellipsoids or self.polyhedra:
+        if self.ellipsoids or self.polyhedra or self.triangulated:
             there.turned_from = device.copy(there.bodies.orientation)
         if self.polyhedra:
             patches = near_hulls(self.kernel_tables, patches, self.box, self.margin)
@@ -235,12 +246,15 @@ class State:
             solids = near_solids(there.shapes.centre, there.forms, solids, self.box, self.margin)
         if old is not None:
             old[2] = device.to_device(old[2])
-        self.balls, self.solids, self.patches = len(balls), len(solids), len(patches)
+        self.balls, self.solids, self.patches, self.meshed = len(balls), len(solids), len(patches), len(meshed)
         particles = device.concatenate(balls, solids) if len(solids) else balls
         particles = device.concatenate(particles, patches) if len(patches) else particles
+        particles = device.concatenate(particles, meshed) if len(meshed) else particles
         free = device.to_device(free)
-        couples = self.rolling or self.polyhedra
+        couples = self.rolling or self.polyhedra or self.triangulated
         self.pairs = make_pairs(self.kernel_tables, free, particles, walls, self.materials, self.width, couples, old)
+        if self.triangulated:
+            self.bumps = make_bumps(self, self.bumps)
         self.listed_number = there.shapes.number
         self.reference = device.copy(there.shapes.centre)
         if (self.bodies.motion == DRIVEN).any():

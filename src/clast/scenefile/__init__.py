@@ -17,9 +17,10 @@ from ..motion.complementarity import Complementarity
 from ..motion.dem import DEM
 from ..scene import Scene
 from ..scenes import Ready
-from ..shapes import Clump, Cylinder, Ellipsoid, Plane, Polyhedron, Quad, Sphere, load_mesh
+from ..shapes import Clump, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Quad, Sphere, load_mesh
 from .keys import (
     LISTS,
+    MESHES,
     METHODS,
     PARTICLES,
     POLYHEDRA,
@@ -32,6 +33,7 @@ from .keys import (
     InletKeys,
     JointKeys,
     MaterialKeys,
+    MeshShape,
     OutletKeys,
     PairKeys,
     PolyhedronShape,
@@ -255,13 +257,13 @@ class _Reader:
             return self.guard(f"{place}.corners", Quad, keys.corners), 1.0
         return self.mesh(place, keys.file, "wall"), keys.scale
 
-    def mesh(self, place, name, shape):
-        """What `load_mesh` makes of a file beside the scene file."""
+    def mesh(self, place, name, shape, **options):
+        """What `load_mesh` makes of a file beside the scene file; shape and options as there."""
         file = self.path.parent / name
         if not file.is_file():
             self.fail(f"{place}.file", f"no such file in {self.path.parent}; the path is seen from there", name)
         try:
-            return load_mesh(file, shape=shape)
+            return load_mesh(file, shape=shape, **options)
         except Exception as fault:  # a mesh reader meets files of any kind and raises whatever it likes
             what, hint = ("mesh", "; use STL, OBJ or PLY") if shape == "wall" else (shape, "")
             self.fail(f"{place}.file", f"cannot be read as a {what}: {fault}{hint}", name)
@@ -278,26 +280,46 @@ class _Reader:
             return self.guard(f"{place}.axes", Ellipsoid, *values.axes), keys
         if shape_model is PolyhedronShape:
             return self.polyhedron(place, values), keys
+        if shape_model is MeshShape:
+            return self.triangulated(place, values), keys
         if len(values.centres) != len(values.radii):
             self.fail(f"{place}.radii", f"needs one radius for each of the {len(values.centres)} centres", values.radii)
         return self.guard(place, Clump, values.centres, values.radii), keys
 
-    def polyhedron(self, place, values):
-        """The polyhedron of a table that has one of the keys of POLYHEDRA, and what goes with it."""
+    def maker(self, place, values, kind, makers):
+        """Which of the keys `makers` makes the shape of this kind in a table; others must go with that one."""
         given = {name: value for name, value in dict(values).items() if value is not None}
-        makers = [name for name in POLYHEDRA if name in given]
-        if len(makers) != 1:
-            found = f"has {' and '.join(makers)}" if makers else "says nothing about its shape"
-            self.fail(place, f"{found}; a polyhedron needs exactly one of {', '.join(POLYHEDRA)}")
-        (maker,) = makers
+        found = [name for name in makers if name in given]
+        if len(found) != 1:
+            told = f"has {' and '.join(found)}" if found else "says nothing about its shape"
+            self.fail(place, f"{told}; a {kind} needs exactly one of {', '.join(makers)}")
+        (maker,) = found
         for name in given:
-            if name != maker and name not in POLYHEDRA[maker]:
-                used = next(other for other, names in POLYHEDRA.items() if name in names)
+            if name != maker and name not in makers[maker]:
+                used = next(other for other, names in makers.items() if name in names)
                 self.fail(f"{place}.{name}", f"goes with {used}, not with {maker}; leave it out", given[name])
-        if "radius" in POLYHEDRA[maker] and values.radius is None:
+        if "radius" in makers[maker] and values.radius is None:
             self.fail(
                 f"{place}.radius", f"is missing; {maker} needs the radius of the ball around it, as radius = 0.01"
             )
+        return maker
+
+    def triangulated(self, place, values):
+        """The triangulated particle of a table that has one of the keys of MESHES, and what goes with it."""
+        maker = self.maker(place, values, "mesh", MESHES)
+        if maker == "file":
+            return self.mesh(place, values.file, "mesh", epsilon=values.epsilon)
+        if maker == "points":
+            options = {"distortion": values.distortion or (0.75, 1.0), "seed": values.variant or 0}
+            options |= {"radius": values.radius, "epsilon": values.epsilon}
+            return self.guard(f"{place}.points", Mesh.random, values.points, **options)
+        if values.triangles is None:
+            self.fail(f"{place}.triangles", "is missing; vertices need triangles = [[0, 2, 1], ...], rows of vertices")
+        return self.guard(f"{place}.triangles", Mesh, values.vertices, values.triangles, epsilon=values.epsilon)
+
+    def polyhedron(self, place, values):
+        """The polyhedron of a table that has one of the keys of POLYHEDRA, and what goes with it."""
+        maker = self.maker(place, values, "polyhedron", POLYHEDRA)
         if maker == "points":
             return self.guard(f"{place}.points", Polyhedron, values.points)
         if maker == "edges":

@@ -186,6 +186,33 @@ class PolyhedronShape(Section):
 POLYHEDRA = {"points": (), "edges": (), "solid": ("radius",), "faces": ("radius", "aspect", "variant"), "file": ()}
 
 
+class MeshShape(Section):
+    file: str | None = key(
+        "STL, OBJ or PLY file of a closed mesh, seen from the scene file", '"rock.obj"', None, min_length=1
+    )
+    points: int | None = key("number of corners of a random lump", "50", None, ge=4, le=100_000)
+    vertices: list[Triple] | None = key("corners [m]", "[[0, 0, 0], [0.01, 0, 0], [0, 0.01, 0], [0, 0, 0.01]]", None)
+    triangles: list[Annotated[list[int], Field(min_length=3, max_length=3)]] | None = key(
+        "three rows of vertices each, counterclockwise seen from outside",
+        "[[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]",
+        None,
+    )
+    radius: float | None = key("radius [m] of the ball around a lump", "0.01", None, gt=0)
+    distortion: Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=2, max_length=2)] | None = key(
+        "least and largest part of their distance to which corners of a lump are moved", "[0.75, 1.0]", None
+    )
+    variant: int | None = key("which of the lumps with so many points, a whole number from 0 on", "7", None, ge=0)
+    epsilon: float | None = key("thickness of the halo [m]", "0.0002", None, gt=0)
+
+
+# What makes a triangulated particle, as for polyhedra.
+MESHES = {
+    "file": ("epsilon",),
+    "points": ("radius", "distortion", "variant", "epsilon"),
+    "vertices": ("triangles", "epsilon"),
+}
+
+
 class ClumpShape(Section):
     centres: list[Triple] = key("centres of the spheres [m]", "[[0, 0, 0], [0.004, 0, 0]]", min_length=1)
     radii: list[Annotated[float, Field(gt=0)]] = key("radii of the spheres [m]", "[0.005, 0.005]", min_length=1)
@@ -284,6 +311,7 @@ PARTICLES = {
     "sphere": SphereShape,
     "ellipsoid": EllipsoidShape,
     "polyhedron": PolyhedronShape,
+    "mesh": MeshShape,
     "clump": ClumpShape,
 }
 SECTIONS = ("scene", "materials", "pairs", "walls", "bodies", "joints", "springs", "fill", "inlet", "outlet", "run")

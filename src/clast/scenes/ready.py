@@ -9,7 +9,7 @@ from ..contact import find_contacts
 from ..errors import SceneError
 from ..scene import Scene
 from ..simulation import Simulation
-from ..tables import ELLIPSOID, FIRST_WALL, POLYHEDRON
+from ..tables import ELLIPSOID, FIRST_WALL, MESH, POLYHEDRON
 
 GRAVITY = 9.81  # [m/s^2]
 
@@ -45,8 +45,8 @@ class Ready:
 def check_overlap(scene, limit, places=()):
     """Raise a SceneError that names the deepest pair if bodies overlap by more than `limit` times the smaller radius.
 
-    The radius of an ellipsoid is its smallest half-axis, that of a polyhedron the ball inside. places: (body numbers, name) of groups of bodies, for the
-    message.
+    The radius of an ellipsoid is its smallest half-axis, that of a polyhedron the ball inside, that of a mesh its halo.
+    places: (body numbers, name) of groups of bodies, for the message.
     """
     if len(scene.bodies.number) == 0:
         return
@@ -77,11 +77,14 @@ def _joined(scene, pair):
 
 
 def _least_radius(scene, shapes):
-    """Radius (s,) [m] of every sphere, smallest half-axis of ellipsoids, ball inside polyhedra, infinity for walls."""
+    """Radius (s,) [m] of every sphere, smallest half-axis of ellipsoids, ball inside polyhedra, halo of meshes, infinity for
+    walls."""
     parts = scene.parts
     own, egg, hull = parts.reach.copy(), parts.kind == ELLIPSOID, parts.kind == POLYHEDRON
     own[egg] = parts.size[egg].min(axis=1)
     own[hull] = scene.hulls.inner[parts.feature[hull]]
+    mesh = parts.kind == MESH
+    own[mesh] = scene.surfaces.epsilon[parts.feature[mesh]]
     return np.where(shapes.kind < FIRST_WALL, own[shapes.part] * scene.bodies.scale[shapes.body], np.inf)
 
 

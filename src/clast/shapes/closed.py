@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .hull import cross_product
 from .mesh import refuse_slivers
 
 THINNEST = 1e-6  # a mesh with less volume than this part of its area times its size is flat
@@ -67,7 +68,7 @@ def refuse_inverted(vertices, triangles):
     """ValueError if the closed surface of triangles (t,3) on vertices (v,3) [m] encloses nothing, or one of its shells is
     inside out. A shell must look outward outside all others, or inward, as the wall of a hollow, within one of them."""
     corner = vertices[triangles]
-    cross = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    cross = cross_product(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
     six = np.einsum("ti,ti->t", corner[:, 0], cross)
     area, size = 0.5 * np.sqrt(np.einsum("ti,ti->t", cross, cross)).sum(), np.ptp(vertices, axis=0).max()
     group, count = pieces(len(vertices), triangles)
@@ -97,20 +98,24 @@ def refuse_inverted(vertices, triangles):
 
 def turns_around(corner, point):
     """How often the surface of triangles (t,3,3) goes around a point (3,): 1 inside, 0 outside, -1 inside an inverted one."""
-    a, b, c = np.moveaxis(corner - point, 1, 0)
+    a, b, c = (corner[:, k] - point for k in range(3))
     x, y, z = (np.sqrt(np.einsum("ti,ti->t", one, one)) for one in (a, b, c))
-    above = np.einsum("ti,ti->t", a, np.cross(b, c))
+    above = np.einsum("ti,ti->t", a, cross_product(b, c))
     below = x * y * z + sum(np.einsum("ti,ti->t", *two) * r for *two, r in ((a, b, z), (b, c, x), (c, a, y)))
     return np.arctan2(above, below).sum() / (2.0 * np.pi)
 
 
 def pieces(vertices, triangles):
     """The piece (t,) that each triangle belongs to, and their number; pieces share no corner of so many vertices."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    one, two = triangles[:, (0, 1)].reshape(-1), triangles[:, (1, 2)].reshape(-1)
-    graph = coo_matrix((np.ones(len(one), dtype=np.int8), (one, two)), shape=(vertices, vertices))
-    _, group = connected_components(graph, directed=False)
-    kept, group = np.unique(group[triangles[:, 0]], return_inverse=True)
+    label = np.arange(vertices)
+    flat = triangles.reshape(-1)
+    while True:
+        # Each corner takes the lowest label of its triangles, and then that corner's own, so that long bodies are quick too.
+        lower = label.copy()
+        np.minimum.at(lower, flat, np.repeat(label[triangles].min(axis=1), 3))
+        lower = lower[lower]
+        if np.array_equal(lower, label):
+            break
+        label = lower
+    kept, group = np.unique(label[triangles[:, 0]], return_inverse=True)
     return group.reshape(-1), len(kept)

@@ -16,6 +16,7 @@ ROUNDS = 20  # in which corners that are none are left out
 FINER = (1.0, 0.5, 0.2, 0.1, 1e-2, 1e-3, 1e-4, 1e-5)
 LEAST, MOST = 1e-40, 1e40  # [m], sizes beyond have no volume or inertia as a number
 NOISE = 1e-15  # components of unit vectors smaller than this are rounding of zero
+NEXT, AFTER = np.array([1, 2, 0]), np.array([2, 0, 1])  # the two other axes
 CHUNK = 4_000_000  # corners times faces looked at together
 
 
@@ -346,6 +347,11 @@ def triangles_of(faces):
     return np.concatenate(fans).astype(np.int32)
 
 
+def cross_product(a, b):
+    """The cross product of vectors (...,3): the numbers of np.cross in a fifth of its time for small arrays."""
+    return a[..., NEXT] * b[..., AFTER] - a[..., AFTER] * b[..., NEXT]
+
+
 def solid_properties(corners, triangles):
     """Volume [m^3], centre of mass (3,) and inertia per mass about it (3,3) [m^2] of the solid within a closed surface of
     triangles (t,3), rows of corners (v,3) [m], from tetrahedra to the origin with the sign of their volume.
@@ -354,7 +360,7 @@ def solid_properties(corners, triangles):
     """
     size = np.abs(corners).max()
     corner = corners[triangles] / size
-    six = np.einsum("ti,ti->t", corner[:, 0], np.cross(corner[:, 1], corner[:, 2]))
+    six = np.einsum("ti,ti->t", corner[:, 0], cross_product(corner[:, 1], corner[:, 2]))
     volume = six.sum() / 6.0
     total = corner.sum(1)
     centre = (six[:, None] * total).sum(0) / (24.0 * volume)

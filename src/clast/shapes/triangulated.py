@@ -6,7 +6,7 @@ from ..tables import MESH, Parts, Surfaces
 from ..vec import rotation_matrices
 from .box_tree import build_tree
 from .closed import refuse_degenerate, refuse_inverted, refuse_open, turns_around
-from .hull import solid_properties
+from .hull import cross_product, solid_properties
 from .mesh import checked, merge_vertices
 from .polyhedron import _length, _whole
 
@@ -41,14 +41,21 @@ class Mesh:
         refuse_inverted(merged[used] - merged[used[0]], rows.reshape(-1, 3))
         self._build(merged[used], rows.reshape(-1, 3), epsilon)
 
-    def _build(self, vertices, triangles, epsilon):
-        """All that follows from the triangles of closed shells on distinct vertices, each of which is used."""
+    def _build(self, vertices, triangles, epsilon, radius=None):
+        """All that follows from the triangles of closed shells on distinct vertices, each of which is used.
+
+        radius: of the ball about the centre of mass that the mesh is scaled to fit [m]; None leaves it as it is.
+        """
         low, high = vertices.min(axis=0), vertices.max(axis=0)
         middle = 0.5 * low + 0.5 * high
         vertices = vertices - middle
         self.volume, centre, self.inertia = solid_properties(vertices, triangles)
         self.origin = middle + centre
         self.vertices = vertices - centre
+        if radius is not None:
+            factor = radius / np.sqrt(np.einsum("vi,vi->v", self.vertices, self.vertices).max())
+            self.vertices *= factor
+            self.volume, self.inertia, self.origin = self.volume * factor**3, self.inertia * factor**2, np.zeros(3)
         self.triangles = triangles.astype(np.int32)
         ball = np.cbrt(3.0 * self.volume / (4.0 * np.pi))
         self.epsilon = halo(epsilon, ball)
@@ -94,11 +101,8 @@ class Mesh:
         for _ in range(TRIES):
             lump = _lump(rng, count, low, high)
             if lump is not None:
-                vertices, triangles = lump
-                _, centre, _ = solid_properties(vertices, triangles)
-                reach = np.linalg.norm(vertices - centre, axis=1).max()
-                made = cls.__new__(cls)  # Closed and oriented as it is made.
-                made._build((vertices - centre) * (radius / reach), triangles, epsilon)
+                made = cls.__new__(cls)  # Closed and oriented as it is made: nothing to check.
+                made._build(*lump, epsilon, radius)
                 return made
         raise ValueError(
             f"{place}: no lump of {count} points was found for seed {seed}; use another seed or more points"
@@ -147,7 +151,7 @@ def build_surface(vertices, triangles, epsilon, ball):
     # Cross the two shortest sides: they meet at the corner opposite the longest, where rounding costs least.
     longest = square.argmax(axis=1)
     row = np.arange(len(triangles))
-    normal = np.cross(sides[row, (longest + 1) % 3], sides[row, (longest + 2) % 3])
+    normal = cross_product(sides[row, (longest + 1) % 3], sides[row, (longest + 2) % 3])
     normal /= np.sqrt(np.einsum("ti,ti->t", normal, normal))[:, None]
     return Surfaces(
         triangle_start=np.array([0, len(triangles)], np.int32),
@@ -179,8 +183,8 @@ def inner_ball(corner):
     nearest = corner + part[:, :, None] * sides
     least = np.einsum("tki,tki->tk", nearest, nearest).min()
     # Where the foot of the perpendicular is within the triangle, its plane is nearer than its sides.
-    normal = np.cross(sides[:, 0], sides[:, 1])
-    within = (np.einsum("tki,ti->tk", np.cross(sides, -corner), normal) > 0.0).all(axis=1)
+    normal = cross_product(sides[:, 0], sides[:, 1])
+    within = (np.einsum("tki,ti->tk", cross_product(sides, -corner), normal) > 0.0).all(axis=1)
     if within.any():
         normal, corner = normal[within], corner[within, 0]
         height = np.einsum("ti,ti->t", normal, corner) ** 2 / np.einsum("ti,ti->t", normal, normal)
@@ -203,7 +207,7 @@ def _lump(rng, count, low, high):
     vertices = point * rng.uniform(low, high, count)[:, None]
     triangles = hull.simplices.astype(np.int64)
     corner = vertices[triangles]
-    cross = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    cross = cross_product(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
     # All rays from the origin meet the surface once, so its outside is where they leave.
     turned = np.einsum("ti,ti->t", corner[:, 0], cross) < 0.0
     triangles[turned, 1:] = triangles[turned, :0:-1]

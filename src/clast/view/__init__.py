@@ -30,9 +30,9 @@ def render(
     """Draw one moment and save it; the suffix of `path` chooses the picture format (.png, .jpg, ...). Return the path.
 
     subject: a scene, or a trajectory frame, or columns by name (position, orientation, scale, mold, ...); the last two
-        need `tables`, the header groups of the trajectory: {"molds": ..., "parts": ..., "meshes": ..., "hulls": ...}.
+        need `tables`, the header groups of the trajectory: {"molds": ..., "parts": ..., "meshes": ..., ...}.
     size: width and height in pixels.
-    colour: "speed" [m/s], "size" (radius [mm], of an ellipsoid or polyhedron that of the ball with its volume), "material",
+    colour: "speed" [m/s], "size" (radius [mm], of what is not a sphere that of the ball with its volume), "material",
         "number", None for sand, or an (n,) array, one value per body; limits: (low, high) of the colour scale, by default
         of what is seen.
     camera: (position, target, up), three (3,) [m] each; by default along the axis of a drum, else a three-quarter view.

@@ -1,7 +1,8 @@
-"""Things on the canvas: balls, ellipsoids, polyhedra, walls and lights, with pyvista. Needs the extra `view`.
+"""Things on the canvas: balls, ellipsoids, polyhedra, meshes, walls and lights, with pyvista. Needs the extra `view`.
 
 Balls are ray-cast one by one on flat patches (exact at any zoom, 100,000 in seconds). Ellipsoids are copies of one ball
-of facets, finer the larger they are in the picture. Polyhedra are their own flat faces, all in one mesh. Walls that stand between the eye and the particles become glass.
+of facets, finer the larger they are in the picture. Polyhedra and triangulated particles are their
+own flat faces, all in one mesh. Walls that stand between the eye and the particles become glass.
 """
 
 import contextlib
@@ -58,10 +59,17 @@ def add_particles(canvas, stage, paint, eye, pixels):
     """Draw all particles in the colours paint (s,3); eye (3,) [m], pixels: height of the picture."""
     if stage.ball.any():
         _add_balls(canvas, stage.centre[stage.ball], stage.radius[stage.ball], paint[stage.ball])
-    solid = np.flatnonzero(stage.hull >= 0)
-    if len(solid):
-        _add_polyhedra(canvas, stage, solid, paint)
-    rows = np.flatnonzero(~stage.ball & (stage.hull < 0))
+    for row, table, place in (
+        (stage.hull, stage.hulls, vtk.polygons),
+        (stage.surface, stage.surfaces, vtk.skins),
+    ):
+        solid = np.flatnonzero(row >= 0)
+        if len(solid):
+            body = stage.body[solid]
+            orientation, scale = (np.asarray(stage.columns[name])[body] for name in ("orientation", "scale"))
+            faces = place(stage.centre[solid], orientation, scale, row[solid], table)
+            _add_faces(canvas, faces, paint[solid][faces.owner])
+    rows = np.flatnonzero(~stage.ball & (stage.hull < 0) & (stage.surface < 0))
     # Radius of each in the picture; how many facets it needs for a smooth outline follows from it.
     depth = np.maximum(np.linalg.norm(stage.centre[rows] - eye, axis=1) - stage.radius[rows], 1e-300)
     radius = 0.5 * pixels * stage.radius[rows] / (depth * np.tan(np.radians(VIEW_ANGLE) / 2.0))
@@ -105,15 +113,12 @@ def _add_ellipsoids(canvas, stage, rows, paint, subdivisions):
     _add_mapper(canvas, mapper)
 
 
-def _add_polyhedra(canvas, stage, rows, paint):
-    """All faces as one mesh, each in one shade: light breaks at the edges."""
-    body = stage.body[rows]
-    orientation, scale = (np.asarray(stage.columns[name])[body] for name in ("orientation", "scale"))
-    faces = vtk.polygons(stage.centre[rows], orientation, scale, stage.hull[rows], stage.hulls)
+def _add_faces(canvas, faces, paint):
+    """All faces, vtk.Polygons, as one mesh in the colours paint (f,3), each in one shade: light breaks at the edges."""
     mesh = package().PolyData(
         faces.vertices.astype(np.float32), np.insert(faces.loop, faces.start[:-1], np.diff(faces.start))
     )
-    mesh.cell_data["paint"] = paint[rows][faces.owner]
+    mesh.cell_data["paint"] = paint
     actor = canvas.add_mesh(mesh, scalars="paint", rgb=True, show_scalar_bar=False, reset_camera=False)
     _shade(actor, specular=0.08)
     actor.prop.interpolation = "Flat"

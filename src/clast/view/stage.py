@@ -12,23 +12,25 @@ MARGIN = 1.1
 
 
 class Stage(NamedTuple):
-    """What stands before the camera: balls, ellipsoids and polyhedra, one row each, and walls."""
+    """What stands before the camera: balls, ellipsoids, polyhedra and meshes, one row each, and walls."""
 
     centre: np.ndarray  # (s,3) [m]
     radius: np.ndarray  # (s,) [m], of a ball that contains the particle; of a sphere its own
     axes: np.ndarray  # (s,3) [m], half-axes along the axes of the body; of a sphere its radius three times, of a
-    # polyhedron that of the ball with its volume
+    # polyhedron or mesh that of the ball with its volume
     ball: np.ndarray  # (s,) bool, a sphere, or an ellipsoid with equal half-axes
     hull: np.ndarray  # (s,) row of hulls, -1 for all but polyhedra
+    surface: np.ndarray  # (s,) row of surfaces, -1 for all but triangulated particles
     body: np.ndarray  # (s,) row of columns
     columns: dict
     hulls: dict | None  # columns of tables.Hulls
+    surfaces: dict | None  # columns of tables.Surfaces
     walls: list  # of vtk.Surface
     axis: np.ndarray | None  # (3,) unit, about which a drum turns
 
     @property
     def size(self):
-        """Radius (s,) [m]; of an ellipsoid or polyhedron that of the ball with its volume."""
+        """Radius (s,) [m]; of what is not a sphere that of the ball with its volume."""
         return np.where(self.ball, self.radius, np.cbrt(self.axes.prod(axis=1)))
 
     @classmethod
@@ -36,24 +38,26 @@ class Stage(NamedTuple):
         """From what `render` takes; walls: False to leave them out."""
         columns, groups = _sort_out(subject, groups)
         molds, parts = groups["molds"], groups["parts"]
-        hulls = groups.get("hulls")
-        body, centre, axes, hull = vtk.particles(columns, molds, parts, hulls)
-        radius, ball = axes.max(axis=1, initial=0.0), (axes == axes[:, :1]).all(axis=1) & (hull < 0)
-        solid = np.flatnonzero(hull >= 0)
-        if len(solid):
-            scale = np.asarray(columns["scale"], dtype=float)[body[solid]]
-            radius[solid] = np.asarray(hulls["outer"])[hull[solid]] * scale
-        surfaces = vtk.surfaces(columns, molds, parts, groups["meshes"], around=_box(centre, radius)) if walls else []
-        finite = [wall for wall in surfaces if wall.kind != tables.PLANE]
-        floors = [wall for wall in surfaces if wall.kind == tables.PLANE and wall.axis[2] > 0.7]
-        stage = cls(centre, radius, axes, ball, hull, body, columns, hulls, finite, _drum_axis(columns, finite))
+        hulls, surfaces = groups.get("hulls"), groups.get("surfaces")
+        body, centre, axes, hull, surface = vtk.particles(columns, molds, parts, hulls, surfaces)
+        radius, ball = axes.max(axis=1, initial=0.0), (axes == axes[:, :1]).all(axis=1) & (hull < 0) & (surface < 0)
+        for row, table in ((hull, hulls), (surface, surfaces)):
+            solid = np.flatnonzero(row >= 0)
+            if len(solid):
+                scale = np.asarray(columns["scale"], dtype=float)[body[solid]]
+                radius[solid] = np.asarray(table["outer"])[row[solid]] * scale
+        skins = vtk.surfaces(columns, molds, parts, groups["meshes"], around=_box(centre, radius)) if walls else []
+        finite = [wall for wall in skins if wall.kind != tables.PLANE]
+        floors = [wall for wall in skins if wall.kind == tables.PLANE and wall.axis[2] > 0.7]
+        rows = (centre, radius, axes, ball, hull, surface, body)
+        stage = cls(*rows, columns, hulls, surfaces, finite, _drum_axis(columns, finite))
         points, _ = _outline(stage)
         return stage._replace(walls=finite + [vtk.plate(floor, points) for floor in floors])
 
 
 def _sort_out(subject, groups):
     if hasattr(subject, "bodies"):
-        groups = {name: getattr(subject, name) for name in ("molds", "parts", "meshes", "hulls")}
+        groups = {name: getattr(subject, name) for name in ("molds", "parts", "meshes", "hulls", "surfaces")}
         subject = subject.bodies
     if isinstance(subject, trajectory.Frame):
         subject = subject.columns

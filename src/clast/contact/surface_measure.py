@@ -1,0 +1,218 @@
+"""How far candidates are apart: triangles with triangles 64 at a time, vertices with planes and shells in closed form.
+
+The flat list of candidates is cut into blocks regardless of the pairs they belong to, so that all lanes are full. Lanes do
+not know of each other: what is found for a candidate does not depend on what else is in the list.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..backend import FUSE, func, kernel
+from ..tables import CYLINDER, MESH, PLANE, SPHERE, TRIANGLE
+from ..vec import add, dot, load, load4, norm, normalize, rotate, scale, sub
+from .surface_candidates import (
+    BARE,
+    lane_triangle,
+    load_axis,
+    load_turn,
+    load_way,
+    own_corner,
+    placed,
+    put_corners,
+    wall_corner,
+)
+from .surface_pose import BALL, HALF, HALO, RADIUS, SENSE, SIGN, SIZE, make_poses, mesh_first
+from .triangle_lanes import LANES, RESULT, ROWS, brute_lanes
+
+OPPOSED = 1e-6  # squared length of the difference of two unit normals below which they do not tell a direction
+
+METHODS = {"brute": brute_lanes}
+METHOD = brute_lanes  # bound to the kernel
+
+
+class Spots(NamedTuple):
+    """What was measured of candidates, one row each."""
+
+    gap: np.ndarray  # (k,) [m], distance of the surfaces less the halo
+    point: np.ndarray  # (k,3) [m], world, middle of the shortest way from one to the other
+    normal: np.ndarray  # (k,3) unit, world, from the first shape of the pair to the second
+    crossing: np.ndarray  # (k,) int8, 1 where the surfaces go through each other and the normal is only a way out
+
+
+def empty_spots(count):
+    """Spots with room for `count` candidates."""
+    return Spots(np.empty(count), np.empty((count, 3)), np.empty((count, 3)), np.empty(count, np.int8))
+
+
+@func
+def pair_of(start, row):
+    """The pair that owns a row of candidates."""
+    low, high = 0, len(start) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if start[middle] <= row:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@func
+def fill_lane(k, kind, p, f, g, meshes, surfaces, pose, lane):
+    """Write the two triangles of a candidate into column k of lane; a sphere is its centre, others are nothing."""
+    zero = (0.0, 0.0, 0.0)
+    a, b, c = zero, zero, zero
+    if kind == MESH:
+        m, way = load_turn(pose, p), load_way(pose, p)
+        a = placed(m, way, own_corner(surfaces, 1.0, g, 0))
+        b = placed(m, way, own_corner(surfaces, 1.0, g, 1))
+        c = placed(m, way, own_corner(surfaces, 1.0, g, 2))
+    elif kind == TRIANGLE:
+        m, way = load_turn(pose, p), load_way(pose, p)
+        a, b, c = (
+            wall_corner(meshes, g, 0, m, way),
+            wall_corner(meshes, g, 1, m, way),
+            wall_corner(meshes, g, 2, m, way),
+        )
+    elif kind == SPHERE:
+        a = load_way(pose, p)
+        b, c = a, a
+    put_corners(lane, 9, k, a, b, c)
+    if kind in (PLANE, CYLINDER):
+        put_corners(lane, 0, k, zero, zero, zero)
+    else:
+        lane_triangle(surfaces, pose[p, SIZE], f, lane, k)
+
+
+@func
+def face_normal(surfaces, f):
+    """Outward normal of triangle f of a mesh."""
+    return (surfaces.normal[0, f], surfaces.normal[1, f], surfaces.normal[2, f])
+
+
+@func
+def way_out(kind, p, f, g, meshes, surfaces, pose):
+    """A direction from the mesh to its partner where their triangles f and g cross, from the normals of both."""
+    n = face_normal(surfaces, f)
+    zero = (0.0, 0.0, 0.0)
+    m = load_turn(pose, p)
+    other = zero
+    if kind == MESH:
+        other = normalize(sub(placed(m, zero, face_normal(surfaces, g)), zero))
+    elif kind == TRIANGLE:
+        # A sheet is felt from both sides: that of the particle's centre counts.
+        other = normalize(placed(m, zero, load(meshes.normal, g)))
+        corner = wall_corner(meshes, g, 0, m, load_way(pose, p))
+        other = scale(-1.0 if dot(other, corner) > 0.0 else 1.0, other)
+    d = sub(n, other)
+    return normalize(d) if dot(d, d) > OPPOSED else n
+
+
+@func
+def at_triangles(kind, p, f, g, meshes, surfaces, pose, square, x, y, crossing):
+    """Gap, point, normal and crossing of two triangles, from their squared distance and nearest points x and y."""
+    ball = pose[p, BALL]
+    distance = math.sqrt(square)
+    apart = distance > 0.0
+    n = scale(1.0 / (distance if apart else 1.0), sub(y, x))
+    if not apart:
+        n = way_out(kind, p, f, g, meshes, surfaces, pose)
+    d = distance - ball
+    return d - pose[p, HALO], add(x, scale(0.5 * d, n)), n, crossing or d <= 0.0
+
+
+@func
+def at_vertex(kind, p, v, surfaces, pose):
+    """The same for vertex v and a plane, which is a half-space, or a shell, which is endless or has the vertex beside it."""
+    size = pose[p, SIZE]
+    axis, way = load_axis(pose, p), load_way(pose, p)
+    x = (size * surfaces.vertex[0, v], size * surfaces.vertex[1, v], size * surfaces.vertex[2, v])
+    d = sub(x, way)
+    along = dot(d, axis)
+    distance, n = along, scale(-1.0, axis)
+    crossing = False
+    if kind == CYLINDER:
+        across = sub(d, scale(along, axis))
+        distance, n = pose[p, RADIUS] - norm(across), normalize(across)
+        if pose[p, HALF] < math.inf:
+            # The side on which the particle's centre lies counts.
+            off = dot(way, axis)
+            outside = dot(way, way) - off * off > pose[p, RADIUS] * pose[p, RADIUS]
+            distance, n = (-distance, scale(-1.0, n)) if outside else (distance, n)
+            crossing = distance <= 0.0
+    return distance - pose[p, HALO], add(x, scale(0.5 * distance, n)), n, crossing
+
+
+def measure_block(block, bodies, shapes, parts, meshes, surfaces, pair, pose, start, first, second, tolerance, spots):
+    """Spots of LANES candidates."""
+    lane, result = np.empty((ROWS, LANES)), np.empty((RESULT, LANES))
+    begin = block * LANES
+    used = min(LANES, len(first) - begin)
+    whose = np.empty(LANES, np.int64)
+    p = pair_of(start, begin)
+    for k in range(LANES):
+        # The last block repeats its last candidate.
+        row = begin + min(k, used - 1)
+        while start[p + 1] <= row:
+            p += 1
+        whose[k] = p
+        _, t, _ = mesh_first(p, pair, shapes)
+        fill_lane(k, shapes.kind[t], p, first[row], second[row], meshes, surfaces, pose, lane)
+    METHOD(lane, tolerance, result)
+    for k in range(used):
+        row, p = begin + k, whose[k]
+        s, t, _ = mesh_first(p, pair, shapes)
+        kind = shapes.kind[t]
+        if kind == PLANE or (kind == CYLINDER and pose[p, SENSE] > 0.0 and second[row] == BARE):
+            gap, point, n, crossing = at_vertex(kind, p, first[row], surfaces, pose)
+        elif kind == CYLINDER:
+            gap, point, n, crossing = at_vertex(kind, p, first[row], surfaces, pose)
+        else:
+            gap, point, n, crossing = at_triangles(
+                kind,
+                p,
+                first[row],
+                second[row],
+                meshes,
+                surfaces,
+                pose,
+                result[0, k],
+                (result[1, k], result[2, k], result[3, k]),
+                (result[4, k], result[5, k], result[6, k]),
+                result[7, k] > 0.0,
+            )
+        q = load4(bodies.orientation, shapes.body[s])
+        point = add(load(shapes.centre, s), rotate(q, point))
+        n = scale(pose[p, SIGN], rotate(q, n))
+        spots.gap[row] = gap
+        spots.crossing[row] = 1 if crossing else 0
+        for i in range(3):
+            spots.point[row, i] = point[i]
+            spots.normal[row, i] = n[i]
+
+
+def measure_candidates(tables, surfaces, pair, candidates, box, narrow, tolerance, spots):
+    """Fill in Spots, one row for each of the Candidates of listed pairs (p,2).
+
+    narrow: name of a method in `triangle_lanes.METHODS`; tolerance: what it aims at, relative to the longest edge.
+    """
+    bodies, shapes, parts, meshes, _ = tables
+    count = len(candidates.first)
+    if count == 0:
+        return
+    pose = make_poses(tables, surfaces, pair, box)
+    kernel(measure_block, grain=4, allocates=True, fastmath=FUSE, METHOD=METHODS[narrow])(
+        (count + LANES - 1) // LANES,
+        bodies,
+        shapes,
+        parts,
+        meshes,
+        surfaces,
+        pair,
+        pose,
+        *candidates,
+        float(tolerance),
+        spots,
+    )

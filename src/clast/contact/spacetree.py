@@ -83,7 +83,7 @@ def survey(shapes):
     low, high, sizes = found[:, 0:3].min(0), found[:, 3:6].max(0), found[:, 8:].sum(0)
     if not sizes.any():
         low, high = np.zeros(3), np.zeros(3)
-    if not np.all(np.isfinite(high - low)):
+    if not np.all(np.isfinite(high) & np.isfinite(low)):
         raise ValueError("a shape's position is not a number; look at scene.bodies.position")
     return low, high, float(found[:, 6].max()), float(found[:, 7].min()), sizes
 
@@ -188,8 +188,8 @@ def crowd(tree, start, population):
 def hang(rows, shapes, level, tree, population):
     """Sort some rows of Shapes into lists; population (l+1,): how many of them on each level.
 
-    Returns the tree with its lists, the keys of the rows, where the lists start, the order, and whether they are crowded
-    although a list is one vertex.
+    Returns the tree with its lists, the keys of the rows, where the lists start, the order, and how many shapes share a
+    list on the fullest level.
     """
     device = backend.DEVICE[-1]
     finer = np.zeros(len(tree.limit), np.int64)
@@ -198,9 +198,10 @@ def hang(rows, shapes, level, tree, population):
         key, place = device.empty(len(rows), np.int64), device.empty(len(rows), np.int32)
         kernel(key_row)(len(rows), rows, shapes.centre, level, planted, key, place)
         start, order = primitives.group(place, lists + 1)
-        crowded = crowd(planted, start, population) > CROWD
-        if not (crowded & (device.to_host(planted.grain) > 0)).any():
-            return planted, key, start, order, crowded.any()
+        sharing = crowd(planted, start, population)
+        crowded = (sharing > CROWD) & (device.to_host(planted.grain) > 0)
+        if not crowded.any():
+            return planted, key, start, order, float(sharing.max())
         finer += crowded
 
 
@@ -237,14 +238,18 @@ class Spacetree:
 
     variant: "regular", all shapes on the level of the largest; "adaptive", each on the finest level that fits it;
     "reluctant", on a coarser one where it is alone. cube: low corner (3,) and edge [m] of the root in a world that is not
-    periodic; without it the least cube around all centres. `counters` are those of the last call. A copy
-    (`copy.copy`) counts for itself.
+    periodic; without it the least cube around all centres.
+
+    `counters` are those of the last call, `comparisons` the one of them that costs nothing to know; `lists` is the number of
+    lists and `crowd` how many shapes share one, on average over the shapes of the fullest level. A copy (`copy.copy`)
+    counts for itself.
     """
 
     def __init__(self, variant="adaptive", cube=None):
         self.variant = pick("spacetree", variant, {name: name for name in VARIANTS})
         self.cube = cube
-        self._grid, self._comparisons, self._counters = None, 0, None
+        self.comparisons, self.lists, self.crowd = 0, 0, 0.0
+        self._grid, self._counters = None, None
 
     @property
     def counters(self):
@@ -258,7 +263,7 @@ class Spacetree:
                 counted = count_regular(levels, wrap, cells)
             else:
                 counted = count_adaptive(levels, wrap, cells, device.to_host(level), device.to_host(key))
-            self._counters = Counters(*counted, self._comparisons)
+            self._counters = Counters(*counted, self.comparisons)
         return self._counters
 
     def __call__(self, shapes, tag, box, margin):
@@ -286,7 +291,7 @@ class Spacetree:
             if np.all(needed <= np.diff(room)):
                 break
             room = np.concatenate([[0], np.cumsum(needed)])
-        self._comparisons = int(device.to_host(looked).sum())
+        self.comparisons = int(device.to_host(looked).sum())
         pairs = device.empty((int(needed.sum()), 2), np.int32)
         start = primitives.scan(count)
         kernel(pair_row, grain=2)(chunks, chunk, space, start, partner, order.shape, shapes.number, pairs)
@@ -298,13 +303,13 @@ class Spacetree:
         n = len(shapes.radius)
         found = survey(shapes)
         tree, cells, more = cut(found, box, margin, self.cube, None)
-        tree, level, key, start, order, bounded, crowded = self._levels(shapes, tree, found)
-        if more and crowded:
+        tree, level, key, start, order, bounded = self._levels(shapes, tree, found)
+        if more and self.crowd > CROWD:
             # A stray makes the root so large that the finest cells are wider than most shapes: fold the world.
             sizes = np.cumsum(found[-1])
             small = 2.0 ** (float(np.searchsorted(sizes, 0.01 * sizes[-1])) - 40.0)
             tree, cells, _ = cut(found, box, margin, self.cube, found[2] if self.variant == "regular" else small)
-            tree, level, key, start, order, bounded, crowded = self._levels(shapes, tree, found)
+            tree, level, key, start, order, bounded = self._levels(shapes, tree, found)
         ball, sorted_level = device.empty((n, 4), np.float64), device.empty(n, np.int8)
         sorted_key, sorted_tag = device.empty(n, np.int64), device.empty(n, np.int32)
         arguments = order, shapes.centre, shapes.radius, level, key, tag
@@ -325,5 +330,9 @@ class Spacetree:
         n, levels = len(shapes.radius), len(tree.limit)
         rows = device.empty(n, np.int32)
         kernel(begin_row)(n, levels, level, rows, device.empty(n, np.int8))
-        tree, key, start, order, crowded = hang(rows, shapes, level, tree, population)
-        return tree, level, key, start, order, n - int(population[levels]), crowded
+        tree, key, start, order, self.crowd = hang(rows, shapes, level, tree, population)
+        self.lists = len(start) - 2
+        return tree, level, key, start, order, n - int(population[levels])
+
+
+SPACETREES = {"spacetree": Spacetree(), **{f"spacetree-{variant}": Spacetree(variant) for variant in VARIANTS}}

@@ -28,10 +28,10 @@ def distance_block(block, a, b, tolerance, distance, p, q):
         fit = True
         for i in range(18):
             fit = fit & (abs(lane[i, k]) <= LARGEST)
-        result[0, k] = np.sqrt(result[0, k]) if fit else np.nan
+        result[7, k] = 0.0 if fit else np.nan
     for k in range(used):
         row = np.uintp(first + k)
-        distance[row] = result[0, k]
+        distance[row] = np.sqrt(result[0, k]) + result[7, k]
         for i in range(3):
             p[row, i] = result[1 + i, k]
             q[row, i] = result[4 + i, k]

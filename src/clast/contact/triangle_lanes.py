@@ -22,12 +22,11 @@ for hybrid-batches, where a pair in a batch with a hard one is measured more exa
 
 from ..backend import func, fused, part
 from .triangle_pair import crossing_point, features, triangle_triangle
+from .triangle_penalty import ANSWER, APART, MAYBE, MOVES, UNPROVED, corner, newton_lanes, prove_lanes, start_lanes
 from .triangle_penalty import LANES as LANES
-from .triangle_penalty import MOVES, UNPROVED, corner, newton_lanes, prove_lanes, start_lanes
 from .triangle_penalty import ROWS as ROWS
 
 RESULT = 8  # rows of a result
-SQUARE, P, Q, STATE = 0, 1, 4, 7
 STEPS = 4  # of Newton's method before the error is looked at
 MORE = 2  # between two looks
 MOST = 10  # pairs that are not proved by then hardly ever are
@@ -85,55 +84,71 @@ def settle(lane, result):
 
 
 @fused
-def brute_lanes(lane, tolerance, result):
-    """All pairs of features; the tolerance is not needed."""
+def measure_lanes(lane):
+    """All pairs of features of each pair; marked where the triangles may cross."""
     for k in range(LANES):
         a0, a1, a2, b0, b1, b2 = corners(lane, k)
         square, p, q, maybe = features(a0, a1, a2, b0, b1, b2)
-        result[0, k] = square
-        result[1, k], result[2, k], result[3, k] = p
-        result[4, k], result[5, k], result[6, k] = q
-        result[7, k] = 1.0 if maybe else 0.0
+        lane[34, k] = square
+        lane[35, k], lane[36, k], lane[37, k] = p
+        lane[38, k], lane[39, k], lane[40, k] = q
+        lane[41, k] = MAYBE if maybe else APART
+
+
+@fused
+def answer_lanes(lane, result):
+    """Hand over the answers; what is marked is looked at again."""
+    for i in range(RESULT):
+        for k in range(LANES):
+            result[i, k] = lane[ANSWER + i, k]
     settle(lane, result)
 
 
 @fused
-def try_penalty(lane, tolerance, result):
-    """STEPS steps of Newton's method, and what they prove."""
+def try_penalty(lane, tolerance):
+    """STEPS steps of Newton's method and what they prove; whether all is proved."""
     start_lanes(lane)
     for _ in range(STEPS):
         newton_lanes(lane)
-    prove_lanes(lane, tolerance, result)
+    prove_lanes(lane, tolerance)
+    return next_marked(lane, MOVES, 0) == LANES
+
+
+@fused
+def brute_lanes(lane, tolerance, result):
+    """All pairs of features; the tolerance is not needed."""
+    measure_lanes(lane)
+    answer_lanes(lane, result)
 
 
 @fused
 def penalty_lanes(lane, tolerance, result):
     """Newton's method until all pairs are proved, at most MOST steps; then brute force for those that are not."""
-    try_penalty(lane, tolerance, result)
-    step = STEPS
-    while step < MOST and next_marked(lane, MOVES, 0) < LANES:
-        for _ in range(MORE):
-            newton_lanes(lane)
-        prove_lanes(lane, tolerance, result)
-        step += MORE
-    settle(lane, result)
+    start_lanes(lane)
+    step, until = 0, STEPS
+    while step < until:
+        newton_lanes(lane)
+        step += 1
+        if step == until:
+            prove_lanes(lane, tolerance)
+            if step < MOST and next_marked(lane, MOVES, 0) < LANES:
+                until += MORE
+    answer_lanes(lane, result)
 
 
 @fused
 def hybrid_pairs_lanes(lane, tolerance, result):
     """STEPS steps of Newton's method; then brute force for each pair that is not proved."""
-    try_penalty(lane, tolerance, result)
-    settle(lane, result)
+    try_penalty(lane, tolerance)
+    answer_lanes(lane, result)
 
 
 @fused
 def hybrid_batches_lanes(lane, tolerance, result):
     """STEPS steps of Newton's method; then brute force for all pairs if there is one that is not proved."""
-    try_penalty(lane, tolerance, result)
-    if next_marked(lane, MOVES, 0) < LANES:
-        brute_lanes(lane, tolerance, result)
-    else:
-        settle(lane, result)
+    if not try_penalty(lane, tolerance):
+        measure_lanes(lane)
+    answer_lanes(lane, result)
 
 
 METHODS = {

@@ -11,7 +11,8 @@ triangles along p - q is never above it. So a pair whose two bounds are within t
 of every other one it is known that it is not.
 
 Rows of a lane from 18 on are used here: the square of the longest edge, ten entries of the second derivative, four
-coordinates, and 1.0 while a lane still moves, else 0.0.
+coordinates, 1.0 while a lane still moves, else 0.0, and the eight rows of the answer. They are in one array with
+the corners, because the compiler then knows that none of them overlap.
 """
 
 import math
@@ -20,14 +21,14 @@ from ..backend import fused
 from .triangle_pair import TINY, along, inner, less
 
 LANES = 64  # pairs side by side
-SCALE, HESSIAN, X, MOVES = 18, 19, 29, 33
-ROWS = 34
+SIZE, HESSIAN, X, MOVES, ANSWER = 18, 19, 29, 33, 34
+ROWS = 42
 
 PENALTY = 1e8  # of a limit; larger is more exact until rounding of the factor, 1e-16 of it, comes near to DAMPING
 DAMPING = 1e-6  # added to the diagonal; smaller takes fewer steps but fails for parallel faces
 ROUNDING = 2e-15  # of size and distance: what rounding may add to the difference of the bounds
 
-# Row 7 of a result before `settle` in triangle_lanes has looked at it.
+# The last row of the answer.
 APART, MAYBE, UNPROVED = 0.0, 1.0, 2.0
 
 
@@ -121,11 +122,12 @@ def within(x, y):
 
 
 @fused
-def prove_lanes(lane, tolerance, result):
-    """Points on the triangles, their square distance, and what is proved of it, into result.
+def prove_lanes(lane, tolerance):
+    """Points on the triangles, their square distance, and what is proved of it, as the answer.
 
-    tolerance: largest difference of the bounds, relative to the longest edge. Row 7 of result: APART if the pair is proved and
-    certainly does not cross, MAYBE if it is proved to be nearer than the tolerance, UNPROVED. The last ones go on moving.
+    tolerance: largest difference of the bounds, relative to the longest edge. The last row of the answer: APART if the pair is
+    proved and certainly does not cross, MAYBE if it is proved to be nearer than the tolerance, UNPROVED. The last ones
+    go on moving.
     """
     for k in range(LANES):
         w, u, v, s, t = edges(lane, k)
@@ -139,9 +141,9 @@ def prove_lanes(lane, tolerance, result):
         low = near - far
         length, size = math.sqrt(square), math.sqrt(lane[18, k])
         proved = square - max(low, 0.0) + ROUNDING * (size + length) * length <= tolerance * size * length
-        result[0, k] = square
-        result[1, k], result[2, k], result[3, k] = along(along(corner(lane, 0, k), x0, u), x1, v)
-        result[4, k], result[5, k], result[6, k] = along(along(corner(lane, 9, k), -x2, s), -x3, t)
-        state = 0.0 if low > ROUNDING * (size + length) * length else 1.0
-        result[7, k] = state if proved else 2.0
+        lane[34, k] = square
+        lane[35, k], lane[36, k], lane[37, k] = along(along(corner(lane, 0, k), x0, u), x1, v)
+        lane[38, k], lane[39, k], lane[40, k] = along(along(corner(lane, 9, k), -x2, s), -x3, t)
+        state = APART if low > ROUNDING * (size + length) * length else MAYBE
+        lane[41, k] = state if proved else UNPROVED
         lane[33, k] = 0.0 if proved else 1.0

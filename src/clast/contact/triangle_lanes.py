@@ -21,7 +21,7 @@ for hybrid-batches, where a pair in a batch with a hard one is measured more exa
 """
 
 from ..backend import func, fused, part
-from .triangle_pair import crossing_point, features, triangle_triangle
+from .triangle_pair import crossing_point, features
 from .triangle_penalty import ANSWER, APART, MAYBE, MOVES, UNPROVED, corner, newton_lanes, prove_lanes, start_lanes
 from .triangle_penalty import LANES as LANES
 from .triangle_penalty import ROWS as ROWS
@@ -63,8 +63,8 @@ def put(result, k, square, p, q, state):
 
 
 @part
-def settle(lane, result):
-    """Pairs marked in row 7 of result, one after the other: UNPROVED ones by brute force, others if they cross.
+def cross_lanes(lane, result):
+    """Pairs marked MAYBE in row 7 of result, one after the other: whether they cross.
 
     Few are marked. The compiler would make masked vector instructions of a plain loop over the lanes, slower than all the
     rest; it does not of a search for the next one.
@@ -72,14 +72,22 @@ def settle(lane, result):
     k = next_marked(result, 7, 0)
     while k < LANES:
         a0, a1, a2, b0, b1, b2 = corners(lane, k)
+        crossing, c = crossing_point(a0, a1, a2, b0, b1, b2)
+        result[7, k] = 0.0
+        if crossing:
+            put(result, k, 0.0, c, c, 1.0)
+        k = next_marked(result, 7, k + 1)
+
+
+@part
+def replace_lanes(lane, result):
+    """Pairs marked UNPROVED in row 7 of result, one after the other, by brute force."""
+    k = next_marked(result, 7, 0)
+    while k < LANES:
         if result[7, k] == UNPROVED:
-            square, p, q, state = triangle_triangle(a0, a1, a2, b0, b1, b2)
-            put(result, k, square, p, q, state)
-        else:
-            crossing, c = crossing_point(a0, a1, a2, b0, b1, b2)
-            result[7, k] = 0.0
-            if crossing:
-                put(result, k, 0.0, c, c, 1.0)
+            a0, a1, a2, b0, b1, b2 = corners(lane, k)
+            square, p, q, maybe = features(a0, a1, a2, b0, b1, b2)
+            put(result, k, square, p, q, MAYBE if maybe else APART)
         k = next_marked(result, 7, k + 1)
 
 
@@ -97,11 +105,10 @@ def measure_lanes(lane):
 
 @fused
 def answer_lanes(lane, result):
-    """Hand over the answers; what is marked is looked at again."""
+    """Hand over the answers as they are, marks too."""
     for i in range(RESULT):
         for k in range(LANES):
             result[i, k] = lane[ANSWER + i, k]
-    settle(lane, result)
 
 
 @fused
@@ -119,6 +126,7 @@ def brute_lanes(lane, tolerance, result):
     """All pairs of features; the tolerance is not needed."""
     measure_lanes(lane)
     answer_lanes(lane, result)
+    cross_lanes(lane, result)
 
 
 @fused
@@ -134,6 +142,8 @@ def penalty_lanes(lane, tolerance, result):
             if step < MOST and next_marked(lane, MOVES, 0) < LANES:
                 until += MORE
     answer_lanes(lane, result)
+    replace_lanes(lane, result)
+    cross_lanes(lane, result)
 
 
 @fused
@@ -141,6 +151,8 @@ def hybrid_pairs_lanes(lane, tolerance, result):
     """STEPS steps of Newton's method; then brute force for each pair that is not proved."""
     try_penalty(lane, tolerance)
     answer_lanes(lane, result)
+    replace_lanes(lane, result)
+    cross_lanes(lane, result)
 
 
 @fused
@@ -149,6 +161,7 @@ def hybrid_batches_lanes(lane, tolerance, result):
     if not try_penalty(lane, tolerance):
         measure_lanes(lane)
     answer_lanes(lane, result)
+    cross_lanes(lane, result)
 
 
 METHODS = {

@@ -12,8 +12,9 @@ from .bins import bins
 from .boxes import boxes
 from .near import image, wall_near
 from .solids import half_widths
+from .spacetree import SPACETREES
 
-BROAD = {"bins": bins, "boxes": boxes, "all-pairs": all_pairs}
+BROAD = {"bins": bins, "boxes": boxes, "all-pairs": all_pairs, **SPACETREES}
 
 
 def periodic_box(scene):

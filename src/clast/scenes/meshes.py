@@ -95,7 +95,7 @@ def granulate(count=500, seed=1, gravity=False, speed=0.5, ratio=3.0, points=32)
     velocity = direction * (speed * random.uniform(0.0, 1.0, count) ** (1.0 / 3.0))[:, None]
     scene.fill(lumps, count=count, box=((0.0,) * 3, (1.0,) * 3), velocity=velocity, material=rock, seed=seed)
     title = f"cube, {count:,} lumps of {2 * points - 4} triangles fly about" + (" and fall" if gravity else "")
-    return Ready(scene, DEM(law="halo", integrator="symplectic"), dt, 1.0, 0.02, title)
+    return Ready(scene, DEM(law="halo", integrator="symplectic"), dt, 0.5, 0.01, title)
 
 
 def springs(lumps, fastest):

@@ -18,6 +18,7 @@ import typer
 NAMES = (
     *("drum", "hopper", "pile", "box", "ellipsoid-box", "ellipsoid-hopper"),
     *("cube-drum", "gravity-packing", "rock-drum"),
+    *("two-particles", "granulate"),
     *("silo", "tank", "shaker", "mixer", "floating-ball"),
     *("chain-on-gravel", "tracked-vehicle"),
 )

@@ -62,9 +62,11 @@ def quaternions(place, name, value):
     return array / size[:, None]
 
 
-def same_length(place, columns):
-    """The common number of rows of the named arrays; one row stands for all."""
+def same_length(place, columns, count=None):
+    """The common number of rows of the named arrays, which must be `count` if given; one row stands for all."""
     lengths = {name: len(array) for name, array in columns.items() if len(array) != 1}
+    if count == 1 and lengths:
+        lengths["count"] = 1
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         raise ValueError(f"{place}: the numbers of rows do not agree: {told}; give one row or the same number to each")
@@ -150,10 +152,11 @@ def shape(place, value):
     return value
 
 
-def shapes(value):
-    """One shape, or a list of particles that share their options: where they are added, and the shapes as a list."""
+def shapes(what, value):
+    """One shape, or a list of particles that share their options: where they come in, as in Scene.add(Sphere) for `what`
+    Scene.add, and the shapes as a list."""
     many = list(value) if isinstance(value, list | tuple) else [value]
-    place = f"Scene.add({type(many[0]).__name__ if many else '[]'})"
+    place = f"{what}({type(many[0]).__name__ if many else '[]'})"
     if not many:
         raise ValueError(f"{place}: the list of shapes is empty")
     for one in many:

@@ -48,7 +48,8 @@ def with_bumps(sim, pairs, listed, swap, order):
     # Which triangle of the body that is triangulated, of the first if both are.
     mesh = np.where(state.shapes.kind[first] == MESH, first, second)
     flat = (state.shapes.kind[second] >= FIRST_WALL) & (state.shapes.kind[second] != TRIANGLE)
-    own = np.where(flat, 0, bumps.candidates.first[candidate])
+    own = np.where(flat, 0, bumps.active.first[candidate])
+    row_of = bumps.origin[candidate]
     feature = np.where(flat, 0, state.surfaces.row[own]) if len(mesh) else own
     both = Contacts(
         pair=state.bodies.number[body],
@@ -57,8 +58,8 @@ def with_bumps(sim, pairs, listed, swap, order):
         normal=np.concatenate([contacts.normal, sign[len(source) :] * spots.normal[candidate]]),
         gap=np.concatenate([contacts.gap, spots.gap[candidate]]),
         feature=np.concatenate([contacts.feature, feature]).astype(np.int32),
-        slip=sign * np.concatenate([pairs.memory[row[: len(source)], :3], grip.slip[candidate]]),
-        force=sign * np.concatenate([pairs.action[row[: len(source)], :3], grip.force[candidate]]),
+        slip=sign * np.concatenate([pairs.memory[row[: len(source)], :3], grip.slip[row_of]]),
+        force=sign * np.concatenate([pairs.action[row[: len(source)], :3], grip.force[row_of]]),
     )
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
@@ -101,13 +102,13 @@ def springs_of(sim):
         share = shares(state, pairs.shape[rows], rows, overlap, contacts.normal)
     if state.triangulated:
         candidate, pair = kept_contacts(state)
-        grip, more = state.bumps.grip, state.bumps.rows[pair]
+        grip, more, held = state.bumps.grip, state.bumps.rows[pair], state.bumps.origin[candidate]
         own = ball_radii(state)[state.bumps.pair[pair]]
         wall = state.shapes.kind[state.bumps.pair[pair, 1]] >= FIRST_WALL
         radius = np.append(radius, np.where(wall, own[:, 0], 1.0 / (1.0 / own).sum(1)))
-        overlap = np.append(overlap, grip.overlap[candidate])
-        slip = np.append(slip, np.linalg.norm(grip.slip[candidate], axis=1))
-        share, rows = np.append(share, grip.share[candidate]), np.append(rows, more)
+        overlap = np.append(overlap, grip.overlap[held])
+        slip = np.append(slip, np.linalg.norm(grip.slip[held], axis=1))
+        share, rows = np.append(share, grip.share[held]), np.append(rows, more)
     return overlap, slip, radius, sim.mover.mixes[pairs.mix[rows]], share
 
 

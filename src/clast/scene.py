@@ -74,7 +74,7 @@ class Scene(Joinery):
         or "driven" (default of walls that move). Driven bodies turn about `pivot` (3,) [m], by default their position,
         which itself moves with `velocity`; drive: Oscillation, or a function t -> (velocity (3,), spin (3,)).
         """
-        place, shapes = inputs.shapes(shape)
+        place, shapes = inputs.shapes("Scene.add", shape)
         self._check_open(place)
         columns = {
             "position": inputs.rows(place, "position", position, 3),
@@ -116,16 +116,16 @@ class Scene(Joinery):
     ):
         """Add `count` free bodies without overlap, each wholly inside the box, and return their numbers (count,).
 
+        shape: one for all, or a list of `count` particles; velocity [m/s] and spin [rad/s] (3,) or (count,3);
         box ((x, y, z), (x, y, z)) [m]; scale: a number, (low, high) uniform, or {scale: weight} by number.
         method "random": random points, large bodies first, up to a solid fraction of about 0.35;
         "lattice": a cubic lattice from the bottom up, as wide as the largest body, shifted at random by `jitter`
         (part of the diameter). inside: function points (n,3) -> mask (n,) that says where centres may be.
         Bodies and walls already in the scene are kept clear of; particles that are not spheres count as the balls around them.
         """
-        place = f"Scene.fill({type(shape).__name__})"
+        place, shapes = inputs.shapes("Scene.fill", shape)
         self._check_open(place)
-        inputs.shape(place, shape)
-        if shape.wall:
+        if shapes[0].wall:
             raise ValueError(f"{place}: a wall cannot fill a box; use Scene.add")
         count = inputs.whole(place, "count", count)
         low, high = self._box_in_world(place, box)
@@ -139,16 +139,17 @@ class Scene(Joinery):
         rng = np.random.default_rng(inputs.whole(place, "seed", seed))
         columns = {
             "scale": sizes.draw(rng.random(count)),
-            "velocity": inputs.vector(place, "velocity", velocity)[None],
-            "spin": inputs.vector(place, "spin", spin)[None],
+            "velocity": inputs.rows(place, "velocity", velocity, 3),
+            "spin": inputs.rows(place, "spin", spin, 3),
         }
+        inputs.same_length(place, columns | {"shape": shapes, "count": range(count)}, count)
         if isinstance(orientation, str):
             pick("orientation", orientation, {"random": None})
             columns["orientation"] = filling.random_orientation(rng.random((count, 3)))
         else:
             columns["orientation"] = inputs.quaternions(place, "orientation", orientation)
-            inputs.same_length(place, {"count": range(count), "orientation": columns["orientation"]})
-        radius = columns["scale"] * _bounding_radius(shape.parts())
+            inputs.same_length(place, {"count": range(count), "orientation": columns["orientation"]}, count)
+        radius = columns["scale"] * [_bounding_radius(one.parts()) for one in shapes]
         if count:
             filling.check_fit(place, radius.max(), low, high)
             room = self._room(low, high, radius.max())
@@ -160,7 +161,8 @@ class Scene(Joinery):
                 done = np.arange(count) < len(centre)
                 hint = f"the spacing is {spacing:.6g} m; use a larger box, fewer bodies, or a smaller scale or jitter"
             if not done.all():
-                solid = shape.volume * float((columns["scale"][done] ** 3).sum()) / (high - low).prod()
+                volume = columns["scale"] ** 3 * [one.volume for one in shapes]
+                solid = float(volume[done].sum()) / (high - low).prod()
                 raise ValueError(
                     f"{place}: placed only {int(done.sum())} of {count} bodies in the box {low.tolist()} to "
                     f"{high.tolist()} (method {method!r}, solid fraction {solid:.3f}); {hint}"
@@ -168,7 +170,8 @@ class Scene(Joinery):
             columns["position"] = centre
         else:
             columns["position"] = np.zeros((0, 3))
-        chunk = self._rows(self._mold_row(shape), self._material_row(material), FREE, count, columns)
+        molds = np.array([self._mold_row(one) for one in shapes])
+        chunk = self._rows(molds, self._material_row(material), FREE, count, columns)
         self._chunks.append(chunk)
         return chunk.number.copy()
 

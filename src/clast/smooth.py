@@ -172,11 +172,13 @@ class Smooth:
 
     def _penetrated(self, pair, what):
         state = self.state
-        one, two = (self.sim.name(state.shapes.body[s]) for s in pair)
+        rows = state.shapes.body[pair]
+        one, two = (self.sim.name(row) for row in rows)
+        speed = float(np.linalg.norm(state.bodies.velocity[rows[1]] - state.bodies.velocity[rows[0]]))
         time = self.sim.time + (0.0 if self._fresh else self.dt)
         raise Penetrated(
-            f"{one} and {two} at t = {time:.6g} s: {what}, the halo did not keep them apart; give bodies a larger epsilon or "
-            f"a stiffer material, slow them down, or let DEM(penetration='push') part them; {self.cause()}"
+            f"{one} and {two} at t = {time:.6g} s: {what}, the halo did not keep them apart at {speed:.3g} m/s; give bodies a larger "
+            f"epsilon or a stiffer material, slow them down, or let DEM(penetration='push') part them; {self.cause()}"
         )
 
     def _bind(self, rolling):

@@ -226,3 +226,23 @@ def test_an_inlet_without_room_places_a_prefix_and_nothing_is_passed_over():
 def test_an_outlet_holds_what_is_in_its_box():
     mask = Outlet((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)).holds(np.array([[0.5, 0.5, 0.5], [0.5, 0.5, 1.1], [0, 0, 0]]))
     assert mask.tolist() == [True, False, True]
+
+
+def test_fill_takes_a_list_of_shapes_with_velocities_of_their_own():
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    shapes = [Sphere(0.1), Clump([[0.0, 0.0, 0.0], [0.1, 0.0, 0.0]], 0.1), Sphere(0.05)]
+    velocity = np.arange(9.0).reshape(3, 3)
+    numbers = scene.fill(shapes, count=3, box=((0, 0, 0), (1, 1, 1)), velocity=velocity, spin=-velocity)
+    bodies = scene.bodies
+    np.testing.assert_array_equal(numbers, [0, 1, 2])
+    np.testing.assert_array_equal(bodies.velocity, velocity)
+    np.testing.assert_array_equal(bodies.spin, -velocity)
+    np.testing.assert_allclose(bodies.mass, [2500.0 * shape.volume for shape in shapes])
+    reach = np.array([0.1, 0.15, 0.05])
+    assert ((bodies.position > reach[:, None]) & (bodies.position < 1.0 - reach[:, None])).all()
+    with pytest.raises(ValueError, match="shape has 3, count has 4"):
+        scene.fill(shapes, count=4, box=((0, 0, 0), (1, 1, 1)))
+    with pytest.raises(ValueError, match="shape has 3, count has 1"):
+        scene.fill(shapes, count=1, box=((0, 0, 0), (1, 1, 1)))
+    with pytest.raises(ValueError, match="velocity has 2"):
+        scene.fill(Sphere(0.01), count=3, box=((0, 0, 0), (1, 1, 1)), velocity=velocity[:2])

@@ -7,7 +7,7 @@ import numpy as np
 from .. import primitives
 from ..backend import func, kernel
 from ..errors import pick
-from ..tables import ELLIPSOID, FIRST_WALL, POLYHEDRON, SPHERE, Contacts, empty_contacts
+from ..tables import ELLIPSOID, FIRST_WALL, MESH, POLYHEDRON, SPHERE, Contacts, empty_contacts
 from ..vec import load, sub
 from . import touch
 from .bins import bins, sphere_contacts
@@ -16,9 +16,12 @@ from .hulls import measure_hulls
 from .near import image
 from .pairs import BROAD, find_pairs, periodic_box
 from .solids import between, contact_arm, load_form, make_forms, measure_solids, surface_point
+from .surface_measure import METHODS
+from .surfaces import surface_contacts
 
 NARROW = {"opm": False, "chm+opm": True}  # whether the characteristic equation is asked first
 DEFAULT = "opm"
+TRIANGLES = "brute"  # how triangles are measured unless said
 
 
 touch_wall = touch.ball_any  # bound to the kernel, so that only what a scene has is compiled
@@ -27,11 +30,13 @@ touch_wall = touch.ball_any  # bound to the kernel, so that only what a scene ha
 def touch_row(p, bodies, shapes, parts, meshes, hulls, forms, box, margin, pair, label, status, contacts):
     """The contact of one pair of shapes, the lower number first; status 0 where there is none within the margin.
 
-    Pairs of particles other than two spheres are left to `solid_contact_row`, those with a polyhedron to `measure_hulls`.
+    Pairs of particles other than two spheres are left to `solid_contact_row`, those with a polyhedron to `measure_hulls`,
+    with a triangulated particle to `surface_contacts`.
     """
     a, b = pair[p, 0], pair[p, 1]
     status[p] = 0
-    if shapes.kind[a] == POLYHEDRON or shapes.kind[b] == POLYHEDRON:
+    many_a, many_b = shapes.kind[a] in (POLYHEDRON, MESH), shapes.kind[b] in (POLYHEDRON, MESH)
+    if many_a or many_b:
         name_row(p, a, b, bodies, shapes, label, contacts)
         return
     if max(shapes.kind[a], shapes.kind[b]) == ELLIPSOID:
@@ -105,7 +110,7 @@ def solid_contact_row(k, bodies, shapes, forms, box, edges, pair, label, rows, n
 def measure_listed(tables, label, box, margin, pair, narrow=DEFAULT):
     """Contacts of listed pairs (p,2), one row for each, and which of them are within the margin [m] (p,) int8.
 
-    Rows of pairs that are not within the margin, or have a polyhedron, are not filled in.
+    Rows of pairs that are not within the margin, or have a polyhedron or triangulated particle, are not filled in.
     """
     n = len(pair)
     contacts = empty_contacts(n)
@@ -120,15 +125,20 @@ def measure_listed(tables, label, box, margin, pair, narrow=DEFAULT):
     return contacts, status
 
 
-def measure(tables, label, box, margin, pair, narrow=DEFAULT):
+def measure(tables, label, box, margin, pair, narrow=DEFAULT, surfaces=None):
     """Contacts of listed pairs (p,2), rows of Shapes with the lower number first, within the margin [m], in their order.
 
-    label (n,): number of the first part of each body. narrow: a name in NARROW.
-    Returns Contacts and the row of `pair` that each belongs to (c,): one for a pair, up to four with a polyhedron.
+    label (n,): number of the first part of each body. narrow: a name in NARROW or in `surface_measure.METHODS`.
+    surfaces: the table of triangulated particles, if there are any.
+    Returns Contacts and the row of `pair` that each belongs to (c,): one for a pair, up to four with a polyhedron, any
+    number with a triangulated particle.
     """
     n = len(pair)
-    contacts, status = measure_listed(tables, label, box, margin, pair, narrow)
+    contacts, status = measure_listed(tables, label, box, margin, pair, narrow if narrow in NARROW else DEFAULT)
     shapes, hulls = tables[1], tables[4]
+    if surfaces is not None and len(surfaces.epsilon):
+        triangles = narrow if narrow in METHODS else TRIANGLES
+        return with_surfaces(tables, surfaces, box, margin, pair, triangles, contacts, status)
     if len(hulls.inner) == 0:
         source = np.nonzero(status)[0]
         return contacts if len(source) == n else select(contacts, source), source
@@ -140,6 +150,22 @@ def measure(tables, label, box, margin, pair, narrow=DEFAULT):
     start = primitives.scan(status)
     every, source = empty_contacts(int(start[-1])), np.empty(int(start[-1]), np.int64)
     kernel(spread_row)(n, start, contacts, spot, spots, every, source)
+    return every, source
+
+
+def with_surfaces(tables, surfaces, box, margin, pair, narrow, contacts, status):
+    """What `measure` returns where there are triangulated particles, from the contacts of all other pairs."""
+    rows = np.nonzero((tables[1].kind[pair] == MESH).any(1))[0]
+    touches = surface_contacts(tables, surfaces, box, margin, pair[rows], narrow)
+    count = status.astype(np.int64)
+    count[rows] = np.diff(touches.start)
+    source = np.repeat(np.arange(len(pair)), count)
+    every = select(contacts, source)
+    among = np.zeros(len(pair), np.bool_)
+    among[rows] = True
+    mine = among[source]
+    every.point[mine], every.normal[mine] = touches.point, touches.normal
+    every.gap[mine], every.feature[mine] = touches.gap, touches.feature
     return every, source
 
 
@@ -209,7 +235,7 @@ def lower_first(shapes, pair):
     return np.where(swap[:, None], pair[:, ::-1], pair), swap
 
 
-def find_contacts(scene, *, margin=0.0, broad="bins", narrow=DEFAULT, pairs=None, sort=True):
+def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, sort=True):
     """All contacts of a scene: arrays in, arrays out.
 
     margin [m]: pairs up to this far apart are returned too; contacts that overlap have gap < 0.
@@ -217,15 +243,20 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=DEFAULT, pairs=None
     margin=np.inf gives the distance of every one of them, in the order of the list. sort=False leaves the contacts in
     the order in which the broad phase met them, which is fixed too, and saves the time of sorting: of a million spheres, 1.4 times
     as fast with 0.4 million contacts and 2.6 times with 3.4 million.
-    narrow: how pairs with an ellipsoid are measured, "opm" or "chm+opm": the common normal of all pairs whose boxes
-    meet, or only of those that the characteristic equation does not tell apart first; both find the same contacts.
-    Returns Contacts, sorted by pair, then shape; of a polyhedron up to four points for a pair, the deepest first. Bodies that are walls make no contacts with each other.
+    narrow: how pairs with an ellipsoid are measured, "opm" (unless said) or "chm+opm": the common normal of all pairs whose
+    boxes meet, or only of those that the characteristic equation does not tell apart first; both find the same contacts.
+    How triangles are measured: "brute" (unless said) or another method of `clast.triangle_distance`.
+    Returns Contacts, sorted by pair, then shape; of a polyhedron up to four points for a pair, the deepest first; of a
+    triangulated particle all points that are farther from each other than its shortest edge. Of such a particle gap is the
+    distance less the halo: surfaces that cross have minus the halo, and a body wholly inside another has as much less as the
+    nearest triangles are away. Bodies that are walls make no contacts with each other.
     """
     margin = float(margin)
     if math.isnan(margin) or margin < 0.0:
         raise ValueError(f"find_contacts: margin = {margin} must be 0 or more, in metres")
     search = pick("broad phase", broad, BROAD)
-    pick("narrow phase", narrow, NARROW)
+    narrow = DEFAULT if narrow is None else narrow
+    pick("narrow phase", narrow, {**NARROW, **METHODS})
     bodies = scene.bodies
     shapes = scene.shapes(bodies)
     tables = bodies, shapes, scene.parts, scene.meshes, scene.hulls
@@ -248,15 +279,24 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=DEFAULT, pairs=None
             listed = listed[sort_pairs(shapes, label, listed, len(shapes.number))]
     else:
         listed = expand_pairs(pairs, bodies, shapes)
-    return measure(tables, label, box, margin, listed, narrow)[0]
+    return measure(tables, label, box, margin, listed, narrow, scene.surfaces)[0]
 
 
 def refuse_mixture(place, parts):
-    """ValueError if there are ellipsoids and polyhedra: their contacts are not known."""
-    if (parts.kind == ELLIPSOID).any() and (parts.kind == POLYHEDRON).any():
+    """ValueError if there are ellipsoids and polyhedra, or triangulated particles with one of them: their contacts are not
+    known."""
+    ellipsoids, polyhedra = (parts.kind == ELLIPSOID).any(), (parts.kind == POLYHEDRON).any()
+    meshes = (parts.kind == MESH).any()
+    if ellipsoids and polyhedra:
         raise ValueError(
             f"{place}: ellipsoids and polyhedra cannot meet in one scene yet; make the ellipsoids polyhedra, "
             "for example clast.Polyhedron(ellipsoid.surface()[0]), or spheres or clumps"
+        )
+    if meshes and (ellipsoids or polyhedra):
+        name = "ellipsoid" if ellipsoids else "polyhedron"
+        raise ValueError(
+            f"{place}: triangulated particles meet spheres, clumps and walls but no {'ellipsoids' if ellipsoids else 'polyhedra'} "
+            f"yet; make a mesh of them, for example clast.Mesh(*{name}.surface())"
         )
 
 

@@ -1,17 +1,17 @@
 """The distance of two triangles and the points where they are nearest, by measuring all pairs of their features.
 
-Triangle A has corners a0 a1 a2 and edges u0 = a1 - a0, u1 = a2 - a1, u2 = a0 - a2; B has b0 b1 b2 and v0 v1 v2. Where the
-triangles do not cross, the shortest way runs between two edges or between a corner and the inside of a face: nine and
-six cases. Where they cross, an edge of one pierces the other, and the distance is zero.
+Triangle A has corners a0 a1 a2, B has b0 b1 b2. Where the triangles do not cross, the shortest way runs between two edges
+or between a corner and the inside of a face: nine and six cases. Where they cross, an edge of one pierces the other,
+and the distance is zero.
 
-Everything is a select between values that are computed on both sides, without a branch, so that a loop over these
-functions becomes vector instructions. All points that are compared lie on both triangles, so no answer is ever too
-small; what rounding can do is to miss the best point. That is why the nearest points of two lines come from vector
-products, and points in a face from an orthogonal frame: both stay exact to rounding of the coordinates for edges that
-are all but parallel and for slivers, where the usual normal equations lose half the digits.
+The cases are selects between values that are computed on both sides, without a branch, so that a loop over them becomes
+vector instructions. All points that are compared lie on both triangles, so no answer is ever too small; what rounding
+can do is to miss the best point. That is why lines and faces are measured at right angles to one edge: what is left of
+a vector without its part along the edge is exact to rounding of the coordinates, also for edges that are all but
+parallel and for slivers, where the usual normal equations lose half the digits.
 """
 
-from ..backend import fused
+from ..backend import fused, part
 
 FAR = 1e300
 TINY = 1e-300  # keeps what is divided by from being zero; far below the square of any length
@@ -46,7 +46,7 @@ def less(a, b):
 
 @fused
 def along(a, s, u):
-    """a + s u."""
+    """a + s u; fused."""
     return (a[0] + s * u[0], a[1] + s * u[1], a[2] + s * u[2])
 
 
@@ -57,68 +57,130 @@ def choose(first, a, b):
 
 
 @fused
-def one_of_three(k, a, b, c):
-    """The vector a, b or c for k = 0, 1, 2."""
-    return choose(k < 0.5, a, choose(k < 1.5, b, c))
+def nearer(one, other):
+    """The nearer of two candidates (square distance, two vectors); the second only if it is strictly nearer."""
+    near = other[0] < one[0]
+    return ((other[0] if near else one[0]), choose(near, other[1], one[1]), choose(near, other[2], one[2]))
 
 
 @fused
-def edge_edge(w, u, v, uu, vv, m, n):
-    """The least square distance of the segments s u and w + t v, and s and t in 0..1.
+def inverse_square(u):
+    """1 / u.u [1/m^2], large for u = 0."""
+    return 1.0 / (inner(u, u) + TINY)
 
-    w [m] from the start of the first to that of the second, uu and vv [1/m^2] inverse squares of their lengths, m = w x u
-    and n = u x v [m^2]. Of parallel segments that run past each other the choice begins at t = 0.
+
+@fused
+def beside_edge(w, u, over):
+    """Where the point w [m] is, seen from an edge that begins at the origin: x along it (1 at its end), and the rest of w."""
+    x = inner(w, u) * over
+    return x, along(w, -x, u)
+
+
+@fused
+def edge_edges(a, u, uu, b0, b1, b2, v0, v1, v2, vv0, vv1, vv2):
+    """The nearest of the three edges of B to the edge a + s u of A: (square distance, point of A, from there to B).
+
+    v0 v1 v2 [m] are the edges of B that begin at b0 b1 b2; uu and vv [1/m^2] the inverse squares of lengths. The three run
+    side by side, because a chain of results that wait for each other leaves a processor idle. Also returns where
+    the corners of B are beside the edge, see `beside_edge`.
     """
-    t = cut(inner(m, n) / (inner(n, n) + TINY))
-    s = cut(inner(along(w, t, v), u) * uu)
-    r = along(w, -s, u)
-    t = cut(-inner(r, v) * vv)
-    d = along(r, t, v)
-    return inner(d, d), s, t
+    w0, w1, w2 = less(b0, a), less(b1, a), less(b2, a)
+    (x0, g0), (x1, g1), (x2, g2) = beside_edge(w0, u, uu), beside_edge(w1, u, uu), beside_edge(w2, u, uu)
+    # Seen along u: where the edges of B pass nearest to the line; from there the nearest point of the edge of A, and from
+    # that the nearest of the edge of B. Of parallel edges the choice begins at the start of the second.
+    e0, e1, e2 = less(g1, g0), less(g2, g1), less(g0, g2)
+    n0, n1, n2 = -inner(g0, e0), -inner(g1, e1), -inner(g2, e2)
+    m0, m1, m2 = inner(e0, e0) + TINY, inner(e1, e1) + TINY, inner(e2, e2) + TINY
+    t0, t1, t2 = cut(n0 / m0), cut(n1 / m1), cut(n2 / m2)
+    s0, s1, s2 = cut(x0 + t0 * (x1 - x0)), cut(x1 + t1 * (x2 - x1)), cut(x2 + t2 * (x0 - x2))
+    r0, r1, r2 = along(w0, -s0, u), along(w1, -s1, u), along(w2, -s2, u)
+    t0, t1, t2 = cut(-inner(r0, v0) * vv0), cut(-inner(r1, v1) * vv1), cut(-inner(r2, v2) * vv2)
+    d0, d1, d2 = along(r0, t0, v0), along(r1, t1, v1), along(r2, t2, v2)
+    q0, q1, q2 = inner(d0, d0), inner(d1, d1), inner(d2, d2)
+    near = q1 < q0
+    q0, s0, d0 = (q1 if near else q0), (s1 if near else s0), choose(near, d1, d0)
+    near = q2 < q0
+    q0, s0, d0 = (q2 if near else q0), (s2 if near else s0), choose(near, d2, d0)
+    return (q0, along(a, s0, u), d0), (x0, g0, x1, g1, x2, g2)
 
 
 @fused
-def frame(u, v, uu):
-    """A right-angled frame in the face with edges u = corner 1 - corner 0 and v = corner 2 - corner 0.
+def height_in_face(u, v, uu):
+    """In the face with edges u and v from corner 0: from the line of u at right angles up to corner 2 [m].
 
-    uu [1/m^2]: inverse square of u. Returns the normal n [m^2, zero for a face without area], f [m] at right angles to u
-    up to corner 2, and what a vector is multiplied by for its coordinates along u and f; corner 2 is at (slant, 1).
+    By vector products: right angles stay so to rounding for slivers too.
     """
     f = outer(outer(u, v), u)
-    f = (f[0] * uu, f[1] * uu, f[2] * uu)
-    # Of a sliver u x v is only roughly at right angles to u, and a plane that tilts misses what is far along u.
-    n = outer(u, f)
-    square = inner(f, f)
-    some = 1.0 if square > FLAT * inner(v, v) else 0.0
-    over = 1.0 / (square + TINY)
-    to_u = (u[0] * uu, u[1] * uu, u[2] * uu)
-    to_f = (f[0] * over, f[1] * over, f[2] * over)
-    return (some * n[0], some * n[1], some * n[2]), f, to_u, to_f, inner(v, to_u)
+    return (f[0] * uu, f[1] * uu, f[2] * uu)
 
 
 @fused
-def above_face(w, u, f, to_u, to_f, slant):
-    """The square distance of the point w from the face (FAR if it is not above its inside) and its coordinates x and y.
+def above_face(x, g, f, over, slant, corner, best):
+    """The corner as a candidate (square distance, corner, from the face to it), if it is above the inside of the face.
 
-    w [m] from corner 0 of the face; the nearest point is corner 0 + x u + y f.
+    x, g: where it is beside the edge of the face that begins at corner 0; f: `height_in_face`, over its inverse square;
+    slant: x of corner 2. Also returns the way from the plane of the face to the corner.
     """
-    x, y = inner(w, to_u), inner(w, to_f)
+    y = inner(g, f) * over
     s = x - slant * y
-    inside = (y >= 0.0) & (s >= 0.0) & (s + y <= 1.0)
-    d = along(along(w, -x, u), -y, f)
+    d = along(g, -y, f)
     square = inner(d, d)
-    return (square if inside else FAR), x, y
+    near = (y >= 0.0) & (s >= 0.0) & (s + y <= 1.0) & (square < best[0])
+    return d, ((square if near else best[0]), choose(near, corner, best[1]), choose(near, d, best[2]))
 
 
 @fused
-def pierce(start, v, hi, hj, to_u, to_f, slant, first, total):
+def above_corners(places, u, v, uu, c0, c1, c2, best):
+    """The best of three corners above a face and what was there; and whether they may lie on both sides of its plane."""
+    x0, g0, x1, g1, x2, g2 = places
+    f = height_in_face(u, v, uu)
+    square = inner(f, f)
+    over, slant = 1.0 / (square + TINY), inner(u, v) * uu
+    d0, best = above_face(x0, g0, f, over, slant, c0, best)
+    d1, best = above_face(x1, g1, f, over, slant, c1, best)
+    d2, best = above_face(x2, g2, f, over, slant, c2, best)
+    # All three products, because of a corner in the plane only rounding is left, in any direction.
+    both = (inner(d0, d1) <= 0.0) | (inner(d0, d2) <= 0.0) | (inner(d1, d2) <= 0.0) | (square <= FLAT * inner(v, v))
+    return best, both
+
+
+@fused
+def features(a0, a1, a2, b0, b1, b2):
+    """The nearest pair of features: square distance [m^2], points p and q [m], and whether the triangles may cross.
+
+    They may if the corners of each lie on both sides of the other's plane or in it.
+    """
+    u0, u1, u2 = less(a1, a0), less(a2, a1), less(a0, a2)
+    v0, v1, v2 = less(b1, b0), less(b2, b1), less(b0, b2)
+    uu0, uu1, uu2 = inverse_square(u0), inverse_square(u1), inverse_square(u2)
+    vv0, vv1, vv2 = inverse_square(v0), inverse_square(v1), inverse_square(v2)
+    best, places = edge_edges(a0, u0, uu0, b0, b1, b2, v0, v1, v2, vv0, vv1, vv2)
+    other, _ = edge_edges(a1, u1, uu1, b0, b1, b2, v0, v1, v2, vv0, vv1, vv2)
+    best = nearer(best, other)
+    other, _ = edge_edges(a2, u2, uu2, b0, b1, b2, v0, v1, v2, vv0, vv1, vv2)
+    square, p, d = nearer(best, other)
+    # Corners of B above the face of A, where q is the corner and p is below it.
+    best, through_a = above_corners(places, u0, less(a2, a0), uu0, b0, b1, b2, (square, along(p, 1.0, d), d))
+    square, q, d = best
+    x0, g0 = beside_edge(less(a0, b0), v0, vv0)
+    x1, g1 = beside_edge(less(a1, b0), v0, vv0)
+    x2, g2 = beside_edge(less(a2, b0), v0, vv0)
+    # Corners of A above the face of B: p is the corner, and the way goes from q to p.
+    back = (square, less(q, d), (-d[0], -d[1], -d[2]))
+    best, through_b = above_corners((x0, g0, x1, g1, x2, g2), v0, less(b2, b0), vv0, a0, a1, a2, back)
+    return best[0], best[1], less(best[1], best[2]), through_a & through_b
+
+
+@fused
+def pierce(start, v, hi, hj, u, uu, f, over, slant, first, total):
     """Sum of the points where edges pierce faces and their number, with that of the edge start + r v, if it does.
 
     start [m] from corner 0 of the face, hi and hj: heights of the two ends above it, first [m] corner 0 of the face. Whether
     the point is inside is asked of the point itself as it is rounded: of an edge almost in the plane r is uncertain.
     """
     c = along(start, hi / (hi - hj + TINY), v)
-    x, y = inner(c, to_u), inner(c, to_f)
+    x, g = beside_edge(c, u, uu)
+    y = inner(g, f) * over
     s = x - slant * y
     through = ((hi > 0.0) != (hj > 0.0)) & (y >= 0.0) & (s >= 0.0) & (s + y <= 1.0)
     return (
@@ -130,15 +192,30 @@ def pierce(start, v, hi, hj, to_u, to_f, slant, first, total):
 
 
 @fused
-def better(square, s, t, k, best):
-    """The nearer of two candidates (square distance, s, t, number); the earlier one where they are as near."""
-    near = square < best[0]
-    return (
-        square if near else best[0],
-        s if near else best[1],
-        t if near else best[2],
-        k if near else best[3],
-    )
+def pierce_face(t0, t1, t2, c0, c1, c2, first, total):
+    """`pierce` for the three edges of the triangle c and the face t; first [m]: its corner 0 from where points are counted."""
+    u, v = less(t1, t0), less(t2, t0)
+    uu = inverse_square(u)
+    f = height_in_face(u, v, uu)
+    square = inner(f, f)
+    over, slant = 1.0 / (square + TINY), inner(u, v) * uu
+    # Of a sliver u x v is only roughly at right angles to u, and a plane that tilts misses what is far along u.
+    n = outer(u, f)
+    n = n if square > FLAT * inner(v, v) else (0.0, 0.0, 0.0)
+    w0, w1, w2 = less(c0, t0), less(c1, t0), less(c2, t0)
+    h0, h1, h2 = inner(w0, n), inner(w1, n), inner(w2, n)
+    total = pierce(w0, less(c1, c0), h0, h1, u, uu, f, over, slant, first, total)
+    total = pierce(w1, less(c2, c1), h1, h2, u, uu, f, over, slant, first, total)
+    return pierce(w2, less(c0, c2), h2, h0, u, uu, f, over, slant, first, total)
+
+
+@part
+def crossing_point(a0, a1, a2, b0, b1, b2):
+    """Whether two triangles cross, and the middle [m] of the points where edges of one pierce the other."""
+    total = pierce_face(b0, b1, b2, a0, a1, a2, less(b0, a0), (0.0, 0.0, 0.0, 0.0))
+    total = pierce_face(a0, a1, a2, b0, b1, b2, (0.0, 0.0, 0.0), total)
+    crossing = total[3] > 0.0
+    return crossing, along(a0, 1.0 / (total[3] if crossing else 1.0), total)
 
 
 @fused
@@ -149,75 +226,10 @@ def triangle_triangle(a0, a1, a2, b0, b1, b2):
     distance [m^2], the nearest points p of the first and q of the second, and 1.0 if the triangles cross, else 0.0.
     Where they cross the distance is zero and p = q is the middle of the points where edges pierce faces.
     """
-    u0, u1, u2 = less(a1, a0), less(a2, a1), less(a0, a2)
-    v0, v1, v2 = less(b1, b0), less(b2, b1), less(b0, b2)
-    uu0, uu1, uu2 = 1.0 / (inner(u0, u0) + TINY), 1.0 / (inner(u1, u1) + TINY), 1.0 / (inner(u2, u2) + TINY)
-    vv0, vv1, vv2 = 1.0 / (inner(v0, v0) + TINY), 1.0 / (inner(v1, v1) + TINY), 1.0 / (inner(v2, v2) + TINY)
-    w00, w01, w02 = less(b0, a0), less(b1, a0), less(b2, a0)
-    w10, w11, w12 = less(b0, a1), less(b1, a1), less(b2, a1)
-    w20, w21, w22 = less(b0, a2), less(b1, a2), less(b2, a2)
-
-    square, s, t = edge_edge(w00, u0, v0, uu0, vv0, outer(w00, u0), outer(u0, v0))
-    best = (square, s, t, 0.0)
-    square, s, t = edge_edge(w01, u0, v1, uu0, vv1, outer(w01, u0), outer(u0, v1))
-    best = better(square, s, t, 1.0, best)
-    square, s, t = edge_edge(w02, u0, v2, uu0, vv2, outer(w02, u0), outer(u0, v2))
-    best = better(square, s, t, 2.0, best)
-    square, s, t = edge_edge(w10, u1, v0, uu1, vv0, outer(w10, u1), outer(u1, v0))
-    best = better(square, s, t, 3.0, best)
-    square, s, t = edge_edge(w11, u1, v1, uu1, vv1, outer(w11, u1), outer(u1, v1))
-    best = better(square, s, t, 4.0, best)
-    square, s, t = edge_edge(w12, u1, v2, uu1, vv2, outer(w12, u1), outer(u1, v2))
-    best = better(square, s, t, 5.0, best)
-    square, s, t = edge_edge(w20, u2, v0, uu2, vv0, outer(w20, u2), outer(u2, v0))
-    best = better(square, s, t, 6.0, best)
-    square, s, t = edge_edge(w21, u2, v1, uu2, vv1, outer(w21, u2), outer(u2, v1))
-    best = better(square, s, t, 7.0, best)
-    square, s, t = edge_edge(w22, u2, v2, uu2, vv2, outer(w22, u2), outer(u2, v2))
-    best = better(square, s, t, 8.0, best)
-    i = (1.0 if best[3] > 2.5 else 0.0) + (1.0 if best[3] > 5.5 else 0.0)
-    j = best[3] - 3.0 * i
-    p = along(one_of_three(i, a0, a1, a2), best[1], one_of_three(i, u0, u1, u2))
-    q = along(one_of_three(j, b0, b1, b2), best[2], one_of_three(j, v0, v1, v2))
-
-    # Corners of A above the face of B, seen from b0, whose second edge is -v2.
-    n, f, to_u, to_f, slant = frame(v0, less(b2, b0), vv0)
-    w0, w1, w2 = less(a0, b0), less(a1, b0), less(a2, b0)
-    h0, h1, h2 = inner(w0, n), inner(w1, n), inner(w2, n)
-    square, x0, y0 = above_face(w0, v0, f, to_u, to_f, slant)
-    face = (square, x0, y0, 0.0)
-    square, x1, y1 = above_face(w1, v0, f, to_u, to_f, slant)
-    face = better(square, x1, y1, 1.0, face)
-    square, x2, y2 = above_face(w2, v0, f, to_u, to_f, slant)
-    face = better(square, x2, y2, 2.0, face)
-    near = face[0] < best[0]
-    least = face[0] if near else best[0]
-    p = choose(near, one_of_three(face[3], a0, a1, a2), p)
-    q = choose(near, along(along(b0, face[1], v0), face[2], f), q)
-    # Where edges of A go through it, from a0.
-    total = (0.0, 0.0, 0.0, 0.0)
-    total = pierce(w0, u0, h0, h1, to_u, to_f, slant, w00, total)
-    total = pierce(w1, u1, h1, h2, to_u, to_f, slant, w00, total)
-    total = pierce(w2, u2, h2, h0, to_u, to_f, slant, w00, total)
-
-    # Corners of B above the face of A.
-    n, f, to_u, to_f, slant = frame(u0, less(a2, a0), uu0)
-    h0, h1, h2 = inner(w00, n), inner(w01, n), inner(w02, n)
-    square, x0, y0 = above_face(w00, u0, f, to_u, to_f, slant)
-    face = (square, x0, y0, 0.0)
-    square, x1, y1 = above_face(w01, u0, f, to_u, to_f, slant)
-    face = better(square, x1, y1, 1.0, face)
-    square, x2, y2 = above_face(w02, u0, f, to_u, to_f, slant)
-    face = better(square, x2, y2, 2.0, face)
-    near = face[0] < least
-    least = face[0] if near else least
-    p = choose(near, along(along(a0, face[1], u0), face[2], f), p)
-    q = choose(near, one_of_three(face[3], b0, b1, b2), q)
-    total = pierce(w00, v0, h0, h1, to_u, to_f, slant, (0.0, 0.0, 0.0), total)
-    total = pierce(w01, v1, h1, h2, to_u, to_f, slant, (0.0, 0.0, 0.0), total)
-    total = pierce(w02, v2, h2, h0, to_u, to_f, slant, (0.0, 0.0, 0.0), total)
-
-    crossing = total[3] > 0.0
-    c = along(a0, 1.0 / (total[3] if crossing else 1.0), total)
-    p, q = choose(crossing, c, p), choose(crossing, c, q)
-    return (0.0 if crossing else least), p, q, (1.0 if crossing else 0.0)
+    square, p, q, maybe = features(a0, a1, a2, b0, b1, b2)
+    flag = 0.0
+    if maybe:
+        crossing, c = crossing_point(a0, a1, a2, b0, b1, b2)
+        if crossing:
+            square, p, q, flag = 0.0, c, c, 1.0
+    return square, p, q, flag

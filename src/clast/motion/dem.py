@@ -13,8 +13,8 @@ import numpy as np
 from ..backend import func, fused
 from ..contact.near import image
 from ..contact.pairs import BROAD
-from ..contact.surface_measure import METHODS
 from ..contact.solids import load_form, surface_point
+from ..contact.surface_measure import METHODS
 from ..contact.touch import ball_any
 from ..errors import pick
 from ..material import BLAZE, HALO, HARD, combine

@@ -44,6 +44,8 @@ class MaterialKeys(Section):
     blaze_stiffness: float | None = key("spring K_r of the law blaze [N/m^1.5]", "1e7", None, gt=0)
     blaze_damping: float | None = key("dashpot K_D of the law blaze [N s/m^1.5]", "50", None, ge=0)
     blaze_shear: float | None = key("shear dashpot K_T of the law blaze [N s/m]", "0.4", None, ge=0)
+    halo_stiffness: float | None = key("spring of the law halo [N/m]", "1e5", None, gt=0)
+    halo_damping: float | None = key("dashpot of the law halo [N s/m]", "0", None, ge=0)
 
 
 class PairKeys(Section):
@@ -60,6 +62,8 @@ class PairKeys(Section):
     blaze_stiffness: float | None = key("spring K_r of the law blaze [N/m^1.5]", "1e7", None, gt=0)
     blaze_damping: float | None = key("dashpot K_D of the law blaze [N s/m^1.5]", "50", None, ge=0)
     blaze_shear: float | None = key("shear dashpot K_T of the law blaze [N s/m]", "0.4", None, ge=0)
+    halo_stiffness: float | None = key("spring of the law halo [N/m]", "1e5", None, gt=0)
+    halo_damping: float | None = key("dashpot of the law halo [N s/m]", "0", None, ge=0)
 
 
 class OscillationKeys(Section):
@@ -281,6 +285,9 @@ class RunKeys(Section):
     conserving: bool = key("law blaze: a form that keeps the energy of a collision at any step", "false", True)
     integrator: str | None = key("how motion is integrated", '"verlet"', None)
     margin: float | None = key("extra reach of the neighbour search [m]", "0.001", None, ge=0)
+    broad: str | None = key("how pairs that may touch are found", '"bins"', None)
+    narrow: str | None = key("meshes: how the distance of two triangles is found", '"brute"', None)
+    penetration: str | None = key("meshes: what happens where surfaces cross, raise or push", '"raise"', None)
     solver: str | None = key("complementarity: how the impulses are found", '"apgd"', None)
     tolerance: float | None = key("complementarity: error of velocities at contacts [m/s]", "1e-4", None, gt=0)
     iterations: int | None = key("complementarity: the most that a step may take", "200", None, ge=1)
@@ -300,7 +307,7 @@ class RunKeys(Section):
 
 # The keys of [run] that go with one method only.
 METHODS = {
-    "dem": ("law", "attraction", "conserving", "integrator", "margin"),
+    "dem": ("law", "attraction", "conserving", "integrator", "margin", "broad", "narrow", "penetration"),
     "complementarity": (
         *("solver", "tolerance", "iterations", "coulomb", "warm"),
         *("stabilisation", "recovery", "threshold", "omega", "relaxation"),

@@ -3,6 +3,7 @@
 from .ellipsoids import ellipsoid_box, ellipsoid_hopper
 from .flows import silo, tank
 from .machines import chain_on_gravel, tracked_vehicle
+from .meshes import granulate, two_particles
 from .polyhedra import cube_drum, cube_material, gravity_packing, rock_drum
 from .ready import Ready, check_overlap
 from .shaken import floating_ball, mixer, shaker
@@ -18,6 +19,8 @@ SCENES = {
     "cube-drum": cube_drum,
     "gravity-packing": gravity_packing,
     "rock-drum": rock_drum,
+    "two-particles": two_particles,
+    "granulate": granulate,
     "silo": silo,
     "tank": tank,
     "shaker": shaker,
@@ -39,6 +42,7 @@ __all__ = [
     "ellipsoid_box",
     "ellipsoid_hopper",
     "floating_ball",
+    "granulate",
     "gravity_packing",
     "hopper",
     "mixer",
@@ -48,4 +52,5 @@ __all__ = [
     "silo",
     "tank",
     "tracked_vehicle",
+    "two_particles",
 ]

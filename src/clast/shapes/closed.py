@@ -5,6 +5,7 @@ import numpy as np
 from .hull import cross_product
 from .mesh import refuse_slivers
 
+LOOKS = 500_000  # triangles times triangles that are looked at in search of parts inside out
 THINNEST = 1e-6  # a mesh with less volume than this part of its area times its size is flat
 
 
@@ -65,44 +66,68 @@ def refuse_open(vertices, triangles):
 
 
 def refuse_inverted(vertices, triangles):
-    """ValueError if the closed surface of triangles (t,3) on vertices (v,3) [m] encloses nothing, or one of its shells is
-    inside out. A shell must look outward outside all others, or inward, as the wall of a hollow, within one of them."""
+    """ValueError if the closed surface of triangles (t,3) on vertices (v,3) [m] encloses nothing, or a part of it is inside
+    out or lies within the rest. Of a mesh with many triangles some of each shell are looked at."""
     corner = vertices[triangles]
+    middle = corner.mean(axis=1)
     cross = cross_product(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
     six = np.einsum("ti,ti->t", corner[:, 0], cross)
-    area, size = 0.5 * np.sqrt(np.einsum("ti,ti->t", cross, cross)).sum(), np.ptp(vertices, axis=0).max()
+    area = 0.5 * np.sqrt(np.einsum("ti,ti->t", cross, cross)).sum()
+    thin = THINNEST * area * np.ptp(vertices, axis=0).max()
+    # A surface all of which is seen from behind from its middle, and that goes around it once, is as it should be.
+    centre = vertices.mean(axis=0)
+    seen = np.einsum("ti,ti->t", cross, middle - centre)
+    if six.sum() > 6.0 * thin and (seen > 0.0).all() and turns_around(corner, centre) < 1.5:
+        return
     group, count = pieces(len(vertices), triangles)
-    volume = np.bincount(group, six, count) / 6.0
-    if (volume < 0.0).all() and abs(volume.sum()) > THINNEST * area * size:
+    if np.abs(np.bincount(group, six)).sum() <= 6.0 * thin:
+        raise ValueError(
+            f"the mesh encloses no volume: {six.sum() / 6.0:.3g} m^3 within its {len(triangles)} triangles of {area:.3g} m^2, "
+            "from row 0 on; use clast.MeshWall for a sheet"
+        )
+    several = max(LOOKS // len(triangles), 1)
+    rows = np.unique(
+        np.concatenate([np.unique(group, return_index=True)[1], np.arange(0, len(group), -(-len(group) // several))])
+    )
+    # Half a turn on the surface of a body, of which half the sphere of sight is inside.
+    turns = np.array([turns_around(corner, middle[row], row) for row in rows])
+    wrong = rows[turns < -0.25]
+    if len(wrong) == len(rows):
         raise ValueError(
             "the mesh is inside out: its triangles, from row 0 on, are clockwise seen from outside; reverse them with "
             "triangles[:, ::-1]"
         )
-    for shell in range(count) if count > 1 else ():
-        own = group == shell
-        # A shell lies wholly on one side of each other: any point of it tells which.
-        around = round(turns_around(corner[~own], corner[own][0].mean(axis=0)))
-        wanted = 0 if volume[shell] > 0.0 else 1
-        if around != wanted:
-            way = "outward" if wanted == 0 else "inward"
-            raise ValueError(
-                f"the shell of {int(own.sum())} triangles that begins with row {int(np.argmax(own))} of the mesh looks {way} "
-                f"and lies within {around} others, where it should lie within {wanted}; reverse its triangles, or leave it out"
-            )
-    if volume.sum() <= THINNEST * area * size:
+    if len(wrong):
+        shell = (
+            f"it belongs to a shell of {int((group == group[wrong[0]]).sum())} triangles"
+            if count > 1
+            else "the surface cuts itself"
+        )
         raise ValueError(
-            f"the mesh encloses no volume: {volume.sum():.3g} m^3 within its {len(triangles)} triangles of {area:.3g} m^2, from "
-            "row 0 on; use clast.MeshWall for a sheet"
+            f"triangle {wrong[0]} of the mesh looks inward: the part of the surface around it is inside out; {shell}. Reverse "
+            "the triangles of that part, or leave it out"
+        )
+    wrong = rows[turns > 1.25]
+    if len(wrong):
+        raise ValueError(
+            f"triangle {wrong[0]} of the mesh looks outward and lies within the body that others close; leave out the surface "
+            "inside, reverse its triangles to make it a hollow, or unite the two bodies that overlap"
         )
 
 
-def turns_around(corner, point):
-    """How often the surface of triangles (t,3,3) goes around a point (3,): 1 inside, 0 outside, -1 inside an inverted one."""
+def turns_around(corner, point, row=None):
+    """How often the surface of triangles (t,3,3) goes around a point (3,): 1 inside, 0 outside, -1 inside an inverted one.
+
+    row: a triangle that is left out, for a point that lies on it.
+    """
     a, b, c = (corner[:, k] - point for k in range(3))
     x, y, z = (np.sqrt(np.einsum("ti,ti->t", one, one)) for one in (a, b, c))
     above = np.einsum("ti,ti->t", a, cross_product(b, c))
     below = x * y * z + sum(np.einsum("ti,ti->t", *two) * r for *two, r in ((a, b, z), (b, c, x), (c, a, y)))
-    return np.arctan2(above, below).sum() / (2.0 * np.pi)
+    half = np.arctan2(above, below)  # of the solid angle of each triangle (Van Oosterom and Strackee 1983)
+    if row is not None:
+        half[row] = 0.0
+    return half.sum() / (2.0 * np.pi)
 
 
 def pieces(vertices, triangles):

@@ -10,7 +10,7 @@ from .hull import cross_product, solid_properties
 from .mesh import checked, merge_vertices
 from .polyhedron import _length, _whole
 
-HALO = 0.02  # thickness of the halo as a part of the radius of the ball of the same volume, unless given
+HALO = 0.05  # thickness of the halo as a part of the radius of the ball of the same volume, unless given
 THICKEST = 0.5  # of the halo, as a part of that radius
 TRIES = 400  # random meshes tried for one around its own middle
 NARROW = 1e-6  # a random mesh has no triangle with less area than this part of its longest side squared
@@ -21,9 +21,9 @@ class Mesh:
 
     vertices (v,3) [m]; triangles (t,3) rows of vertices, counterclockwise seen from outside. The surface may be concave,
     have holes through it and consist of several closed shells, one inside the other for a hollow; it must not cut through
-    itself, which is not checked. Equal vertices are merged, so a soup of triangles is welcome.
+    itself. Equal vertices are merged, so a soup of triangles is welcome.
 
-    epsilon [m]: thickness of the halo around the surface in which contacts act; 0.02 of the radius of the ball of the same
+    epsilon [m]: thickness of the halo around the surface in which contacts act; 0.05 of the radius of the ball of the same
     volume unless given. The particle's position is its centre of mass; `origin` (3,) is that point in the coordinates of
     `vertices`. `vertices` and `triangles` are about it; `volume` [m^3], `inertia` (3,3) [m^2] per mass.
     """
@@ -175,20 +175,21 @@ def build_surface(vertices, triangles, epsilon, ball):
 
 def inner_ball(corner):
     """Radius [m] of the largest ball about the origin within a closed surface with corners (t,3,3); 0 if that is outside."""
-    if turns_around(corner, np.zeros(3)) < 0.5:
-        return 0.0
     sides = corner[:, (1, 2, 0)] - corner
+    normal = cross_product(sides[:, 0], sides[:, 1])
+    height = np.einsum("ti,ti->t", normal, corner[:, 0])
+    # Where every triangle is seen from behind, the origin is inside.
+    if (height <= 0.0).any() and turns_around(corner, np.zeros(3)) < 0.5:
+        return 0.0
     along = np.einsum("tki,tki->tk", sides, sides)
     part = np.clip(-np.einsum("tki,tki->tk", sides, corner) / along, 0.0, 1.0)
     nearest = corner + part[:, :, None] * sides
     least = np.einsum("tki,tki->tk", nearest, nearest).min()
     # Where the foot of the perpendicular is within the triangle, its plane is nearer than its sides.
-    normal = cross_product(sides[:, 0], sides[:, 1])
     within = (np.einsum("tki,ti->tk", cross_product(sides, -corner), normal) > 0.0).all(axis=1)
     if within.any():
-        normal, corner = normal[within], corner[within, 0]
-        height = np.einsum("ti,ti->t", normal, corner) ** 2 / np.einsum("ti,ti->t", normal, normal)
-        least = min(least, height.min())
+        normal = normal[within]
+        least = min(least, (height[within] ** 2 / np.einsum("ti,ti->t", normal, normal)).min())
     return float(np.sqrt(least))
 
 

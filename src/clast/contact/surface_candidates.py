@@ -38,7 +38,9 @@ BUNCH = 16  # candidates of a meeting at most: two leaves of four triangles, or 
 PAIRS = 4  # pairs a task
 BLOCK = 64  # meetings a task
 
-EXACT = False  # bound to the kernels
+# Bound to the kernels: whether triangles are measured, and what walls there are.
+EXACT = False
+CYLINDERS = True
 
 
 class Candidates(NamedTuple):
@@ -80,13 +82,14 @@ def descend_block(block, shapes, parts, meshes, surfaces, pair, pose, margin, st
             stem = surfaces.node_start[parts.feature[row]]
             other = math.sqrt(m[0][0] * m[0][0] + m[1][0] * m[1][0] + m[2][0] * m[2][0])
             found = descend_two(root, stem, surfaces, size, other, m, way, threshold, stack, at, fill, one, two)
-        elif touches_vertices(kind, p, pose):
-            found = bunches(surface, surfaces, at, fill, one, two)
-            if kind == CYLINDER and pose[p, HALF] < math.inf:
+        elif kind == PLANE or (CYLINDERS and kind == CYLINDER):
+            shell = touches_vertices(kind, p, pose)
+            if shell:
+                found = bunches(surface, surfaces, at, fill, one, two)
+            if CYLINDERS and kind == CYLINDER and not (shell and pose[p, HALF] == math.inf):
+                code = RIM if shell else BARE
                 at = at + found
-                found += descend_cylinder(root, surfaces, p, pose, threshold, RIM, stack, at, fill, one, two)
-        elif kind == CYLINDER:
-            found = descend_cylinder(root, surfaces, p, pose, threshold, BARE, stack, at, fill, one, two)
+                found += descend_cylinder(root, surfaces, p, pose, threshold, code, stack, at, fill, one, two)
         else:
             low, high = way, way
             if kind == TRIANGLE:
@@ -241,7 +244,7 @@ def sift_block(block, shapes, parts, meshes, surfaces, pair, pose, margin, owner
                 for i in range(min(BUNCH, last - a)):
                     if vertex_near(surfaces, a + i, kind, p, pose, threshold):
                         mask[e] |= 1 << i
-            elif kind == CYLINDER:
+            elif CYLINDERS and kind == CYLINDER:
                 for i in range(surfaces.last[a] - surfaces.first[a]):
                     x, reach = around(surfaces, pose[p, SIZE], surfaces.first[a] + i)
                     if cylinder_near(x, reach, p, pose, threshold):
@@ -309,7 +312,8 @@ def find_candidates(tables, surfaces, pair, box, margin, exact=False):
     pose = make_poses(tables, surfaces, pair, box)
     found = np.empty(count, np.int32)
     nothing, none = np.empty(0, np.int32), np.empty(0, np.int64)
-    descend = kernel(descend_block, grain=2, allocates=True)
+    round_walls = bool((parts.kind == CYLINDER).any())
+    descend = kernel(descend_block, grain=2, allocates=True, CYLINDERS=round_walls)
     blocks = (count + PAIRS - 1) // PAIRS
     given = shapes, parts, meshes, surfaces, pair, pose, float(margin)
     descend(blocks, *given, none, nothing, nothing, nothing, found)
@@ -319,7 +323,7 @@ def find_candidates(tables, surfaces, pair, box, margin, exact=False):
     descend(blocks, *given, meeting, owner, one, two, found)
     mask, bits = np.empty(many, np.int32), np.empty(many, np.int32)
     exact = exact and math.isfinite(margin)
-    sift = kernel(sift_block, grain=2, allocates=True, fastmath=FUSE, EXACT=exact)
+    sift = kernel(sift_block, grain=2, allocates=True, fastmath=FUSE, EXACT=exact, CYLINDERS=round_walls)
     sift((many + BLOCK - 1) // BLOCK, *given, owner, one, two, mask)
     kernel(bits_row)(many, mask, bits)
     row = primitives.scan(bits)

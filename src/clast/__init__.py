@@ -33,6 +33,7 @@ _HOMES = {
     "resume": "simulation",
     "save": "files",
     "solve_cone": "motion.matrix",
+    "triangle_distance": "contact.triangle_distance",
 }
 
 __all__ = list(_HOMES)

@@ -6,7 +6,7 @@ from .backend import kernel
 from .contact.narrow import lower_first, measure, select, sort_pairs
 from .contact.solids import make_forms
 from .motion import solids
-from .motion.surfaces import kept_contacts
+from .motion.bumps import kept_contacts
 from .tables import FIRST_WALL, MESH, POLYHEDRON, SPHERE, TRIANGLE, Contacts
 
 

@@ -13,7 +13,7 @@ from .backend import kernel
 from .contact.pairs import BROAD
 from .contact.touch import touch_for
 from .errors import Diverged, Penetrated, pick
-from .motion import dem, hulls, integrate, solids, surfaces
+from .motion import bumps, dem, hulls, integrate, solids, surfaces
 from .motion.state import State, place_parts
 from .results import contacts_of, springs_of
 from .tables import FREE
@@ -230,13 +230,13 @@ class Smooth:
 
     def carried(self):
         """Numbers beside the tables that go from step to step, for a checkpoint: memory of triangulated particles."""
-        return surfaces.carried(self.state) if self.state.triangulated else np.empty(0)
+        return bumps.carried(self.state) if self.state.triangulated else np.empty(0)
 
     def resume(self, order, carried):
         """Make the list of pairs of a simulation that goes on; its memory is put back afterwards."""
         self.state.rebuild()
         if self.state.triangulated:
-            surfaces.put_back(self.state, carried, self.method)
+            bumps.put_back(self.state, carried, self.method.narrow, self.method.tolerance)
 
     def contacts(self):
         """See Simulation.contacts."""

@@ -125,14 +125,14 @@ def test_two_particles_bump_when_they_should_and_part():
     assert [len(shape.triangles) for shape in sim.scene.originals] == [58, 68]
     before = measure.energy(sim)["total"]
     momenta = measure.momentum(sim)
-    sim.step(9538)
+    sim.step(9540)
     assert len(sim.contacts().gap) == 0
-    sim.step(4)
-    assert len(sim.contacts().gap) > 0
+    sim.step(1)
+    assert len(sim.contacts().gap) == 1
     sim.step(40)
     assert len(sim.contacts().gap) == 0
-    assert measure.energy(sim)["total"] == pytest.approx(before, rel=0.05)
+    assert measure.energy(sim)["total"] == pytest.approx(before, rel=2e-3)
     for now, then in zip(measure.momentum(sim), momenta, strict=True):
         np.testing.assert_allclose(now, then, atol=1e-12)
     large, small = sim.bodies.velocity
-    assert small[0] - large[0] > 0.2 and large[0] > 0.05 and small[0] > 0.0
+    assert small[0] > 0.2 and large[0] < 0.04, "the small one turns back, the large one is slower"

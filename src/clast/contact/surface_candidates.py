@@ -14,16 +14,29 @@ import numpy as np
 from .. import primitives
 from ..backend import FUSE, func, kernel
 from ..tables import CYLINDER, MESH, PLANE, TRIANGLE
-from ..vec import dot, load, sub
-from .surface_pose import AXIS, BALL, HALF, HALO, RADIUS, SENSE, SIZE, TURN, WAY, make_poses, mesh_first
+from ..vec import dot, norm, sub
+from .surface_pose import BALL, HALF, HALO, RADIUS, SENSE, SIZE, WAY, make_poses, mesh_first
+from .surface_tree import (
+    BARE,
+    RIM,
+    STACK,
+    cylinder_near,
+    descend_cylinder,
+    descend_one,
+    descend_two,
+    highest,
+    load_axis,
+    load_turn,
+    load_way,
+    lowest,
+    placed,
+    wall_corner,
+)
 from .triangle_lanes import LANES, RESULT, ROWS, brute_lanes
 
-STACK = 512  # more than the depth of two trees, whose halves differ by one triangle at most
 BUNCH = 16  # candidates of a meeting at most: two leaves of four triangles, or as many vertices
 PAIRS = 4  # pairs a task
 BLOCK = 64  # meetings a task
-BARE = -1  # in place of the second triangle where the partner has none
-RIM = -2  # a triangle against a shell that ends
 
 EXACT = False  # bound to the kernels
 
@@ -37,177 +50,6 @@ class Candidates(NamedTuple):
     )  # (k,) int32, triangle of the mesh, a column of Surfaces.corner; vertex, a column of Surfaces.vertex,
     # where the partner is a plane or a shell and `second` is BARE
     second: np.ndarray  # (k,) int32, triangle of the other mesh; row of Meshes.triangle of a wall; BARE; RIM
-
-
-# The descent.
-
-
-@func
-def axis_square(d, x, y):
-    """Squared length by which intervals of half widths x and y, d apart, miss each other."""
-    apart = max(abs(d) - x - y, 0.0)
-    return apart * apart
-
-
-@func
-def node_box(surfaces, k, size):
-    """Middle and half widths of the box of node k."""
-    box = surfaces.box
-    half = 0.5 * size
-    return (
-        (half * (box[0, k] + box[3, k]), half * (box[1, k] + box[4, k]), half * (box[2, k] + box[5, k])),
-        (half * (box[3, k] - box[0, k]), half * (box[4, k] - box[1, k]), half * (box[5, k] - box[2, k])),
-    )
-
-
-@func
-def load_turn(pose, p):
-    """The matrix of a pose."""
-    return (
-        (pose[p, TURN], pose[p, TURN + 1], pose[p, TURN + 2]),
-        (pose[p, TURN + 3], pose[p, TURN + 4], pose[p, TURN + 5]),
-        (pose[p, TURN + 6], pose[p, TURN + 7], pose[p, TURN + 8]),
-    )
-
-
-@func
-def load_way(pose, p):
-    """Where the partner is."""
-    return (pose[p, WAY], pose[p, WAY + 1], pose[p, WAY + 2])
-
-
-@func
-def load_axis(pose, p):
-    """The axis of a plane or cylinder."""
-    return (pose[p, AXIS], pose[p, AXIS + 1], pose[p, AXIS + 2])
-
-
-@func
-def placed(m, way, x):
-    """The point x of the partner in the axes of the mesh."""
-    return (
-        way[0] + (m[0][0] * x[0] + m[0][1] * x[1] + m[0][2] * x[2]),
-        way[1] + (m[1][0] * x[0] + m[1][1] * x[1] + m[1][2] * x[2]),
-        way[2] + (m[2][0] * x[0] + m[2][1] * x[1] + m[2][2] * x[2]),
-    )
-
-
-@func
-def two_boxes_square(d, a, b, m, other):
-    """A bound from below on the squared distance of two boxes, d from the middle of the first to that of the second.
-
-    a, b: their half widths, those of the second in its own axes at size factor 1. m: turn of the second with its size
-    factor `other`. The faces of both are looked at, edges against edges are not.
-    """
-    square = 0.0
-    for i in range(3):
-        square += axis_square(d[i], a[i], abs(m[i][0]) * b[0] + abs(m[i][1]) * b[1] + abs(m[i][2]) * b[2])
-    turned = 0.0
-    for i in range(3):
-        along = m[0][i] * d[0] + m[1][i] * d[1] + m[2][i] * d[2]
-        reach = abs(m[0][i]) * a[0] + abs(m[1][i]) * a[1] + abs(m[2][i]) * a[2]
-        turned += axis_square(along, other * other * b[i], reach)
-    return max(square, turned / (other * other))
-
-
-@func
-def splits_first(surfaces, a, b):
-    """Whether node a is split rather than node b; at least one has children."""
-    if surfaces.child[a] < 0:
-        return False
-    if surfaces.child[b] < 0:
-        return True
-    return surfaces.last[a] - surfaces.first[a] >= surfaces.last[b] - surfaces.first[b]
-
-
-@func
-def descend_two(root, stem, surfaces, size, other, m, way, threshold, stack, at, fill, one, two):
-    """Leaves below nodes root and stem that may be nearer than threshold [m]: how many; written from row `at` if fill."""
-    found = 0
-    limit = threshold * threshold
-    top = 2
-    stack[0], stack[1] = root, stem
-    while top > 0:
-        top -= 2
-        a, b = stack[top], stack[top + 1]
-        middle, half = node_box(surfaces, a, size)
-        centre, width = node_box(surfaces, b, 1.0)
-        if two_boxes_square(sub(placed(m, way, centre), middle), half, width, m, other) <= limit:
-            if surfaces.child[a] < 0 and surfaces.child[b] < 0:
-                if fill:
-                    one[at + found], two[at + found] = a, b
-                found += 1
-            else:
-                into = splits_first(surfaces, a, b)
-                child = surfaces.child[a] if into else surfaces.child[b]
-                stack[top], stack[top + 1] = (child + 1, b) if into else (a, child + 1)
-                stack[top + 2], stack[top + 3] = (child, b) if into else (a, child)
-                top += 4
-    return found
-
-
-@func
-def descend_one(root, surfaces, size, low, high, threshold, stack, at, fill, one, two):
-    """Leaves below root that may be nearer than threshold [m] to the box from low to high: as `descend_two`."""
-    found = 0
-    limit = threshold * threshold
-    top = 1
-    stack[0] = root
-    while top > 0:
-        top -= 1
-        a = stack[top]
-        square = 0.0
-        for i in range(3):
-            apart = max(size * surfaces.box[i, a] - high[i], low[i] - size * surfaces.box[i + 3, a], 0.0)
-            square += apart * apart
-        if square <= limit:
-            child = surfaces.child[a]
-            if child < 0:
-                if fill:
-                    one[at + found], two[at + found] = a, BARE
-                found += 1
-            else:
-                stack[top], stack[top + 1] = child + 1, child
-                top += 2
-    return found
-
-
-@func
-def wall_corner(meshes, t, k, m, way):
-    """Corner k of wall triangle t in the axes of the mesh."""
-    return placed(m, way, load(meshes.vertex, meshes.triangle[t, k]))
-
-
-@func
-def lowest(a, b, c):
-    """The smallest coordinates of three points."""
-    return (min(a[0], b[0], c[0]), min(a[1], b[1], c[1]), min(a[2], b[2], c[2]))
-
-
-@func
-def highest(a, b, c):
-    """The largest coordinates of three points."""
-    return (max(a[0], b[0], c[0]), max(a[1], b[1], c[1]), max(a[2], b[2], c[2]))
-
-
-@func
-def cylinder_bounds(pose, p):
-    """The box around the cylinder of pair p: its lowest and highest corner."""
-    centre, axis = load_way(pose, p), load_axis(pose, p)
-    radius, half = pose[p, RADIUS], pose[p, HALF]
-    reach = (0.0, 0.0, 0.0)
-    if half < math.inf:
-        reach = (half * abs(axis[0]), half * abs(axis[1]), half * abs(axis[2]))
-    else:
-        reach = (
-            math.inf if axis[0] != 0.0 else 0.0,
-            math.inf if axis[1] != 0.0 else 0.0,
-            math.inf if axis[2] != 0.0 else 0.0,
-        )
-    x = reach[0] + radius * math.sqrt(max(1.0 - axis[0] * axis[0], 0.0))
-    y = reach[1] + radius * math.sqrt(max(1.0 - axis[1] * axis[1], 0.0))
-    z = reach[2] + radius * math.sqrt(max(1.0 - axis[2] * axis[2], 0.0))
-    return (centre[0] - x, centre[1] - y, centre[2] - z), (centre[0] + x, centre[1] + y, centre[2] + z)
 
 
 @func
@@ -241,12 +83,10 @@ def descend_block(block, shapes, parts, meshes, surfaces, pair, pose, margin, st
         elif touches_vertices(kind, p, pose):
             found = bunches(surface, surfaces, at, fill, one, two)
             if kind == CYLINDER and pose[p, HALF] < math.inf:
-                low, high = cylinder_bounds(pose, p)
-                rims = descend_one(root, surfaces, size, low, high, threshold, stack, at + found, fill, one, two)
-                if fill:
-                    for i in range(at + found, at + found + rims):
-                        two[i] = RIM
-                found += rims
+                at = at + found
+                found += descend_cylinder(root, surfaces, p, pose, threshold, RIM, stack, at, fill, one, two)
+        elif kind == CYLINDER:
+            found = descend_cylinder(root, surfaces, p, pose, threshold, BARE, stack, at, fill, one, two)
         else:
             low, high = way, way
             if kind == TRIANGLE:
@@ -257,12 +97,10 @@ def descend_block(block, shapes, parts, meshes, surfaces, pair, pose, margin, st
                     wall_corner(meshes, f, 2, m, way),
                 )
                 low, high = lowest(x, y, z), highest(x, y, z)
-            elif kind == CYLINDER:
-                low, high = cylinder_bounds(pose, p)
             reach = threshold + pose[p, BALL]
             found = descend_one(root, surfaces, size, low, high, reach, stack, at, fill, one, two)
         if fill:
-            for i in range(at, at + found):
+            for i in range(start[p], start[p] + found):
                 owner[i] = p
         else:
             count[p] = found
@@ -276,6 +114,14 @@ def own_corner(surfaces, size, t, k):
     """Corner k of triangle t of the mesh."""
     corner, i = surfaces.corner, 3 * k
     return (size * corner[i, t], size * corner[i + 1, t], size * corner[i + 2, t])
+
+
+@func
+def around(surfaces, size, t):
+    """Middle and radius of a ball around triangle t of the mesh."""
+    a, b, c = own_corner(surfaces, size, t, 0), own_corner(surfaces, size, t, 1), own_corner(surfaces, size, t, 2)
+    x = ((a[0] + b[0] + c[0]) / 3.0, (a[1] + b[1] + c[1]) / 3.0, (a[2] + b[2] + c[2]) / 3.0)
+    return x, max(norm(sub(a, x)), norm(sub(b, x)), norm(sub(c, x)))
 
 
 @func
@@ -352,7 +198,7 @@ def vertex_near(surfaces, v, kind, p, pose, limit):
     across = math.sqrt(max(dot(d, d) - along * along, 0.0))
     if pose[p, HALF] == math.inf:
         return pose[p, RADIUS] - across <= limit * (1.0 + 1e-12)
-    return abs(along) <= pose[p, HALF] and abs(pose[p, RADIUS] - across) <= limit * (1.0 + 1e-12)
+    return abs(along) <= pose[p, HALF] + limit and abs(pose[p, RADIUS] - across) <= limit * (1.0 + 1e-12)
 
 
 @func
@@ -397,7 +243,9 @@ def sift_block(block, shapes, parts, meshes, surfaces, pair, pose, margin, owner
                         mask[e] |= 1 << i
             elif kind == CYLINDER:
                 for i in range(surfaces.last[a] - surfaces.first[a]):
-                    mask[e] |= 1 << (4 * i)
+                    x, reach = around(surfaces, pose[p, SIZE], surfaces.first[a] + i)
+                    if cylinder_near(x, reach, p, pose, threshold):
+                        mask[e] |= 1 << (4 * i)
             else:
                 size, limit = pose[p, SIZE], threshold + pose[p, BALL]
                 many = partner_triangles(

@@ -12,23 +12,10 @@ import numpy as np
 from ..backend import FUSE, func, kernel
 from ..tables import MESH
 from ..vec import dot, normalize, sub
-from .surface_candidates import (
-    BUNCH,
-    STACK,
-    lane_triangle,
-    load_turn,
-    load_way,
-    node_box,
-    own_corner,
-    partner_triangles,
-    placed,
-    put_corners,
-    splits_first,
-    triangles_near,
-    two_boxes_square,
-)
+from .surface_candidates import BUNCH, lane_triangle, own_corner, partner_triangles, put_corners, triangles_near
 from .surface_hull import height_of, heights, in_slab, seen_from_partner, widest_direction
 from .surface_pose import SIZE, make_poses, mesh_first
+from .surface_tree import STACK, load_turn, load_way, node_box, placed, splits_first, two_boxes_square
 from .triangle_lanes import LANES, RESULT, ROWS, brute_lanes
 
 PAIRS = 4  # pairs a task

@@ -10,7 +10,8 @@ import math
 from ..backend import func, part
 from ..vec import dot, norm, normalize, sub
 from .hull_distance import known, nearest_on_simplex, without_zeros
-from .surface_candidates import own_corner, placed
+from .surface_candidates import own_corner
+from .surface_tree import placed
 
 STEPS = 30  # of the method; what is found by then is as true as any direction
 CONTAINED = 1e-13  # of the size of the bodies: a simplex this near to the origin shows that their hulls touch

@@ -12,8 +12,8 @@ import numpy as np
 from ..backend import func, kernel
 from ..tables import CYLINDER, MESH, SPHERE
 from ..vec import sub
-from .surface_candidates import STACK, load_turn, load_way, placed
 from .surface_pose import HALF, SENSE, SIZE, make_poses, mesh_first
+from .surface_tree import STACK, load_turn, load_way, placed
 
 PAIRS = 64  # a task
 

@@ -12,18 +12,10 @@ import numpy as np
 from ..backend import FUSE, func, kernel
 from ..tables import CYLINDER, MESH, PLANE, SPHERE, TRIANGLE
 from ..vec import add, dot, load, load4, norm, normalize, rotate, scale, sub
-from .surface_candidates import (
-    BARE,
-    lane_triangle,
-    load_axis,
-    load_turn,
-    load_way,
-    own_corner,
-    placed,
-    put_corners,
-    wall_corner,
-)
+from .surface_candidates import lane_triangle, own_corner, put_corners
+from .surface_cylinder import triangle_cylinder
 from .surface_pose import BALL, HALF, HALO, RADIUS, SENSE, SIGN, SIZE, make_poses, mesh_first
+from .surface_tree import BARE, load_axis, load_turn, load_way, placed, wall_corner
 from .triangle_lanes import LANES, RESULT, ROWS, brute_lanes
 
 OPPOSED = 1e-6  # squared length of the difference of two unit normals below which they do not tell a direction
@@ -137,12 +129,33 @@ def at_vertex(kind, p, v, surfaces, pose):
         across = sub(d, scale(along, axis))
         distance, n = pose[p, RADIUS] - norm(across), normalize(across)
         if pose[p, HALF] < math.inf:
-            # The side on which the particle's centre lies counts.
+            # Between the rims the side on which the particle's centre lies counts, beyond them that of the vertex.
             off = dot(way, axis)
             outside = dot(way, way) - off * off > pose[p, RADIUS] * pose[p, RADIUS]
+            outside = distance < 0.0 if abs(off) > pose[p, HALF] else outside
             distance, n = (-distance, scale(-1.0, n)) if outside else (distance, n)
             crossing = distance <= 0.0
+            distance = math.inf if abs(along) > pose[p, HALF] else distance
     return distance - pose[p, HALO], add(x, scale(0.5 * distance, n)), n, crossing
+
+
+@func
+def at_cylinder(p, f, surfaces, pose):
+    """The same for triangle f and a cylinder."""
+    size, way, axis = pose[p, SIZE], load_way(pose, p), load_axis(pose, p)
+    d, x, n, crossing = triangle_cylinder(
+        sub(own_corner(surfaces, size, f, 0), way),
+        sub(own_corner(surfaces, size, f, 1), way),
+        sub(own_corner(surfaces, size, f, 2), way),
+        face_normal(surfaces, f),
+        scale(-1.0, way),
+        axis,
+        pose[p, RADIUS],
+        pose[p, HALF],
+        pose[p, SENSE],
+        pose[p, HALO],
+    )
+    return d - pose[p, HALO], add(add(x, way), scale(0.5 * d, n)), n, crossing
 
 
 def measure_block(block, bodies, shapes, parts, meshes, surfaces, pair, pose, start, first, second, tolerance, spots):
@@ -168,7 +181,7 @@ def measure_block(block, bodies, shapes, parts, meshes, surfaces, pair, pose, st
         if kind == PLANE or (kind == CYLINDER and pose[p, SENSE] > 0.0 and second[row] == BARE):
             gap, point, n, crossing = at_vertex(kind, p, first[row], surfaces, pose)
         elif kind == CYLINDER:
-            gap, point, n, crossing = at_vertex(kind, p, first[row], surfaces, pose)
+            gap, point, n, crossing = at_cylinder(p, first[row], surfaces, pose)
         else:
             gap, point, n, crossing = at_triangles(
                 kind,

@@ -7,12 +7,13 @@ import numpy as np
 
 from ..backend import kernel
 from ..tables import CYLINDER, FIRST_WALL, MESH, PLANE, SPHERE, TRIANGLE
-from .surface_candidates import BARE, Candidates, find_candidates
+from .surface_candidates import Candidates, find_candidates
 from .surface_distance import nearest_triangles
 from .surface_inside import contained
 from .surface_measure import empty_spots, measure_candidates
 from .surface_merge import merge_site, site_reach
 from .surface_pose import BALL, HALO, make_poses
+from .surface_tree import BARE
 
 TOLERANCE = 1e-8  # of distances, relative to the longest edge, where a method aims at one
 

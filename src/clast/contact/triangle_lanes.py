@@ -1,29 +1,35 @@
-"""Distances of 64 pairs of triangles side by side: the same answers as one pair at a time, in vector instructions.
+"""Distances of 64 pairs of triangles side by side: four methods, all in vector instructions and with one signature.
 
-All methods have one signature, name(lane, tolerance, result):
+brute measures all pairs of features. The others run Newton's method on a penalty function first (`triangle_penalty`), which
+proves the error of each pair, and differ in what they do with pairs that are not proved within the tolerance:
 
-lane (18 or more rows, LANES) [m]: corners of the first triangle (rows 0-8: x y z of the first, second, third corner) and
-of the second (rows 9-17). All columns must hold numbers, those that are not in use too.
-result (8 or more rows, LANES): row 0 the square distance [m^2], 1-3 the nearest point p of the first, 4-6 q of the second [m],
+penalty          goes on with Newton's method, up to MOST steps, then measures what is left by brute force
+hybrid-pairs     after STEPS steps measures those pairs by brute force
+hybrid-batches   after STEPS steps measures the whole batch of 64 by brute force if there is such a pair
+
+name(lane, tolerance, result):
+
+lane (ROWS, LANES): rows 0-8 corners of the first triangle (x y z of the first, second, third corner) [m], 9-17 of the
+second; the other rows are used by the methods. All columns must hold numbers, those that are not in use too.
+tolerance: largest error of the distance, relative to the longest edge of the two triangles; brute has none.
+result (RESULT, LANES): row 0 the square distance [m^2], 1-3 the nearest point p of the first, 4-6 q of the second [m],
 7 is 1.0 where the triangles cross, else 0.0.
 
 The caller makes both with np.empty of constant shape in the row function itself: only then does the compiler know the
-distance of two rows, and makes vector instructions of the loops in here.
+distance of two rows, and makes vector instructions of the loops in here. A lane does not depend on the others, but
+for hybrid-batches, where a pair in a batch with a hard one is measured more exactly.
 """
 
 from ..backend import func, fused, part
 from .triangle_pair import crossing_point, features
+from .triangle_penalty import ANSWER, APART, MAYBE, MOVES, UNPROVED, corner, newton_lanes, prove_lanes, start_lanes
+from .triangle_penalty import LANES as LANES
+from .triangle_penalty import ROWS as ROWS
 
-LANES = 64  # pairs side by side
-ROWS = 18  # of a lane
 RESULT = 8  # rows of a result
-SQUARE, P, Q, CROSSING = 0, 1, 4, 7
-
-
-@fused
-def corner(lane, i, k):
-    """The point in rows i to i + 2 of lane k."""
-    return (lane[i, k], lane[i + 1, k], lane[i + 2, k])
+STEPS = 4  # of Newton's method before the error is looked at
+MORE = 2  # between two looks
+MOST = 10  # pairs that are not proved by then hardly ever are
 
 
 @fused
@@ -39,42 +45,128 @@ def corners(lane, k):
     )
 
 
-@fused
-def brute_lanes(lane, tolerance, result):
-    """All pairs of features of each pair of triangles; the tolerance is not needed."""
-    for k in range(LANES):
-        a0, a1, a2, b0, b1, b2 = corners(lane, k)
-        square, p, q, maybe = features(a0, a1, a2, b0, b1, b2)
-        result[0, k] = square
-        result[1, k], result[2, k], result[3, k] = p
-        result[4, k], result[5, k], result[6, k] = q
-        result[7, k] = 1.0 if maybe else 0.0
-    cross_lanes(lane, result)
+@func
+def next_marked(table, row, k):
+    """The first lane from k on that is not zero in this row, or LANES."""
+    while k < LANES and table[row, k] == 0.0:
+        k += 1
+    return k
+
+
+@func
+def put(result, k, square, p, q, state):
+    """Write an answer into lane k."""
+    result[0, k] = square
+    result[1, k], result[2, k], result[3, k] = p
+    result[4, k], result[5, k], result[6, k] = q
+    result[7, k] = state
 
 
 @part
 def cross_lanes(lane, result):
-    """Look for a crossing where it may be; few are, so one after the other.
+    """Pairs marked MAYBE in row 7 of result, one after the other: whether they cross.
 
-    The compiler would make masked vector instructions of a plain loop, for all lanes and slower than all the rest; it does
-    not of a search for the next one.
+    Few are marked. The compiler would make masked vector instructions of a plain loop over the lanes, slower than all the
+    rest; it does not of a search for the next one.
     """
-    k = next_marked(result, 0)
+    k = next_marked(result, 7, 0)
     while k < LANES:
         a0, a1, a2, b0, b1, b2 = corners(lane, k)
         crossing, c = crossing_point(a0, a1, a2, b0, b1, b2)
         result[7, k] = 0.0
         if crossing:
-            result[0, k] = 0.0
-            result[1, k], result[2, k], result[3, k] = c
-            result[4, k], result[5, k], result[6, k] = c
-            result[7, k] = 1.0
-        k = next_marked(result, k + 1)
+            put(result, k, 0.0, c, c, 1.0)
+        k = next_marked(result, 7, k + 1)
 
 
-@func
-def next_marked(result, k):
-    """The first lane from k on with a mark in row 7, or LANES."""
-    while k < LANES and result[7, k] == 0.0:
-        k += 1
-    return k
+@part
+def replace_lanes(lane, result):
+    """Pairs marked UNPROVED in row 7 of result, one after the other, by brute force."""
+    k = next_marked(result, 7, 0)
+    while k < LANES:
+        if result[7, k] == UNPROVED:
+            a0, a1, a2, b0, b1, b2 = corners(lane, k)
+            square, p, q, maybe = features(a0, a1, a2, b0, b1, b2)
+            put(result, k, square, p, q, MAYBE if maybe else APART)
+        k = next_marked(result, 7, k + 1)
+
+
+@fused
+def measure_lanes(lane):
+    """All pairs of features of each pair; marked where the triangles may cross."""
+    for k in range(LANES):
+        a0, a1, a2, b0, b1, b2 = corners(lane, k)
+        square, p, q, maybe = features(a0, a1, a2, b0, b1, b2)
+        lane[34, k] = square
+        lane[35, k], lane[36, k], lane[37, k] = p
+        lane[38, k], lane[39, k], lane[40, k] = q
+        lane[41, k] = MAYBE if maybe else APART
+
+
+@fused
+def answer_lanes(lane, result):
+    """Hand over the answers as they are, marks too."""
+    for i in range(RESULT):
+        for k in range(LANES):
+            result[i, k] = lane[ANSWER + i, k]
+
+
+@fused
+def try_penalty(lane, tolerance):
+    """STEPS steps of Newton's method and what they prove; whether all is proved."""
+    start_lanes(lane)
+    for _ in range(STEPS):
+        newton_lanes(lane)
+    prove_lanes(lane, tolerance)
+    return next_marked(lane, MOVES, 0) == LANES
+
+
+@fused
+def brute_lanes(lane, tolerance, result):
+    """All pairs of features; the tolerance is not needed."""
+    measure_lanes(lane)
+    answer_lanes(lane, result)
+    cross_lanes(lane, result)
+
+
+@fused
+def penalty_lanes(lane, tolerance, result):
+    """Newton's method until all pairs are proved, at most MOST steps; then brute force for those that are not."""
+    start_lanes(lane)
+    step, until = 0, STEPS
+    while step < until:
+        newton_lanes(lane)
+        step += 1
+        if step == until:
+            prove_lanes(lane, tolerance)
+            if step < MOST and next_marked(lane, MOVES, 0) < LANES:
+                until += MORE
+    answer_lanes(lane, result)
+    replace_lanes(lane, result)
+    cross_lanes(lane, result)
+
+
+@fused
+def hybrid_pairs_lanes(lane, tolerance, result):
+    """STEPS steps of Newton's method; then brute force for each pair that is not proved."""
+    try_penalty(lane, tolerance)
+    answer_lanes(lane, result)
+    replace_lanes(lane, result)
+    cross_lanes(lane, result)
+
+
+@fused
+def hybrid_batches_lanes(lane, tolerance, result):
+    """STEPS steps of Newton's method; then brute force for all pairs if there is one that is not proved."""
+    if not try_penalty(lane, tolerance):
+        measure_lanes(lane)
+    answer_lanes(lane, result)
+    cross_lanes(lane, result)
+
+
+METHODS = {
+    "brute": brute_lanes,
+    "penalty": penalty_lanes,
+    "hybrid-pairs": hybrid_pairs_lanes,
+    "hybrid-batches": hybrid_batches_lanes,
+}

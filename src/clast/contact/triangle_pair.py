@@ -15,6 +15,7 @@ from ..backend import fused, part
 
 FAR = 1e300
 TINY = 1e-300  # keeps what is divided by from being zero; far below the square of any length
+TOUCHING = 1e-28  # square distance, of the squares of edges, below which p - q has no direction
 # Square of the sine at corner 0 below which a face has no normal of its own; its edges are then as good as the face.
 FLAT = 1e-26
 
@@ -119,36 +120,32 @@ def above_face(x, g, f, over, slant, corner, best):
     """The corner as a candidate (square distance, corner, from the face to it), if it is above the inside of the face.
 
     x, g: where it is beside the edge of the face that begins at corner 0; f: `height_in_face`, over its inverse square;
-    slant: x of corner 2. Also returns the way from the plane of the face to the corner.
+    slant: x of corner 2.
     """
     y = inner(g, f) * over
     s = x - slant * y
     d = along(g, -y, f)
     square = inner(d, d)
     near = (y >= 0.0) & (s >= 0.0) & (s + y <= 1.0) & (square < best[0])
-    return d, ((square if near else best[0]), choose(near, corner, best[1]), choose(near, d, best[2]))
+    return (square if near else best[0]), choose(near, corner, best[1]), choose(near, d, best[2])
 
 
 @fused
 def above_corners(places, u, v, uu, c0, c1, c2, best):
-    """The best of three corners above a face and what was there; and whether they may lie on both sides of its plane."""
+    """The best of three corners above a face and what was there."""
     x0, g0, x1, g1, x2, g2 = places
     f = height_in_face(u, v, uu)
-    square = inner(f, f)
-    over, slant = 1.0 / (square + TINY), inner(u, v) * uu
-    d0, best = above_face(x0, g0, f, over, slant, c0, best)
-    d1, best = above_face(x1, g1, f, over, slant, c1, best)
-    d2, best = above_face(x2, g2, f, over, slant, c2, best)
-    # All three products, because of a corner in the plane only rounding is left, in any direction.
-    both = (inner(d0, d1) <= 0.0) | (inner(d0, d2) <= 0.0) | (inner(d1, d2) <= 0.0) | (square <= FLAT * inner(v, v))
-    return best, both
+    over, slant = inverse_square(f), inner(u, v) * uu
+    best = above_face(x0, g0, f, over, slant, c0, best)
+    best = above_face(x1, g1, f, over, slant, c1, best)
+    return above_face(x2, g2, f, over, slant, c2, best)
 
 
 @fused
 def features(a0, a1, a2, b0, b1, b2):
     """The nearest pair of features: square distance [m^2], points p and q [m], and whether the triangles may cross.
 
-    They may if the corners of each lie on both sides of the other's plane or in it.
+    They cannot where a plane at right angles to p - q goes between them.
     """
     u0, u1, u2 = less(a1, a0), less(a2, a1), less(a0, a2)
     v0, v1, v2 = less(b1, b0), less(b2, b1), less(b0, b2)
@@ -160,15 +157,18 @@ def features(a0, a1, a2, b0, b1, b2):
     other, _ = edge_edges(a2, u2, uu2, b0, b1, b2, v0, v1, v2, vv0, vv1, vv2)
     square, p, d = nearer(best, other)
     # Corners of B above the face of A, where q is the corner and p is below it.
-    best, through_a = above_corners(places, u0, less(a2, a0), uu0, b0, b1, b2, (square, along(p, 1.0, d), d))
-    square, q, d = best
+    square, q, d = above_corners(places, u0, less(a2, a0), uu0, b0, b1, b2, (square, along(p, 1.0, d), d))
     x0, g0 = beside_edge(less(a0, b0), v0, vv0)
     x1, g1 = beside_edge(less(a1, b0), v0, vv0)
     x2, g2 = beside_edge(less(a2, b0), v0, vv0)
     # Corners of A above the face of B: p is the corner, and the way goes from q to p.
     back = (square, less(q, d), (-d[0], -d[1], -d[2]))
-    best, through_b = above_corners((x0, g0, x1, g1, x2, g2), v0, less(b2, b0), vv0, a0, a1, a2, back)
-    return best[0], best[1], less(best[1], best[2]), through_a & through_b
+    square, p, d = above_corners((x0, g0, x1, g1, x2, g2), v0, less(b2, b0), vv0, a0, a1, a2, back)
+    # How far A is from B along that way, times its length: the nearest corner of A and the farthest of B, from a0.
+    near = min(min(inner(d, u0), -inner(d, u2)), 0.0)
+    far = max(max(inner(d, less(b0, a0)), inner(d, less(b1, a0))), inner(d, less(b2, a0)))
+    size = inner(u0, u0) + inner(u2, u2) + inner(v0, v0) + inner(v2, v2)
+    return square, p, less(p, d), (near <= far) | (square <= TOUCHING * size)
 
 
 @fused

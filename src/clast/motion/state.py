@@ -23,7 +23,7 @@ from ..contact.pairs import find_pairs, turned
 from ..contact.solids import make_forms, near_solids, update_forms
 from ..tables import DRIVEN, ELLIPSOID, FIRST_WALL, FREE, MESH, NONE, POLYHEDRON, TRIANGLE, Bodies, Shapes, is_particle
 from . import integrate
-from .surfaces import make_bumps
+from .bumps import make_bumps
 
 REORDER = 32  # rebuilds of the list after which bodies are sorted again
 

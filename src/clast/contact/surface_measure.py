@@ -16,11 +16,10 @@ from .surface_candidates import lane_triangle, own_corner, put_corners
 from .surface_cylinder import triangle_cylinder
 from .surface_pose import BALL, HALF, HALO, RADIUS, SENSE, SIGN, SIZE, make_poses, mesh_first
 from .surface_tree import BARE, load_axis, load_turn, load_way, placed, wall_corner
-from .triangle_lanes import LANES, RESULT, ROWS, brute_lanes
+from .triangle_lanes import LANES, METHODS, RESULT, ROWS, brute_lanes
 
 OPPOSED = 1e-6  # squared length of the difference of two unit normals below which they do not tell a direction
 
-METHODS = {"brute": brute_lanes}
 # Bound to the kernel: how triangles are measured, and what walls there are.
 METHOD = brute_lanes
 CYLINDERS = True

@@ -60,6 +60,7 @@ class Bumps:
         self.near = near  # (s,) [m], points nearer than this are one
         self.margin = margin  # [m], of candidates
         self.status = np.zeros(len(near), np.int8)
+        self.busy = False  # whether there were active candidates in the last step
         self.grip, self.rooms = empty_grip(0), empty_rooms(np.zeros(len(rows), np.int64))
         self.origin = np.zeros(0, np.int64)  # (a,) rows of Grip that are active
         self.active = Candidates(np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
@@ -207,7 +208,7 @@ def renew(state):
     """Look for the candidates of all pairs again that have moved too far; returns how far each has (q,) [m]."""
     bumps = state.bumps
     way = np.empty(len(bumps.rows))
-    measure = kernel(moved_row, grain=256, PERIODIC=bool(state.box.periodic))
+    measure = kernel(moved_row, grain=1024, PERIODIC=bool(state.box.periodic))
     where = bumps.pair, *state.kernel_tables[:2], edges_of(state.box), way
     measure(len(way), where[0], bumps.rooms, *where[1:])
     if len(way) and way.max() > bumps.margin:
@@ -293,16 +294,18 @@ def look(state, narrow, tolerance):
     """Find the candidates that are active where the bodies are now, and measure them."""
     way = renew(state)
     bumps, total = state.bumps, len(state.bumps.rows)
-    choose = kernel(active_row, grain=256)
+    choose = kernel(active_row, grain=1024)
     count, none = np.empty(total, np.int32), np.empty(0, np.int32)
     about = way, bumps.rooms, bumps.grip
     choose(total, *about, False, np.empty(0, np.int64), none, none, np.empty(0, np.int64), count)
     start = primitives.scan(count)
     found = int(start[-1])
     first, second, bumps.origin = np.empty(found, np.int32), np.empty(found, np.int32), np.empty(found, np.int64)
-    choose(total, *about, True, start, first, second, bumps.origin, count)
     bumps.active = Candidates(start, first, second)
     bumps.spots, bumps.kept = empty_spots(found), np.empty(found, np.int8)
+    if found == 0:
+        return
+    choose(total, *about, True, start, first, second, bumps.origin, count)
     tables, surfaces = state.kernel_tables, state.there.surfaces
     measure_candidates(tables, surfaces, bumps.pair, bumps.active, state.box, narrow, tolerance, bumps.spots)
 

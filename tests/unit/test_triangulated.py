@@ -93,6 +93,13 @@ def test_the_ball_inside_touches_the_middle_of_a_face():
     assert mesh.triangulation.inner[0] == pytest.approx(1.0) and mesh.triangulation.outer[0] == pytest.approx(3.0)
 
 
+@pytest.mark.parametrize(
+    "shape", [clast.Sphere(0.1), clast.Ellipsoid(3.0, 2.0, 1.0), clast.Polyhedron.random(faces=20)]
+)
+def test_what_stands_for_other_particles_in_pictures_is_a_mesh(shape):
+    assert clast.Mesh(*shape.surface()).volume == pytest.approx(shape.volume, rel=0.04)
+
+
 def test_a_hollow_box_is_one_box_less_the_other():
     mesh = clast.Mesh(*hollow(1.0, 0.5, np.array([0.2, 0.0, 0.0])))
     assert mesh.volume == pytest.approx(24.0 - 3.0)

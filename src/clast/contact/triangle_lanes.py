@@ -29,7 +29,7 @@ from .triangle_penalty import ROWS as ROWS
 RESULT = 8  # rows of a result
 STEPS = 4  # of Newton's method before the error is looked at
 MORE = 2  # between two looks
-MOST = 10  # pairs that are not proved by then hardly ever are
+MOST = 8  # pairs that are not proved by then hardly ever are
 
 
 @fused

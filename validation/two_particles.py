@@ -1,14 +1,14 @@
-"""Two triangulated particles meet and part: when the three spacetrees compare them, beside what Krestenitis et al. report.
+"""Two triangulated particles meet and part: when the three spacetrees compare them, beside what Krestenitis (2017) reports.
 
-K. Krestenitis, T. Weinzierl, T. Koziara, Fast DEM collision checks on multicore nodes, and its longer manuscript, appendix B:
-two particles of 126 triangles in a unit cube, 15,000 steps of 0.1 ms, 3,944 comparisons of triangles when they are compared.
+K. Krestenitis, In grid multi-scale parallel discrete element method for non-spherical particle dynamics (2017), appendix B: two
+particles of 126 triangles in a unit cube, 15,000 steps of 0.1 ms, 3,944 comparisons of triangles when they are compared.
 
     python validation/two_particles.py             # about two minutes; writes the table of docs/spacetree.md
     python validation/two_particles.py --quick     # every tenth step; writes nothing
 
 The ready scene `two-particles` runs once; then each spacetree looks at the two bodies in every step, with the unit cube as its
-root and no margin, as theirs does. The particles are not theirs (they do not give shapes, places or speeds), so the
-steps are not either; the order of events is.
+root and no margin. Shapes, places and speeds are not given there, so the steps are
+others; the order of events is the same.
 """
 
 import argparse
@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-import clast
 from clast import scenes
 from clast.contact.spacetree import VARIANTS, Spacetree
 from clast.tables import Box, Shapes

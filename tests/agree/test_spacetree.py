@@ -69,6 +69,20 @@ def test_partners_on_the_borders_of_cells_and_levels():
     assert len(check(shapes_of(grid[:200], 1.5), ways=ways)) > 100
 
 
+def test_rounding_does_not_put_partners_two_vertices_apart():
+    """Bodies as wide as a cell that just touch, a few last bits about the middle between two vertices."""
+    edge = 0.7
+    width = edge / 9.0
+    bits = np.arange(-3, 4)
+    middle = (np.arange(7) + 0.5) * width
+    first = (middle[:, None] + bits * np.spacing(middle)[:, None]).ravel()
+    second = first + width
+    second = (second[:, None] + bits * np.spacing(second)[:, None]).ravel()
+    x = np.concatenate([first, second])
+    shapes = shapes_of(np.column_stack([x, 0.0 * x, 0.0 * x]), 0.5 * width)
+    check(shapes, ways={variant: Spacetree(variant, ((0.0, 0.0, 0.0), edge)) for variant in VARIANTS})
+
+
 def test_shapes_of_one_tag_make_no_pair():
     rng = np.random.default_rng(2)
     shapes = shapes_of(rng.random((300, 3)) * 5.0, rng.uniform(0.02, 0.6, 300))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import primitives
-from ..backend import FUSE, func, kernel
+from ..backend import func, kernel
 from ..tables import CYLINDER, MESH, PLANE, TRIANGLE
 from ..vec import dot, norm, sub
 from .surface_pose import BALL, HALF, HALO, RADIUS, SENSE, SIZE, WAY, make_poses, mesh_first
@@ -32,13 +32,12 @@ from .surface_tree import (
     placed,
     wall_corner,
 )
-from .triangle_lanes import LANES, RESULT, ROWS, brute_lanes
 
 BUNCH = 16  # candidates of a meeting at most: two leaves of four triangles, or as many vertices
 PAIRS = 4  # pairs a task
 BLOCK = 64  # meetings a task
 
-EXACT = False  # bound to the kernels
+CYLINDERS = True  # bound to the kernels: whether there are any
 
 
 class Candidates(NamedTuple):
@@ -80,13 +79,14 @@ def descend_block(block, shapes, parts, meshes, surfaces, pair, pose, margin, st
             stem = surfaces.node_start[parts.feature[row]]
             other = math.sqrt(m[0][0] * m[0][0] + m[1][0] * m[1][0] + m[2][0] * m[2][0])
             found = descend_two(root, stem, surfaces, size, other, m, way, threshold, stack, at, fill, one, two)
-        elif touches_vertices(kind, p, pose):
-            found = bunches(surface, surfaces, at, fill, one, two)
-            if kind == CYLINDER and pose[p, HALF] < math.inf:
+        elif kind == PLANE or (CYLINDERS and kind == CYLINDER):
+            shell = touches_vertices(kind, p, pose)
+            if shell:
+                found = bunches(surface, surfaces, at, fill, one, two)
+            if CYLINDERS and kind == CYLINDER and not (shell and pose[p, HALF] == math.inf):
+                code = RIM if shell else BARE
                 at = at + found
-                found += descend_cylinder(root, surfaces, p, pose, threshold, RIM, stack, at, fill, one, two)
-        elif kind == CYLINDER:
-            found = descend_cylinder(root, surfaces, p, pose, threshold, BARE, stack, at, fill, one, two)
+                found += descend_cylinder(root, surfaces, p, pose, threshold, code, stack, at, fill, one, two)
         else:
             low, high = way, way
             if kind == TRIANGLE:
@@ -217,54 +217,34 @@ def lane_triangle(surfaces, size, t, lane, used):
 def sift_block(block, shapes, parts, meshes, surfaces, pair, pose, margin, owner, one, two, mask):
     """Which candidates of a block of meetings stay, as bits: bit 4 i + j for triangles i and j of the leaves; bit i for
     vertex i of a bunch, bit 4 i for triangle i where the partner is no leaf."""
-    lane, result = np.empty((ROWS, LANES)), np.empty((RESULT, LANES))
-    leaf = np.empty((9, 4))
-    whose, which, bound = np.empty(LANES, np.int64), np.empty(LANES, np.int64), np.empty(LANES)
-    lane[:] = 0.0
-    used = 0
-    final = min(len(mask), (block + 1) * BLOCK)
-    for e in range(block * BLOCK, final + 1):
-        if EXACT and (e == final or used > LANES - BUNCH - 1):
-            brute_lanes(lane, 0.0, result)
-            for k in range(used):
-                if result[0, k] <= bound[k]:
-                    mask[whose[k]] |= 1 << which[k]
-            used = 0
-        if e < final:
-            mask[e] = 0
-            p, a = owner[e], one[e]
-            s, t, _ = mesh_first(p, pair, shapes)
-            kind = shapes.kind[t]
-            threshold = pose[p, HALO] + margin
-            if touches_vertices(kind, p, pose) and two[e] == BARE:
-                last = surfaces.vertex_start[parts.feature[shapes.part[s]] + 1]
-                for i in range(min(BUNCH, last - a)):
-                    if vertex_near(surfaces, a + i, kind, p, pose, threshold):
-                        mask[e] |= 1 << i
-            elif kind == CYLINDER:
-                for i in range(surfaces.last[a] - surfaces.first[a]):
-                    x, reach = around(surfaces, pose[p, SIZE], surfaces.first[a] + i)
-                    if cylinder_near(x, reach, p, pose, threshold):
-                        mask[e] |= 1 << (4 * i)
-            else:
-                size, limit = pose[p, SIZE], threshold + pose[p, BALL]
-                many = partner_triangles(
-                    kind, two[e], shapes.part[t], parts, meshes, surfaces, load_turn(pose, p), load_way(pose, p), leaf
-                )
-                # A little more than the limit: the distance found later is a root and has its own rounding.
-                limit = limit * limit * (1.0 + 1e-12)
-                for i in range(surfaces.last[a] - surfaces.first[a]):
-                    for j in range(many):
-                        lane_triangle(surfaces, size, surfaces.first[a] + i, lane, used)
-                        if triangles_near(lane, used, leaf, j, limit):
-                            bit = 4 * i + j
-                            if EXACT:
-                                for k in range(9):
-                                    lane[9 + k, used] = leaf[k, j]
-                                whose[used], which[used], bound[used] = e, bit, limit
-                                used += 1
-                            else:
-                                mask[e] |= 1 << bit
+    own, leaf = np.empty((9, 4)), np.empty((9, 4))
+    for e in range(block * BLOCK, min(len(mask), (block + 1) * BLOCK)):
+        mask[e] = 0
+        p, a = owner[e], one[e]
+        s, t, _ = mesh_first(p, pair, shapes)
+        kind = shapes.kind[t]
+        threshold = pose[p, HALO] + margin
+        if touches_vertices(kind, p, pose) and two[e] == BARE:
+            last = surfaces.vertex_start[parts.feature[shapes.part[s]] + 1]
+            for i in range(min(BUNCH, last - a)):
+                if vertex_near(surfaces, a + i, kind, p, pose, threshold):
+                    mask[e] |= 1 << i
+        elif CYLINDERS and kind == CYLINDER:
+            for i in range(surfaces.last[a] - surfaces.first[a]):
+                x, reach = around(surfaces, pose[p, SIZE], surfaces.first[a] + i)
+                if cylinder_near(x, reach, p, pose, threshold):
+                    mask[e] |= 1 << (4 * i)
+        else:
+            m, way = load_turn(pose, p), load_way(pose, p)
+            many = partner_triangles(kind, two[e], shapes.part[t], parts, meshes, surfaces, m, way, leaf)
+            # A little more than the limit: the distance found later is a root and has its own rounding.
+            limit = threshold + pose[p, BALL]
+            limit = limit * limit * (1.0 + 1e-12)
+            for i in range(surfaces.last[a] - surfaces.first[a]):
+                lane_triangle(surfaces, pose[p, SIZE], surfaces.first[a] + i, own, i)
+                for j in range(many):
+                    if triangles_near(own, i, leaf, j, limit):
+                        mask[e] |= 1 << (4 * i + j)
 
 
 def bits_row(e, mask, many):
@@ -297,19 +277,19 @@ def list_row(p, shapes, parts, surfaces, pair, pose, meeting, one, two, mask, ro
                 at += 1
 
 
-def find_candidates(tables, surfaces, pair, box, margin, exact=False):
+def find_candidates(tables, surfaces, pair, box, margin):
     """Candidates of listed pairs (p,2), rows of Shapes, each with a triangulated particle: all that may be nearer than their
     halo and margin [m] together.
 
-    margin=inf: every triangle with every triangle. exact: triangles are measured here, and only those stay that are near
-    enough; otherwise their boxes tell.
+    margin=inf: every triangle with every triangle.
     """
     bodies, shapes, parts, meshes, _ = tables
     count = len(pair)
     pose = make_poses(tables, surfaces, pair, box)
     found = np.empty(count, np.int32)
     nothing, none = np.empty(0, np.int32), np.empty(0, np.int64)
-    descend = kernel(descend_block, grain=2, allocates=True)
+    round_walls = bool((parts.kind == CYLINDER).any())
+    descend = kernel(descend_block, grain=2, allocates=True, CYLINDERS=round_walls)
     blocks = (count + PAIRS - 1) // PAIRS
     given = shapes, parts, meshes, surfaces, pair, pose, float(margin)
     descend(blocks, *given, none, nothing, nothing, nothing, found)
@@ -318,8 +298,7 @@ def find_candidates(tables, surfaces, pair, box, margin, exact=False):
     owner, one, two = (np.empty(many, np.int32) for _ in range(3))
     descend(blocks, *given, meeting, owner, one, two, found)
     mask, bits = np.empty(many, np.int32), np.empty(many, np.int32)
-    exact = exact and math.isfinite(margin)
-    sift = kernel(sift_block, grain=2, allocates=True, fastmath=FUSE, EXACT=exact)
+    sift = kernel(sift_block, grain=2, allocates=True, CYLINDERS=round_walls)
     sift((many + BLOCK - 1) // BLOCK, *given, owner, one, two, mask)
     kernel(bits_row)(many, mask, bits)
     row = primitives.scan(bits)

@@ -19,6 +19,7 @@ SAMPLES = 16  # points of a rim that are tried first
 SECTIONS = 40  # golden sections after that
 GOLDEN = 0.6180339887498949
 PARALLEL = 1e-12  # sine or cosine below which a face is along the axis or at right angles to it
+ENTERED = 1e-12  # of the radius: an edge this near to the cylinder goes into it
 PIERCED = 1e-6  # of the halo: a rim this near to a triangle goes through it
 
 
@@ -149,8 +150,8 @@ def solid_distance(a, b, c, n, axis, radius, half_length):
         d = norm(sub(y1, x1))
         if d < best:
             best, x, y = d, x1, y1
-    if best == 0.0:
-        return best, x, y
+    if best <= ENTERED * radius:
+        return 0.0, x, y
     # The point of the cylinder that is farthest towards the plane of the face, as its own centre sees it.
     height = -dot(a, n)
     down = scale(-1.0 if height >= 0.0 else 1.0, n)

@@ -16,12 +16,13 @@ from .surface_candidates import lane_triangle, own_corner, put_corners
 from .surface_cylinder import triangle_cylinder
 from .surface_pose import BALL, HALF, HALO, RADIUS, SENSE, SIGN, SIZE, make_poses, mesh_first
 from .surface_tree import BARE, load_axis, load_turn, load_way, placed, wall_corner
-from .triangle_lanes import LANES, RESULT, ROWS, brute_lanes
+from .triangle_lanes import LANES, METHODS, RESULT, ROWS, brute_lanes
 
 OPPOSED = 1e-6  # squared length of the difference of two unit normals below which they do not tell a direction
 
-METHODS = {"brute": brute_lanes}
-METHOD = brute_lanes  # bound to the kernel
+# Bound to the kernel: how triangles are measured, and what walls there are.
+METHOD = brute_lanes
+CYLINDERS = True
 
 
 class Spots(NamedTuple):
@@ -180,7 +181,7 @@ def measure_block(block, bodies, shapes, parts, meshes, surfaces, pair, pose, st
         kind = shapes.kind[t]
         if kind == PLANE or (kind == CYLINDER and pose[p, SENSE] > 0.0 and second[row] == BARE):
             gap, point, n, crossing = at_vertex(kind, p, first[row], surfaces, pose)
-        elif kind == CYLINDER:
+        elif CYLINDERS and kind == CYLINDER:
             gap, point, n, crossing = at_cylinder(p, first[row], surfaces, pose)
         else:
             gap, point, n, crossing = at_triangles(
@@ -216,7 +217,11 @@ def measure_candidates(tables, surfaces, pair, candidates, box, narrow, toleranc
     if count == 0:
         return
     pose = make_poses(tables, surfaces, pair, box)
-    kernel(measure_block, grain=4, allocates=True, fastmath=FUSE, METHOD=METHODS[narrow])(
+    round_walls = bool((parts.kind == CYLINDER).any())
+    measure = kernel(
+        measure_block, grain=4, allocates=True, fastmath=FUSE, METHOD=METHODS[narrow], CYLINDERS=round_walls
+    )
+    measure(
         (count + LANES - 1) // LANES,
         bodies,
         shapes,

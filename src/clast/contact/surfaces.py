@@ -12,7 +12,7 @@ from .surface_distance import nearest_triangles
 from .surface_inside import contained
 from .surface_measure import empty_spots, measure_candidates
 from .surface_merge import merge_site
-from .surface_pose import BALL, HALO, make_poses
+from .surface_pose import BALL, HALO, make_setting
 from .surface_tree import BARE
 
 TOLERANCE = 1e-8  # of distances, relative to the longest edge, where a method aims at one
@@ -96,7 +96,7 @@ def turn_round(tables, surfaces, pair, box, narrow):
     far = np.full(len(pair), np.inf)
     kernel(merge_row)(len(pair), each, far, shapes, pair, candidates.start, spots, math.inf, kept)
     row = np.nonzero(kept)[0]
-    pose = make_poses(tables, surfaces, pair, box)
+    pose = make_setting(tables, surfaces, pair, box).pose
     ball = pose[:, BALL]
     distance = spots.gap[row] + pose[:, HALO] + ball  # to the centre of a sphere, else to the surface
     toward = spots.normal[row]

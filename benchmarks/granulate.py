@@ -17,6 +17,7 @@ One process takes blocks of steps in turn, with one thread, with all threads in 
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import math
 import time
@@ -24,13 +25,14 @@ import time
 import numba
 import numpy as np
 from common import RESULTS, Others, cache, machine, median
-from ellipsoids import console, show
+from rich.console import Console
 
 import clast
 from clast import backend
 from clast.contact.triangle_lanes import METHODS
 from clast.scenes import granulate
 
+console = Console(width=150, highlight=False)
 TILE, KINDS = 400, 200  # lumps that are settled once, and how many of them differ
 RADIUS = 0.005  # of the smallest [m]; the largest has three times that
 POINTS = 32  # corners of a lump, which has 60 triangles
@@ -152,13 +154,15 @@ def settled(count):
 
 
 def measure(make, count, rounds, steps):
-    """Particle-steps a second for each choice of levels, shares of stages, and the ways to measure triangles."""
+    """What a step costs: with one thread, with all in one level alone, with all in all; and by four ways to measure triangles."""
     sim = make(count)
     count = int(np.isfinite(sim.bodies.mass).sum())
     sim.step(20)
-    choices = {"one thread": (), **{f"only {level}": (level,) for level in LEVELS}, "all levels": LEVELS}
-    seconds, parts, kernels = {name: [] for name in choices}, {name: [] for name in choices}, {}
-    lists, looks = sim.state.rebuilds, []
+    choices = {"none": (), **{level: (level,) for level in LEVELS}, "all": LEVELS}
+    seconds = {name: [] for name in choices}
+    # Lists are made once in many steps, so the seconds within levels are added up over all rounds.
+    within = {name: dict.fromkeys(LEVELS, 0.0) for name in choices}
+    kernels, lists, looked = {}, sim.state.rebuilds, []
     with Others() as others:
         for _ in range(rounds):
             for name, chosen in choices.items():
@@ -166,45 +170,45 @@ def measure(make, count, rounds, steps):
                     began = time.perf_counter()
                     sim.step(steps)
                     seconds[name].append((time.perf_counter() - began) / steps)
-                parts[name].append([levels.seconds[level] / steps for level in LEVELS])
-                if name == "one thread":
+                for level, spent in levels.seconds.items():
+                    within[name][level] += spent / (rounds * steps)
+                if name == "none":
                     for kernel, spent in levels.kernels.items():
-                        kernels.setdefault(kernel, []).append(spent / steps)
-                looks.append(len(sim.state.bumps.origin))
-    whole = {name: median(values) for name, values in seconds.items()}
-    part = {name: np.median(values, axis=0) for name, values in parts.items()}
-    alone, together = whole["one thread"], whole["all levels"]
+                        kernels[kernel] = kernels.get(kernel, 0.0) + spent / (rounds * steps)
+                looked.append(len(sim.state.bumps.origin))
+    whole = {name: float(np.mean(values)) for name, values in seconds.items()}
     table = []
-    for name in choices:
-        row = {
-            "threads in": name,
-            "particle-steps a second": count / whole[name],
-            "speed-up of a step": alone / whole[name],
-        }
-        for k, level in enumerate(LEVELS):
-            if name in (f"only {level}", "all levels"):
-                row[f"of {level}"] = float(part["one thread"][k] / part[name][k]) if part[name][k] > 0.0 else math.nan
-        table.append(row)
-    shares = {level: float(part["one thread"][k] / alone) for k, level in enumerate(LEVELS)}
-    shares["Python and NumPy"] = 1.0 - sum(shares.values())
-    shares_both = {level: float(part["all levels"][k] / together) for k, level in enumerate(LEVELS)}
-    shares_both["Python and NumPy"] = 1.0 - sum(shares_both.values())
-    contacts = sim.contacts()
+    for level in LEVELS:
+        alone = within["none"][level]
+        table.append(
+            {
+                "threads in": level,
+                "share of a step": alone / whole["none"],
+                "its speed-up": alone / within[level][level],
+                "the same with all": alone / within["all"][level],
+                "speed-up of a step": whole["none"] / whole[level],
+            }
+        )
+    rest = {name: whole[name] - sum(within[name].values()) for name in choices}
+    table.append({"threads in": "Python and NumPy", "share of a step": rest["none"] / whole["none"]})
     about = {
         "lumps": count,
+        "particle-steps/s, one thread": count / median(seconds["none"]),
+        "all threads": count / median(seconds["all"]),
+        "speed-up": median(seconds["none"]) / median(seconds["all"]),
+        "speed-up, means": whole["none"] / whole["all"],
+        "Python, all threads": rest["all"] / whole["all"],
         "pairs in the list": len(sim.state.bumps.rows),
-        "triangle pairs looked at a step": median(looks),
-        "points of contact": len(contacts.gap),
-        "lists made a thousand steps": 1000.0 * (sim.state.rebuilds - lists) / (rounds * steps * len(choices)),
-        "cores that others used": others.cores,
+        "triangle pairs a step": float(np.mean(looked)),
+        "points": len(sim.contacts().gap),
+        "steps a list": rounds * steps * len(choices) / max(1, sim.state.rebuilds - lists),
+        "others' cores": others.cores,
     }
-    slowest = sorted(((median(spent) / alone, name) for name, spent in kernels.items()), reverse=True)[:8]
+    slowest = sorted(((spent / whole["none"], name) for name, spent in kernels.items()), reverse=True)[:8]
     return {
         "about": about,
         "levels": table,
-        "shares, one thread": shares,
-        "shares, all threads": shares_both,
-        "kernels, one thread": {name: share for share, name in slowest},
+        "kernels, share with one thread": {name: share for share, name in slowest},
         "ways": ways(sim, rounds, steps),
     }
 
@@ -225,19 +229,18 @@ def ways(sim, rounds, steps):
                 seconds[name].append((time.perf_counter() - began) / steps)
             batches[name].append(levels.seconds["batches"] / steps)
     choose(sim, before.narrow)
-    return {
-        name: {
-            "step": median(seconds[name]) / median(seconds["brute"]),
-            "batches": median(batches[name]) / median(batches["brute"]),
+    return [
+        {
+            "narrow": name,
+            "seconds of a step": median(seconds[name]) / median(seconds["brute"]),
+            "of batches": median(batches[name]) / median(batches["brute"]) if median(batches["brute"]) else math.nan,
         }
         for name in METHODS
-    }
+    ]
 
 
 def choose(sim, narrow):
     """Let the next steps of a simulation measure triangles in this way."""
-    import dataclasses
-
     sim.mover.method = dataclasses.replace(sim.mover.method, narrow=narrow)
 
 
@@ -249,7 +252,7 @@ def main():
     options = parser.parse_args()
     path = RESULTS / f"granulate-{machine()}.json"
     results = json.loads(path.read_text()) if path.exists() else {}
-    for name, make, steps in (("flying", flying, 40), ("settled", settled, 10)):
+    for name, make, steps in (("flying", flying, 200), ("settled", settled, 20)):
         if options.only not in (None, name):
             continue
         if options.compile:
@@ -259,10 +262,16 @@ def main():
                 choose(sim, way)
                 sim.step(2)
             continue
-        result = measure(make, 1_000 if options.quick else 10_000, 3 if options.quick else 7, steps)
+        result = measure(make, 1_000 if options.quick else 10_000, 3 if options.quick else 4, steps)
         console.print(name)
-        show({title: rows if isinstance(rows, list) else [rows] for title, rows in result.items() if title != "ways"})
-        show({"ways": [{"narrow": way, **row} for way, row in result["ways"].items()]})
+        for title in ("about", "kernels, share with one thread"):
+            for what, value in result[title].items():
+                console.print(f"  {what}: {value:,.4g}")
+        for title in ("levels", "ways"):
+            for row in result[title]:
+                console.print(
+                    "  " + ", ".join(f"{k}: {v:.3g}" if isinstance(v, float) else str(v) for k, v in row.items())
+                )
         if not options.quick:
             results[name] = result
             path.parent.mkdir(exist_ok=True)

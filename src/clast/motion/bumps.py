@@ -17,7 +17,7 @@ from ..backend import func, kernel
 from ..contact.near import image
 from ..contact.surface_candidates import Candidates, find_candidates
 from ..contact.surface_measure import empty_spots, measure_candidates
-from ..tables import FIRST_WALL, MESH, TRIANGLE
+from ..tables import FIRST_WALL, MESH, SPHERE, TRIANGLE
 from ..vec import load, load4, norm, sub
 
 MARGIN = 0.1  # of candidates, as a part of a typical radius
@@ -46,7 +46,7 @@ class Rooms(NamedTuple):
     begin: np.ndarray  # (q+1,) int64, first row of Grip; the next pair's is behind the last
     used: np.ndarray  # (q,) int32, rows in use
     known: np.ndarray  # (q,) int8, 0 if candidates have never been looked for
-    apart: np.ndarray  # (q,3) [m], from the first to the second body when they were
+    apart: np.ndarray  # (q,3) [m], from the first to the second shape when they were, see `between_origins`
     turn: np.ndarray  # (q,8) orientation of the two bodies then
 
 
@@ -177,6 +177,20 @@ def turned_by(q, turn, k, at):
     return 2.1 * math.sqrt(square) if square < 0.25 else math.inf
 
 
+@func
+def between_origins(a, b, bodies, shapes):
+    """From shape a to shape b (3,) [m]: centres of particles, origins of the bodies of walls."""
+    start = load(shapes.centre, a)
+    end = load(shapes.centre, b) if shapes.kind[b] < FIRST_WALL else load(bodies.position, shapes.body[b])
+    return sub(end, start)
+
+
+def apart_row(j, chosen, pair, bodies, shapes, apart):
+    """Remember how far one of the chosen pairs is apart."""
+    k = chosen[j]
+    apart[k, 0], apart[k, 1], apart[k, 2] = between_origins(pair[k, 0], pair[k, 1], bodies, shapes)
+
+
 def moved_row(k, pair, rooms, bodies, shapes, edges, way):
     """How much nearer [m] points of the two bodies of pair k may have come since their candidates were looked for."""
     if rooms.known[k] == 0:
@@ -184,18 +198,20 @@ def moved_row(k, pair, rooms, bodies, shapes, edges, way):
         return
     a, b = pair[k, 0], pair[k, 1]
     i, j = shapes.body[a], shapes.body[b]
-    now = sub(load(bodies.position, j), load(bodies.position, i))
+    now = between_origins(a, b, bodies, shapes)
     d = sub(now, load(rooms.apart, k))
     if PERIODIC:
         d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
     moved = norm(d)
-    one = turned_by(load4(bodies.orientation, i), rooms.turn, k, 0)
-    two = turned_by(load4(bodies.orientation, j), rooms.turn, k, 4)
-    if one > 0.0:
-        moved += one * shapes.radius[a]
-    if two > 0.0:
+    # A ball does not come nearer by turning about its centre.
+    if shapes.kind[a] == MESH:
+        one = turned_by(load4(bodies.orientation, i), rooms.turn, k, 0)
+        moved += one * shapes.radius[a] if one > 0.0 else 0.0
+    if shapes.kind[b] != SPHERE:
+        two = turned_by(load4(bodies.orientation, j), rooms.turn, k, 4)
         # A wall is turned about a point that may be far away; what matters is where the particle is.
-        moved += two * (shapes.radius[b] if shapes.kind[b] < FIRST_WALL else norm(now) + shapes.radius[a])
+        arm = shapes.radius[b] if shapes.kind[b] == MESH else norm(now) + shapes.radius[a]
+        moved += two * arm if two > 0.0 else 0.0
     way[k] = moved
 
 
@@ -237,7 +253,7 @@ def look_for_some(state, chosen):
         move_in(bumps, bumps, np.arange(len(wanted)), wanted)
     body, rooms = state.shapes.body[pair], bumps.rooms
     rooms.used[chosen], rooms.known[chosen] = count, 1
-    rooms.apart[chosen] = state.bodies.position[body[:, 1]] - state.bodies.position[body[:, 0]]
+    kernel(apart_row)(len(chosen), chosen, bumps.pair, *state.kernel_tables[:2], rooms.apart)
     rooms.turn[chosen] = state.bodies.orientation[body].reshape(-1, 8)
     kernel(settle_row, grain=64)(len(chosen), chosen, start, grip, rooms.begin, bumps.grip)
 

@@ -210,6 +210,10 @@ def collide(site_kernel, state, method, mixes, dt):
 
 
 def swallowed(state):
-    """Pairs of shapes (c,2) of which one lies wholly inside the other without touching it."""
-    pair = state.bumps.pair
-    return pair[contained(state.kernel_tables, state.there.surfaces, pair, state.box)]
+    """Pairs of shapes (c,2) of which one lies wholly inside the other; `collide` has looked at them before."""
+    bumps = state.bumps
+    inside = contained(state.kernel_tables, state.there.surfaces, bumps.pair, state.box)
+    # Where surfaces cross, a corner inside tells nothing new.
+    crossing = np.nonzero(bumps.spots.crossing)[0]
+    inside[np.searchsorted(bumps.active.start, crossing, side="right") - 1] = False
+    return bumps.pair[inside]

@@ -7,6 +7,7 @@ second order; the others as eqs. (4) to (8) say.
 
 import math
 import time as clock
+from copy import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -45,7 +46,7 @@ class Hard(Nearby):
         self.width = 6 if self.couples else 3
         patches = bool(len(scene.hulls.inner))
         columns = 4 * (self.width + 3) if patches else self.width
-        self.state = State(scene, self.box, BROAD[self.method.broad], False, None, width=columns)
+        self.state = State(scene, self.box, copy(BROAD[self.method.broad]), False, None, width=columns)
         self.state.tuned = False
         self.joints = JointSystem(scene, self.box) if scene.joints or scene.springs else None
         self.dt = self._choose_step(dt)

@@ -134,11 +134,10 @@ def measure(tables, label, box, margin, pair, narrow=DEFAULT, surfaces=None):
     number with a triangulated particle.
     """
     n = len(pair)
-    contacts, status = measure_listed(tables, label, box, margin, pair, narrow if narrow in NARROW else DEFAULT)
     shapes, hulls = tables[1], tables[4]
     if surfaces is not None and len(surfaces.epsilon):
-        triangles = narrow if narrow in METHODS else TRIANGLES
-        return with_surfaces(tables, surfaces, box, margin, pair, triangles, contacts, status)
+        return with_surfaces(tables, label, surfaces, box, margin, pair, narrow)
+    contacts, status = measure_listed(tables, label, box, margin, pair, narrow if narrow in NARROW else DEFAULT)
     if len(hulls.inner) == 0:
         source = np.nonzero(status)[0]
         return contacts if len(source) == n else select(contacts, source), source
@@ -153,19 +152,27 @@ def measure(tables, label, box, margin, pair, narrow=DEFAULT, surfaces=None):
     return every, source
 
 
-def with_surfaces(tables, surfaces, box, margin, pair, narrow, contacts, status):
-    """What `measure` returns where there are triangulated particles, from the contacts of all other pairs."""
-    rows = np.nonzero((tables[1].kind[pair] == MESH).any(1))[0]
-    touches = surface_contacts(tables, surfaces, box, margin, pair[rows], narrow)
-    count = status.astype(np.int64)
-    count[rows] = np.diff(touches.start)
+def with_surfaces(tables, label, surfaces, box, margin, pair, narrow):
+    """What `measure` returns where there are triangulated particles."""
+    bodies, shapes = tables[:2]
+    among = (shapes.kind[pair] == MESH).any(1)
+    rest = np.nonzero(~among)[0]
+    others, status = empty_contacts(0), np.empty(0, np.int8)
+    if len(rest):
+        others, status = measure_listed(tables, label, box, margin, pair[rest])
+    touches = surface_contacts(tables, surfaces, box, margin, pair[among], narrow if narrow in METHODS else TRIANGLES)
+    count = np.empty(len(pair), np.int64)
+    count[rest], count[among] = status, np.diff(touches.start)
     source = np.repeat(np.arange(len(pair)), count)
-    every = select(contacts, source)
-    among = np.zeros(len(pair), np.bool_)
-    among[rows] = True
+    every = empty_contacts(len(source))
     mine = among[source]
+    for column, old in zip(every, select(others, np.nonzero(status)[0]), strict=True):
+        column[~mine] = old
     every.point[mine], every.normal[mine] = touches.point, touches.normal
     every.gap[mine], every.feature[mine] = touches.gap, touches.feature
+    shape = pair[source[mine]]
+    every.pair[mine] = bodies.number[shapes.body[shape]]
+    every.shape[mine] = shapes.number[shape] - label[shapes.body[shape]]
     return every, source
 
 

@@ -19,6 +19,7 @@ SAMPLES = 16  # points of a rim that are tried first
 SECTIONS = 40  # golden sections after that
 GOLDEN = 0.6180339887498949
 PARALLEL = 1e-12  # sine or cosine below which a face is along the axis or at right angles to it
+ENTERED = 1e-12  # of the radius: an edge this near to the cylinder goes into it
 PIERCED = 1e-6  # of the halo: a rim this near to a triangle goes through it
 
 
@@ -149,8 +150,8 @@ def solid_distance(a, b, c, n, axis, radius, half_length):
         d = norm(sub(y1, x1))
         if d < best:
             best, x, y = d, x1, y1
-    if best == 0.0:
-        return best, x, y
+    if best <= ENTERED * radius:
+        return 0.0, x, y
     # The point of the cylinder that is farthest towards the plane of the face, as its own centre sees it.
     height = -dot(a, n)
     down = scale(-1.0 if height >= 0.0 else 1.0, n)
@@ -265,3 +266,25 @@ def triangle_cylinder(a, b, c, n, centre, axis, radius, half_length, sense, halo
     if crossing:
         _, _, toward, _ = sphere_cylinder(x, axis, radius, half_length, -1.0)
     return distance, x, toward, crossing
+
+
+@part
+def vertex_shell(x, centre, axis, radius, half_length):
+    """A vertex x against a shell: distance and direction to it; centre: of the particle.
+
+    Beyond an endless shell the distance is negative, and so it is beyond one that ends, seen from the particle's centre if that
+    is between the rims. Past a rim it is the distance from the rim.
+    """
+    across, along = split(x, axis)
+    off = norm(across)
+    distance, n = radius - off, normalize(across)
+    if half_length < math.inf:
+        inner, level = split(centre, axis)
+        outside = norm(inner) > radius
+        outside = distance < 0.0 if abs(level) > half_length else outside
+        distance, n = (-distance, scale(-1.0, n)) if outside else (distance, n)
+        past = abs(along) - half_length
+        if past > 0.0:
+            way = add(scale(distance, n), scale(-past if along > 0.0 else past, axis))
+            distance, n = norm(way), normalize(way)
+    return distance, n

@@ -5,20 +5,9 @@ shortest edge of the two meshes. A site is a pair of shapes; the triangles of on
 """
 
 from ..backend import func
-from ..tables import MESH, TRIANGLE
+from ..tables import TRIANGLE
 
 OPEN = 2  # not decided yet
-
-
-@func
-def site_reach(a, b, bodies, shapes, parts, surfaces):
-    """The shortest edge [m] of the triangulated particles among shapes a and b."""
-    least = 1e300
-    if shapes.kind[a] == MESH:
-        least = bodies.scale[shapes.body[a]] * surfaces.shortest[parts.feature[shapes.part[a]]]
-    if shapes.kind[b] == MESH:
-        least = min(least, bodies.scale[shapes.body[b]] * surfaces.shortest[parts.feature[shapes.part[b]]])
-    return least
 
 
 @func

@@ -11,8 +11,8 @@ from .surface_candidates import Candidates, find_candidates
 from .surface_distance import nearest_triangles
 from .surface_inside import contained
 from .surface_measure import empty_spots, measure_candidates
-from .surface_merge import merge_site, site_reach
-from .surface_pose import BALL, HALO, make_poses
+from .surface_merge import merge_site
+from .surface_pose import BALL, HALO, make_setting
 from .surface_tree import BARE
 
 TOLERANCE = 1e-8  # of distances, relative to the longest edge, where a method aims at one
@@ -28,12 +28,21 @@ class Touches(NamedTuple):
     feature: np.ndarray  # (c,) int32, the triangle of the mesh as it was given; its vertex at a plane or in a shell
 
 
-def merge_row(i, site, bodies, shapes, parts, surfaces, pair, start, spots, limit, single, kept):
-    """Which candidates of one site stay; of several the deepest alone if `single`."""
+def merge_row(i, site, near, shapes, pair, start, spots, limit, kept):
+    """Which candidates of one site stay."""
     low = site[i]
-    a, b = pair[low, 0], pair[low, 1]
-    reach = math.inf if single else site_reach(a, b, bodies, shapes, parts, surfaces)
-    merge_site(low, site[i + 1], shapes.body[b], shapes, pair, start, spots, limit, reach, kept)
+    body = shapes.body[pair[low, 1]]
+    merge_site(low, site[i + 1], body, shapes, pair, start, spots, limit, near[i], kept)
+
+
+def shortest_edges(tables, surfaces, pair):
+    """The shorter of the shortest edges [m] of the meshes in each pair (s,2) of shapes: (s,)."""
+    bodies, shapes, parts = tables[:3]
+    mesh = shapes.kind[pair] == MESH
+    edge = np.full(pair.shape, np.inf)
+    rows = pair[mesh]
+    edge[mesh] = surfaces.shortest[parts.feature[shapes.part[rows]]] * bodies.scale[shapes.body[rows]]
+    return edge.min(1)
 
 
 def at_vertices(tables, pair):
@@ -78,17 +87,16 @@ def nearest_candidates(tables, surfaces, pair, box):
 def turn_round(tables, surfaces, pair, box, narrow):
     """The contact of pairs (p,2) of which one shape lies inside the other: the shortest way out, as far as the nearest triangles
     tell. Returns gap (p,), point (p,3), normal (p,3) and the triangle (p,) of each."""
-    bodies, shapes, parts = tables[:3]
+    shapes = tables[1]
     candidates = nearest_candidates(tables, surfaces, pair, box)
     spots = empty_spots(len(candidates.first))
     measure_candidates(tables, surfaces, pair, candidates, box, narrow, TOLERANCE, spots)
     kept = np.empty(len(candidates.first), np.int8)
     each = np.arange(len(pair) + 1, dtype=np.int32)
-    kernel(merge_row)(
-        len(pair), each, bodies, shapes, parts, surfaces, pair, candidates.start, spots, math.inf, True, kept
-    )
+    far = np.full(len(pair), np.inf)
+    kernel(merge_row)(len(pair), each, far, shapes, pair, candidates.start, spots, math.inf, kept)
     row = np.nonzero(kept)[0]
-    pose = make_poses(tables, surfaces, pair, box)
+    pose = make_setting(tables, surfaces, pair, box).pose
     ball = pose[:, BALL]
     distance = spots.gap[row] + pose[:, HALO] + ball  # to the centre of a sphere, else to the surface
     toward = spots.normal[row]
@@ -102,7 +110,7 @@ def surface_contacts(tables, surfaces, box, margin, pair, narrow):
 
     margin=inf: one for each pair, the nearest. narrow: name of a method in `surface_measure.METHODS`.
     """
-    bodies, shapes, parts = tables[:3]
+    shapes, parts = tables[1:3]
     every = math.isinf(margin)
     pair, swapped, order, site = in_sites(shapes, pair)
     if every:
@@ -113,9 +121,9 @@ def surface_contacts(tables, surfaces, box, margin, pair, narrow):
     count = len(candidates.first)
     spots, kept = empty_spots(count), np.zeros(count, np.int8)
     measure_candidates(tables, surfaces, pair, candidates, box, narrow, TOLERANCE, spots)
-    given = bodies, shapes, parts, surfaces, pair, candidates.start, spots
     limit = math.inf if every else np.nextafter(margin, math.inf)
-    kernel(merge_row)(len(site) - 1, site, *given, limit, every, kept)
+    near = np.full(len(pair), np.inf) if every else shortest_edges(tables, surfaces, pair[site[:-1]])
+    kernel(merge_row)(len(site) - 1, site, near, shapes, pair, candidates.start, spots, limit, kept)
     owner = np.repeat(np.arange(len(pair)), np.diff(candidates.start))
     row = np.nonzero(kept)[0]
     owner, gap, point, normal = owner[row], spots.gap[row], spots.point[row], spots.normal[row]

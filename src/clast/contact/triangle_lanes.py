@@ -27,21 +27,23 @@ from .triangle_penalty import LANES as LANES
 from .triangle_penalty import ROWS as ROWS
 
 RESULT = 8  # rows of a result
+GROUP = 16  # pairs side by side where brute force replaces single answers
+WHERE = 36  # row with the lanes that are replaced
 STEPS = 4  # of Newton's method before the error is looked at
 MORE = 2  # between two looks
-MOST = 10  # pairs that are not proved by then hardly ever are
+MOST = 8  # pairs that are not proved by then hardly ever are
 
 
 @fused
-def corners(lane, k):
-    """The six corners of the pair in lane k."""
+def corners(lane, i, k):
+    """The six corners in rows i to i + 17 of lane k."""
     return (
-        corner(lane, 0, k),
-        corner(lane, 3, k),
-        corner(lane, 6, k),
-        corner(lane, 9, k),
-        corner(lane, 12, k),
-        corner(lane, 15, k),
+        corner(lane, i, k),
+        corner(lane, i + 3, k),
+        corner(lane, i + 6, k),
+        corner(lane, i + 9, k),
+        corner(lane, i + 12, k),
+        corner(lane, i + 15, k),
     )
 
 
@@ -71,7 +73,7 @@ def cross_lanes(lane, result):
     """
     k = next_marked(result, 7, 0)
     while k < LANES:
-        a0, a1, a2, b0, b1, b2 = corners(lane, k)
+        a0, a1, a2, b0, b1, b2 = corners(lane, 0, k)
         crossing, c = crossing_point(a0, a1, a2, b0, b1, b2)
         result[7, k] = 0.0
         if crossing:
@@ -79,28 +81,43 @@ def cross_lanes(lane, result):
         k = next_marked(result, 7, k + 1)
 
 
-@part
+@fused
+def measure_lane(lane, i, k, answer):
+    """All pairs of features of the pair in rows i to i + 17 of lane k; marked MAYBE where the triangles may cross."""
+    a0, a1, a2, b0, b1, b2 = corners(lane, i, k)
+    square, p, q, maybe = features(a0, a1, a2, b0, b1, b2)
+    lane[answer, k] = square
+    lane[answer + 1, k], lane[answer + 2, k], lane[answer + 3, k] = p
+    lane[answer + 4, k], lane[answer + 5, k], lane[answer + 6, k] = q
+    lane[answer + 7, k] = MAYBE if maybe else APART
+
+
+@fused
 def replace_lanes(lane, result):
-    """Pairs marked UNPROVED in row 7 of result, one after the other, by brute force."""
-    k = next_marked(result, 7, 0)
-    while k < LANES:
-        if result[7, k] == UNPROVED:
-            a0, a1, a2, b0, b1, b2 = corners(lane, k)
-            square, p, q, maybe = features(a0, a1, a2, b0, b1, b2)
-            put(result, k, square, p, q, MAYBE if maybe else APART)
-        k = next_marked(result, 7, k + 1)
+    """Pairs marked UNPROVED in row 7 of result by brute force: put side by side first, then GROUP at a time."""
+    count = 0
+    for k in range(LANES):
+        lane[WHERE, count] = k
+        count += 1 if result[7, k] == UNPROVED else 0
+    for c in range((count + GROUP - 1) // GROUP * GROUP):
+        # The last group is filled up with any pair.
+        k = int(lane[WHERE, c]) if c < count else 0
+        for i in range(18):
+            lane[18 + i, c] = lane[i, k]
+    for first in range(0, count, GROUP):
+        for j in range(GROUP):
+            measure_lane(lane, 18, first + j, 37)
+    for c in range(count):
+        k = int(lane[WHERE, c])
+        for i in range(RESULT):
+            result[i, k] = lane[37 + i, c]
 
 
 @fused
 def measure_lanes(lane):
-    """All pairs of features of each pair; marked where the triangles may cross."""
+    """All pairs of features of each pair."""
     for k in range(LANES):
-        a0, a1, a2, b0, b1, b2 = corners(lane, k)
-        square, p, q, maybe = features(a0, a1, a2, b0, b1, b2)
-        lane[34, k] = square
-        lane[35, k], lane[36, k], lane[37, k] = p
-        lane[38, k], lane[39, k], lane[40, k] = q
-        lane[41, k] = MAYBE if maybe else APART
+        measure_lane(lane, 0, k, ANSWER)
 
 
 @fused

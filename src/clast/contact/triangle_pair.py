@@ -106,21 +106,11 @@ def edge_edges(a, u, uu, b0, b1, b2, v0, v1, v2, vv0, vv1, vv2):
 
 
 @fused
-def height_in_face(u, v, uu):
-    """In the face with edges u and v from corner 0: from the line of u at right angles up to corner 2 [m].
-
-    By vector products: right angles stay so to rounding for slivers too.
-    """
-    f = outer(outer(u, v), u)
-    return (f[0] * uu, f[1] * uu, f[2] * uu)
-
-
-@fused
 def above_face(x, g, f, over, slant, corner, best):
     """The corner as a candidate (square distance, corner, from the face to it), if it is above the inside of the face.
 
-    x, g: where it is beside the edge of the face that begins at corner 0; f: `height_in_face`, over its inverse square;
-    slant: x of corner 2.
+    x, g: where it is beside the edge of the face that begins at corner 0; slant and f: where corner 2 is; over: the inverse
+    square of f.
     """
     y = inner(g, f) * over
     s = x - slant * y
@@ -134,8 +124,8 @@ def above_face(x, g, f, over, slant, corner, best):
 def above_corners(places, u, v, uu, c0, c1, c2, best):
     """The best of three corners above a face and what was there."""
     x0, g0, x1, g1, x2, g2 = places
-    f = height_in_face(u, v, uu)
-    over, slant = inverse_square(f), inner(u, v) * uu
+    slant, f = beside_edge(v, u, uu)
+    over = inverse_square(f)
     best = above_face(x0, g0, f, over, slant, c0, best)
     best = above_face(x1, g1, f, over, slant, c1, best)
     return above_face(x2, g2, f, over, slant, c2, best)
@@ -196,9 +186,9 @@ def pierce_face(t0, t1, t2, c0, c1, c2, first, total):
     """`pierce` for the three edges of the triangle c and the face t; first [m]: its corner 0 from where points are counted."""
     u, v = less(t1, t0), less(t2, t0)
     uu = inverse_square(u)
-    f = height_in_face(u, v, uu)
+    slant, f = beside_edge(v, u, uu)
     square = inner(f, f)
-    over, slant = 1.0 / (square + TINY), inner(u, v) * uu
+    over = 1.0 / (square + TINY)
     # Of a sliver u x v is only roughly at right angles to u, and a plane that tilts misses what is far along u.
     n = outer(u, f)
     n = n if square > FLAT * inner(v, v) else (0.0, 0.0, 0.0)

@@ -22,7 +22,7 @@ from .triangle_pair import TINY, along, inner, less
 
 LANES = 64  # pairs side by side
 SIZE, HESSIAN, X, MOVES, ANSWER = 18, 19, 29, 33, 34
-ROWS = 42
+ROWS = 45  # the last three are needed in triangle_lanes
 
 PENALTY = 1e8  # of a limit; larger is more exact until rounding of the factor, 1e-16 of it, comes near to DAMPING
 DAMPING = 1e-6  # added to the diagonal; smaller takes fewer steps but fails for parallel faces

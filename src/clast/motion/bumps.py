@@ -44,7 +44,7 @@ class Rooms(NamedTuple):
     """One row per pair."""
 
     begin: np.ndarray  # (q+1,) int64, first row of Grip; the next pair's is behind the last
-    count: np.ndarray  # (q,) int32, rows in use
+    used: np.ndarray  # (q,) int32, rows in use
     known: np.ndarray  # (q,) int8, 0 if candidates have never been looked for
     apart: np.ndarray  # (q,3) [m], from the first to the second body when they were
     turn: np.ndarray  # (q,8) orientation of the two bodies then
@@ -60,6 +60,7 @@ class Bumps:
         self.near = near  # (s,) [m], points nearer than this are one
         self.margin = margin  # [m], of candidates
         self.status = np.zeros(len(near), np.int8)
+        self.busy = False  # whether there were active candidates in the last step
         self.grip, self.rooms = empty_grip(0), empty_rooms(np.zeros(len(rows), np.int64))
         self.origin = np.zeros(0, np.int64)  # (a,) rows of Grip that are active
         self.active = Candidates(np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
@@ -104,7 +105,7 @@ def make_bumps(state, before):
     if before is not None:
         # While lists change hands the first column of memory tells where the pair stood before.
         was = pairs.memory[rows, 0].astype(np.int64) - 1
-        found = np.where(was >= 0, before.rooms.count[np.maximum(was, 0)], 0) if len(before.rows) else was * 0
+        found = np.where(was >= 0, before.rooms.used[np.maximum(was, 0)], 0) if len(before.rows) else was * 0
         move_in(bumps, before, was, found)
     pairs.memory[rows] = 0.0
     return bumps
@@ -134,12 +135,12 @@ def move_row(k, was, old, old_grip, rooms, grip):
     o = was[k]
     if o < 0:
         return
-    rooms.count[k], rooms.known[k] = old.count[o], old.known[o]
+    rooms.used[k], rooms.known[k] = old.used[o], old.known[o]
     for i in range(3):
         rooms.apart[k, i] = old.apart[o, i]
     for i in range(8):
         rooms.turn[k, i] = old.turn[o, i]
-    for j in range(old.count[o]):
+    for j in range(old.used[o]):
         copy_candidate(old.begin[o] + j, old_grip, rooms.begin[k] + j, grip)
 
 
@@ -207,7 +208,7 @@ def renew(state):
     """Look for the candidates of all pairs again that have moved too far; returns how far each has (q,) [m]."""
     bumps = state.bumps
     way = np.empty(len(bumps.rows))
-    measure = kernel(moved_row, grain=256, PERIODIC=bool(state.box.periodic))
+    measure = kernel(moved_row, grain=1024, PERIODIC=bool(state.box.periodic))
     where = bumps.pair, *state.kernel_tables[:2], edges_of(state.box), way
     measure(len(way), where[0], bumps.rooms, *where[1:])
     if len(way) and way.max() > bumps.margin:
@@ -230,12 +231,12 @@ def look_for_some(state, chosen):
     kernel(carry_row, grain=64)(len(chosen), chosen, bumps.rooms, bumps.grip, start, grip)
     count = np.diff(start)
     if (count > np.diff(bumps.rooms.begin)[chosen]).any():
-        wanted = bumps.rooms.count.astype(np.int64)
+        wanted = bumps.rooms.used.astype(np.int64)
         wanted[chosen] = count
-        bumps.rooms.count[chosen] = 0
+        bumps.rooms.used[chosen] = 0
         move_in(bumps, bumps, np.arange(len(wanted)), wanted)
     body, rooms = state.shapes.body[pair], bumps.rooms
-    rooms.count[chosen], rooms.known[chosen] = count, 1
+    rooms.used[chosen], rooms.known[chosen] = count, 1
     rooms.apart[chosen] = state.bodies.position[body[:, 1]] - state.bodies.position[body[:, 0]]
     rooms.turn[chosen] = state.bodies.orientation[body].reshape(-1, 8)
     kernel(settle_row, grain=64)(len(chosen), chosen, start, grip, rooms.begin, bumps.grip)
@@ -257,7 +258,7 @@ def near_triangles(state, pair, margin):
 def carry_row(j, chosen, old, old_grip, start, grip):
     """Give the new candidates of one pair the memory that the same triangles had."""
     k = chosen[j]
-    for c in range(old.begin[k], old.begin[k] + old.count[k]):
+    for c in range(old.begin[k], old.begin[k] + old.used[k]):
         if old_grip.live[c] == 1:
             for d in range(start[j], start[j + 1]):
                 if grip.first[d] == old_grip.first[c] and grip.second[d] == old_grip.second[c]:
@@ -279,7 +280,7 @@ def active_row(k, way, rooms, grip, fill, start, first, second, origin, count):
     """Count the active candidates of pair k or, if fill, write them from start[k] on."""
     found = 0
     if not fill or start[k + 1] > start[k]:
-        for c in range(rooms.begin[k], rooms.begin[k] + rooms.count[k]):
+        for c in range(rooms.begin[k], rooms.begin[k] + rooms.used[k]):
             if grip.gap[c] <= way[k] or grip.live[c] == 1:
                 if fill:
                     at = start[k] + found
@@ -293,16 +294,18 @@ def look(state, narrow, tolerance):
     """Find the candidates that are active where the bodies are now, and measure them."""
     way = renew(state)
     bumps, total = state.bumps, len(state.bumps.rows)
-    choose = kernel(active_row, grain=256)
+    choose = kernel(active_row, grain=1024)
     count, none = np.empty(total, np.int32), np.empty(0, np.int32)
     about = way, bumps.rooms, bumps.grip
     choose(total, *about, False, np.empty(0, np.int64), none, none, np.empty(0, np.int64), count)
     start = primitives.scan(count)
     found = int(start[-1])
     first, second, bumps.origin = np.empty(found, np.int32), np.empty(found, np.int32), np.empty(found, np.int64)
-    choose(total, *about, True, start, first, second, bumps.origin, count)
     bumps.active = Candidates(start, first, second)
     bumps.spots, bumps.kept = empty_spots(found), np.empty(found, np.int8)
+    if found == 0:
+        return
+    choose(total, *about, True, start, first, second, bumps.origin, count)
     tables, surfaces = state.kernel_tables, state.there.surfaces
     measure_candidates(tables, surfaces, bumps.pair, bumps.active, state.box, narrow, tolerance, bumps.spots)
 
@@ -341,7 +344,7 @@ def put_back(state, table, narrow, tolerance):
     renew(state)
     bumps = state.bumps
     # Rows in use: within each room the first `count`.
-    many = bumps.rooms.count
+    many = bumps.rooms.used
     used = np.repeat(bumps.rooms.begin[:-1] - np.cumsum(many) + many, many) + np.arange(many.sum())
     grip, shape = bumps.grip, np.repeat(bumps.pair, many, axis=0)
     listed = names_of(state, shape, grip.first[used], grip.second[used])

@@ -14,8 +14,8 @@ from ..backend import func, fused
 from ..contact.near import image
 from ..contact.pairs import BROAD
 from ..contact.solids import load_form, surface_point
-from ..contact.surface_measure import METHODS
 from ..contact.touch import ball_any
+from ..contact.triangle_lanes import METHODS
 from ..errors import pick
 from ..material import BLAZE, HALO, HARD, combine
 from ..tables import ELLIPSOID, FREE, MESH, POLYHEDRON, TRIANGLE, is_particle

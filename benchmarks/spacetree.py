@@ -125,7 +125,7 @@ def draw(rows, path):
         axis.grid(color="#e6e6e6")
         axis.set_axisbelow(True)
     axes[0].set_ylabel("all pairs: core-microseconds a body")
-    axes[0].legend(frameon=False, fontsize=9)
+    axes[1].legend(frameon=False, fontsize=9, loc="center right")
     figure.savefig(path, dpi=130)
     plt.close(figure)
 

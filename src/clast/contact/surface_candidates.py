@@ -15,7 +15,7 @@ from .. import primitives
 from ..backend import func, kernel
 from ..tables import CYLINDER, MESH, PLANE, TRIANGLE
 from ..vec import dot, norm, sub
-from .surface_pose import BALL, HALF, HALO, RADIUS, SENSE, SIZE, WAY, make_poses, mesh_first
+from .surface_pose import BALL, HALF, HALO, KIND, OTHER, OWN, RADIUS, SENSE, SIZE, WAY, make_setting
 from .surface_tree import (
     BARE,
     RIM,
@@ -36,8 +36,6 @@ from .surface_tree import (
 BUNCH = 16  # candidates of a meeting at most: two leaves of four triangles, or as many vertices
 PAIRS = 4  # pairs a task
 BLOCK = 64  # meetings a task
-
-CYLINDERS = True  # bound to the kernels: whether there are any
 
 
 class Candidates(NamedTuple):
@@ -62,40 +60,35 @@ def bunches(s, surfaces, at, fill, one, two):
     return count
 
 
-def descend_block(block, shapes, parts, meshes, surfaces, pair, pose, margin, start, owner, one, two, count):
+def descend_block(block, pose, who, sheets, surfaces, margin, start, owner, one, two, count):
     """Meetings of a block of pairs: counted, or written where start says."""
     stack = np.empty(STACK, np.int32)
     fill = len(start) > 0
-    for p in range(block * PAIRS, min(len(pair), (block + 1) * PAIRS)):
-        s, t, _ = mesh_first(p, pair, shapes)
-        surface, row = parts.feature[shapes.part[s]], shapes.part[t]
+    for p in range(block * PAIRS, min(len(pose), (block + 1) * PAIRS)):
+        kind, surface, other = who[p, KIND], who[p, OWN], who[p, OTHER]
         root = surfaces.node_start[surface]
-        kind = shapes.kind[t]
         size, threshold = pose[p, SIZE], pose[p, HALO] + margin
         m, way = load_turn(pose, p), load_way(pose, p)
         at = start[p] if fill else 0
         found = 0
         if kind == MESH:
-            stem = surfaces.node_start[parts.feature[row]]
-            other = math.sqrt(m[0][0] * m[0][0] + m[1][0] * m[1][0] + m[2][0] * m[2][0])
-            found = descend_two(root, stem, surfaces, size, other, m, way, threshold, stack, at, fill, one, two)
-        elif kind == PLANE or (CYLINDERS and kind == CYLINDER):
+            stem = surfaces.node_start[other]
+            far = math.sqrt(m[0][0] * m[0][0] + m[1][0] * m[1][0] + m[2][0] * m[2][0])
+            found = descend_two(root, stem, surfaces, size, far, m, way, threshold, stack, at, fill, one, two)
+        elif kind in (PLANE, CYLINDER):
             shell = touches_vertices(kind, p, pose)
             if shell:
                 found = bunches(surface, surfaces, at, fill, one, two)
-            if CYLINDERS and kind == CYLINDER and not (shell and pose[p, HALF] == math.inf):
+            if kind == CYLINDER and not (shell and pose[p, HALF] == math.inf):
                 code = RIM if shell else BARE
                 at = at + found
                 found += descend_cylinder(root, surfaces, p, pose, threshold, code, stack, at, fill, one, two)
         else:
             low, high = way, way
             if kind == TRIANGLE:
-                f = parts.feature[row]
-                x, y, z = (
-                    wall_corner(meshes, f, 0, m, way),
-                    wall_corner(meshes, f, 1, m, way),
-                    wall_corner(meshes, f, 2, m, way),
-                )
+                x = wall_corner(sheets, other, 0, m, way)
+                y = wall_corner(sheets, other, 1, m, way)
+                z = wall_corner(sheets, other, 2, m, way)
                 low, high = lowest(x, y, z), highest(x, y, z)
             reach = threshold + pose[p, BALL]
             found = descend_one(root, surfaces, size, low, high, reach, stack, at, fill, one, two)
@@ -132,7 +125,7 @@ def put_corners(target, row, i, a, b, c):
 
 
 @func
-def partner_triangles(kind, b, row, parts, meshes, surfaces, m, way, leaf):
+def partner_triangles(kind, b, other, sheets, surfaces, m, way, leaf):
     """Write the triangles of the partner in a meeting into columns of leaf (9,4): how many. A sphere is its centre."""
     if kind == MESH:
         first, last = surfaces.first[b], surfaces.last[b]
@@ -148,14 +141,13 @@ def partner_triangles(kind, b, row, parts, meshes, surfaces, m, way, leaf):
             )
         return last - first
     if kind == TRIANGLE:
-        t = parts.feature[row]
         put_corners(
             leaf,
             0,
             0,
-            wall_corner(meshes, t, 0, m, way),
-            wall_corner(meshes, t, 1, m, way),
-            wall_corner(meshes, t, 2, m, way),
+            wall_corner(sheets, other, 0, m, way),
+            wall_corner(sheets, other, 1, m, way),
+            wall_corner(sheets, other, 2, m, way),
         )
     else:
         put_corners(leaf, 0, 0, way, way, way)
@@ -214,29 +206,28 @@ def lane_triangle(surfaces, size, t, lane, used):
     )
 
 
-def sift_block(block, shapes, parts, meshes, surfaces, pair, pose, margin, owner, one, two, mask):
+def sift_block(block, pose, who, sheets, surfaces, margin, owner, one, two, mask):
     """Which candidates of a block of meetings stay, as bits: bit 4 i + j for triangles i and j of the leaves; bit i for
     vertex i of a bunch, bit 4 i for triangle i where the partner is no leaf."""
     own, leaf = np.empty((9, 4)), np.empty((9, 4))
     for e in range(block * BLOCK, min(len(mask), (block + 1) * BLOCK)):
         mask[e] = 0
         p, a = owner[e], one[e]
-        s, t, _ = mesh_first(p, pair, shapes)
-        kind = shapes.kind[t]
+        kind = who[p, KIND]
         threshold = pose[p, HALO] + margin
         if touches_vertices(kind, p, pose) and two[e] == BARE:
-            last = surfaces.vertex_start[parts.feature[shapes.part[s]] + 1]
+            last = surfaces.vertex_start[who[p, OWN] + 1]
             for i in range(min(BUNCH, last - a)):
                 if vertex_near(surfaces, a + i, kind, p, pose, threshold):
                     mask[e] |= 1 << i
-        elif CYLINDERS and kind == CYLINDER:
+        elif kind == CYLINDER:
             for i in range(surfaces.last[a] - surfaces.first[a]):
                 x, reach = around(surfaces, pose[p, SIZE], surfaces.first[a] + i)
                 if cylinder_near(x, reach, p, pose, threshold):
                     mask[e] |= 1 << (4 * i)
         else:
             m, way = load_turn(pose, p), load_way(pose, p)
-            many = partner_triangles(kind, two[e], shapes.part[t], parts, meshes, surfaces, m, way, leaf)
+            many = partner_triangles(kind, two[e], who[p, OTHER], sheets, surfaces, m, way, leaf)
             # A little more than the limit: the distance found later is a root and has its own rounding.
             limit = threshold + pose[p, BALL]
             limit = limit * limit * (1.0 + 1e-12)
@@ -257,10 +248,9 @@ def bits_row(e, mask, many):
     many[e] = count
 
 
-def list_row(p, shapes, parts, surfaces, pair, pose, meeting, one, two, mask, row, start, first, second):
-    """Write the candidates of pair p, one meeting after the other."""
-    _, t, _ = mesh_first(p, pair, shapes)
-    kind = shapes.kind[t]
+def list_row(p, pose, who, leaf, meeting, one, two, mask, row, start, first, second):
+    """Write the candidates of pair p, one meeting after the other; leaf: first triangle of each node."""
+    kind = who[p, KIND]
     at = row[meeting[p]]
     start[p] = at
     for e in range(meeting[p], meeting[p + 1]):
@@ -269,11 +259,11 @@ def list_row(p, shapes, parts, surfaces, pair, pose, meeting, one, two, mask, ro
             if (mask[e] >> bit) & 1:
                 first[at], second[at] = one[e] + bit, two[e]
                 if not vertices:
-                    first[at] = surfaces.first[one[e]] + bit // 4
+                    first[at] = leaf[one[e]] + bit // 4
                 if kind == MESH:
-                    second[at] = surfaces.first[two[e]] + bit % 4
+                    second[at] = leaf[two[e]] + bit % 4
                 elif kind == TRIANGLE:
-                    second[at] = parts.feature[shapes.part[t]]
+                    second[at] = who[p, OTHER]
                 at += 1
 
 
@@ -283,27 +273,26 @@ def find_candidates(tables, surfaces, pair, box, margin):
 
     margin=inf: every triangle with every triangle.
     """
-    bodies, shapes, parts, meshes, _ = tables
     count = len(pair)
-    pose = make_poses(tables, surfaces, pair, box)
+    setting = make_setting(tables, surfaces, pair, box)
     found = np.empty(count, np.int32)
     nothing, none = np.empty(0, np.int32), np.empty(0, np.int64)
-    round_walls = bool((parts.kind == CYLINDER).any())
-    descend = kernel(descend_block, grain=2, allocates=True, CYLINDERS=round_walls)
+    descend = kernel(descend_block, grain=2, allocates=True)
     blocks = (count + PAIRS - 1) // PAIRS
-    given = shapes, parts, meshes, surfaces, pair, pose, float(margin)
+    given = *setting, surfaces, float(margin)
     descend(blocks, *given, none, nothing, nothing, nothing, found)
     meeting = primitives.scan(found)
     many = int(meeting[-1])
     owner, one, two = (np.empty(many, np.int32) for _ in range(3))
     descend(blocks, *given, meeting, owner, one, two, found)
     mask, bits = np.empty(many, np.int32), np.empty(many, np.int32)
-    sift = kernel(sift_block, grain=2, allocates=True, CYLINDERS=round_walls)
+    sift = kernel(sift_block, grain=2, allocates=True)
     sift((many + BLOCK - 1) // BLOCK, *given, owner, one, two, mask)
     kernel(bits_row)(many, mask, bits)
     row = primitives.scan(bits)
     total = int(row[-1])
     start, first, second = np.empty(count + 1, np.int64), np.empty(total, np.int32), np.empty(total, np.int32)
     start[count] = total
-    kernel(list_row)(count, shapes, parts, surfaces, pair, pose, meeting, one, two, mask, row, start, first, second)
+    listed = meeting, one, two, mask, row, start, first, second
+    kernel(list_row)(count, setting.pose, setting.who, surfaces.first, *listed)
     return Candidates(start, first, second)

@@ -266,3 +266,25 @@ def triangle_cylinder(a, b, c, n, centre, axis, radius, half_length, sense, halo
     if crossing:
         _, _, toward, _ = sphere_cylinder(x, axis, radius, half_length, -1.0)
     return distance, x, toward, crossing
+
+
+@part
+def vertex_shell(x, centre, axis, radius, half_length):
+    """A vertex x against a shell: distance and direction to it; centre: of the particle.
+
+    Beyond an endless shell the distance is negative, and so it is beyond one that ends, seen from the particle's centre if that
+    is between the rims. Past a rim it is the distance from the rim.
+    """
+    across, along = split(x, axis)
+    off = norm(across)
+    distance, n = radius - off, normalize(across)
+    if half_length < math.inf:
+        inner, level = split(centre, axis)
+        outside = norm(inner) > radius
+        outside = distance < 0.0 if abs(level) > half_length else outside
+        distance, n = (-distance, scale(-1.0, n)) if outside else (distance, n)
+        past = abs(along) - half_length
+        if past > 0.0:
+            way = add(scale(distance, n), scale(-past if along > 0.0 else past, axis))
+            distance, n = norm(way), normalize(way)
+    return distance, n

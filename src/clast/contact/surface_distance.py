@@ -14,7 +14,7 @@ from ..tables import MESH
 from ..vec import dot, normalize, sub
 from .surface_candidates import BUNCH, lane_triangle, own_corner, partner_triangles, put_corners, triangles_near
 from .surface_hull import height_of, heights, in_slab, seen_from_partner, widest_direction
-from .surface_pose import SIZE, make_poses, mesh_first
+from .surface_pose import OTHER, OWN, SIZE, make_setting
 from .surface_tree import STACK, load_turn, load_way, node_box, placed, splits_first, two_boxes_square
 from .triangle_lanes import LANES, RESULT, ROWS, brute_lanes
 
@@ -67,7 +67,7 @@ def corner_square(lane, i, leaf, j):
     return x * x + y * y + z * z
 
 
-def nearest_block(block, shapes, parts, meshes, surfaces, pair, pose, nearest):
+def nearest_block(block, pose, who, sheets, surfaces, nearest):
     """The nearest triangles of a block of pairs."""
     lane, result = np.empty((ROWS, LANES)), np.empty((RESULT, LANES))
     leaf, floor = np.empty((9, 4)), np.empty(4)
@@ -75,13 +75,11 @@ def nearest_block(block, shapes, parts, meshes, surfaces, pair, pose, nearest):
     stack, height = np.empty(3 * STACK, np.int32), np.empty(STACK)
     some, others = np.empty(SLAB, np.int32), np.empty(SLAB, np.int32)
     lane[:] = 0.0
-    for p in range(block * PAIRS, min(len(pair), (block + 1) * PAIRS)):
-        s, t, _ = mesh_first(p, pair, shapes)
-        row = shapes.part[t]
+    for p in range(block * PAIRS, min(len(pose), (block + 1) * PAIRS)):
         size = pose[p, SIZE]
         m, way = load_turn(pose, p), load_way(pose, p)
         other = math.sqrt(m[0][0] * m[0][0] + m[1][0] * m[1][0] + m[2][0] * m[2][0])
-        own, far = parts.feature[shapes.part[s]], parts.feature[row]
+        own, far = who[p, OWN], who[p, OTHER]
         root, stem = surfaces.node_start[own], surfaces.node_start[far]
         length = size * surfaces.outer[own] + other * surfaces.outer[far]
         slack = SLACK * length
@@ -163,7 +161,7 @@ def nearest_block(block, shapes, parts, meshes, surfaces, pair, pose, nearest):
                 a, b = stack[2 * top], stack[2 * top + 1]
                 if height[top] < ceiling or best == math.inf:
                     if surfaces.child[a] < 0 and surfaces.child[b] < 0:
-                        many = partner_triangles(MESH, b, row, parts, meshes, surfaces, m, way, leaf)
+                        many = partner_triangles(MESH, b, far, sheets, surfaces, m, way, leaf)
                         for j in range(many):
                             low = height_of(leaf, 0, j, n)
                             floor[j] = min(low[0], low[1], low[2])
@@ -202,9 +200,9 @@ def nearest_block(block, shapes, parts, meshes, surfaces, pair, pose, nearest):
 def nearest_triangles(tables, surfaces, pair, box):
     """The nearest triangles of listed pairs (p,2) of triangulated particles, rows of Shapes."""
     count = len(pair)
-    pose = make_poses(tables, surfaces, pair, box)
+    setting = make_setting(tables, surfaces, pair, box)
     nearest = Nearest(np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int64))
     kernel(nearest_block, grain=2, allocates=True, fastmath=FUSE)(
-        (count + PAIRS - 1) // PAIRS, *tables[1:4], surfaces, pair, pose, nearest
+        (count + PAIRS - 1) // PAIRS, *setting, surfaces, nearest
     )
     return nearest

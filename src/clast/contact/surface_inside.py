@@ -12,7 +12,7 @@ import numpy as np
 from ..backend import func, kernel
 from ..tables import CYLINDER, MESH, SPHERE
 from ..vec import sub
-from .surface_pose import HALF, SENSE, SIZE, make_poses, mesh_first
+from .surface_pose import HALF, KIND, OTHER, OWN, SENSE, SIZE, make_setting
 from .surface_tree import STACK, load_turn, load_way, placed
 
 PAIRS = 64  # a task
@@ -89,13 +89,11 @@ def some_corner(surfaces, surface, size):
     return (size * surfaces.corner[0, t], size * surfaces.corner[1, t], size * surfaces.corner[2, t])
 
 
-def inside_block(block, shapes, parts, surfaces, pair, pose, result):
+def inside_block(block, pose, who, surfaces, result):
     """Whether one shape of each pair of a block is inside the other."""
     stack = np.empty(STACK, np.int32)
-    for p in range(block * PAIRS, min(len(pair), (block + 1) * PAIRS)):
-        s, t, _ = mesh_first(p, pair, shapes)
-        kind = shapes.kind[t]
-        surface = parts.feature[shapes.part[s]]
+    for p in range(block * PAIRS, min(len(pose), (block + 1) * PAIRS)):
+        kind, surface, other = who[p, KIND], who[p, OWN], who[p, OTHER]
         root, size = surfaces.node_start[surface], pose[p, SIZE]
         way = load_way(pose, p)
         solid = kind == CYLINDER and pose[p, SENSE] < 0.0 and pose[p, HALF] < math.inf
@@ -103,7 +101,6 @@ def inside_block(block, shapes, parts, surfaces, pair, pose, result):
         if kind in (MESH, SPHERE) or solid:
             x = way
             if kind == MESH:
-                other = parts.feature[shapes.part[t]]
                 m = load_turn(pose, p)
                 x = placed(m, way, some_corner(surfaces, other, 1.0))
                 y = taken_back(m, way, some_corner(surfaces, surface, size))
@@ -119,7 +116,7 @@ def contained(tables, surfaces, pair, box):
     matter of this, its candidates tell. Nothing is ever inside a plane, a shell or a wall of triangles.
     """
     result = np.empty(len(pair), np.bool_)
-    pose = make_poses(tables, surfaces, pair, box)
+    setting = make_setting(tables, surfaces, pair, box)
     blocks = (len(pair) + PAIRS - 1) // PAIRS
-    kernel(inside_block, grain=2, allocates=True)(blocks, *tables[1:3], surfaces, pair, pose, result)
+    kernel(inside_block, grain=2, allocates=True)(blocks, setting.pose, setting.who, surfaces, result)
     return result

@@ -11,18 +11,17 @@ import numpy as np
 
 from ..backend import FUSE, func, kernel
 from ..tables import CYLINDER, MESH, PLANE, SPHERE, TRIANGLE
-from ..vec import add, dot, load, load4, norm, normalize, rotate, scale, sub
+from ..vec import add, dot, load, normalize, rotate, scale, sub
 from .surface_candidates import lane_triangle, own_corner, put_corners
-from .surface_cylinder import triangle_cylinder
-from .surface_pose import BALL, HALF, HALO, RADIUS, SENSE, SIGN, SIZE, make_poses, mesh_first
+from .surface_cylinder import triangle_cylinder, vertex_shell
+from .surface_pose import BALL, FACING, HALF, HALO, KIND, PLACE, RADIUS, SENSE, SIGN, SIZE, make_setting
 from .surface_tree import BARE, load_axis, load_turn, load_way, placed, wall_corner
 from .triangle_lanes import LANES, METHODS, RESULT, ROWS, brute_lanes
 
+CLOSE = 1e-9  # triangles that are nearer than this part of the halo count as crossing
 OPPOSED = 1e-6  # squared length of the difference of two unit normals below which they do not tell a direction
 
-# Bound to the kernel: how triangles are measured, and what walls there are.
-METHOD = brute_lanes
-CYLINDERS = True
+METHOD = brute_lanes  # bound to the kernel: how triangles are measured
 
 
 class Spots(NamedTuple):
@@ -53,7 +52,7 @@ def pair_of(start, row):
 
 
 @func
-def fill_lane(k, kind, p, f, g, meshes, surfaces, pose, lane):
+def fill_lane(k, kind, p, f, g, sheets, surfaces, pose, lane):
     """Write the two triangles of a candidate into column k of lane; a sphere is its centre, others are nothing."""
     zero = (0.0, 0.0, 0.0)
     a, b, c = zero, zero, zero
@@ -65,9 +64,9 @@ def fill_lane(k, kind, p, f, g, meshes, surfaces, pose, lane):
     elif kind == TRIANGLE:
         m, way = load_turn(pose, p), load_way(pose, p)
         a, b, c = (
-            wall_corner(meshes, g, 0, m, way),
-            wall_corner(meshes, g, 1, m, way),
-            wall_corner(meshes, g, 2, m, way),
+            wall_corner(sheets, g, 0, m, way),
+            wall_corner(sheets, g, 1, m, way),
+            wall_corner(sheets, g, 2, m, way),
         )
     elif kind == SPHERE:
         a = load_way(pose, p)
@@ -86,8 +85,9 @@ def face_normal(surfaces, f):
 
 
 @func
-def way_out(kind, p, f, g, meshes, surfaces, pose):
-    """A direction from the mesh to its partner where their triangles f and g cross, from the normals of both."""
+def way_out(kind, p, f, g, sheets, surfaces, pose):
+    """A direction from the mesh to its partner where their triangles f and g cross, from the normals of both, and how much
+    they look at each other: 0, alike, to 2, face to face."""
     n = face_normal(surfaces, f)
     zero = (0.0, 0.0, 0.0)
     m = load_turn(pose, p)
@@ -96,48 +96,47 @@ def way_out(kind, p, f, g, meshes, surfaces, pose):
         other = normalize(sub(placed(m, zero, face_normal(surfaces, g)), zero))
     elif kind == TRIANGLE:
         # A sheet is felt from both sides: that of the particle's centre counts.
-        other = normalize(placed(m, zero, load(meshes.normal, g)))
-        corner = wall_corner(meshes, g, 0, m, load_way(pose, p))
+        other = normalize(placed(m, zero, load(sheets.normal, g)))
+        corner = wall_corner(sheets, g, 0, m, load_way(pose, p))
         other = scale(-1.0 if dot(other, corner) > 0.0 else 1.0, other)
     d = sub(n, other)
-    return normalize(d) if dot(d, d) > OPPOSED else n
+    square = dot(d, d)
+    return (normalize(d) if square > OPPOSED else n), math.sqrt(square)
 
 
 @func
-def at_triangles(kind, p, f, g, meshes, surfaces, pose, square, x, y, crossing):
+def at_triangles(kind, p, f, g, sheets, surfaces, pose, square, x, y, crossing):
     """Gap, point, normal and crossing of two triangles, from their squared distance and nearest points x and y."""
-    ball = pose[p, BALL]
+    ball, halo = pose[p, BALL], pose[p, HALO]
     distance = math.sqrt(square)
-    apart = distance > 0.0
+    # What is left of a distance by rounding has no direction.
+    apart = distance > CLOSE * halo
     n = scale(1.0 / (distance if apart else 1.0), sub(y, x))
-    if not apart:
-        n = way_out(kind, p, f, g, meshes, surfaces, pose)
     d = distance - ball
-    return d - pose[p, HALO], add(x, scale(0.5 * d, n)), n, crossing or d <= 0.0
+    gap = d - halo
+    if not apart:
+        n, opposed = way_out(kind, p, f, g, sheets, surfaces, pose)
+        # Of all triangles that cross at a place, those that look at each other are deepest, by a hair.
+        gap -= CLOSE * opposed * halo
+    return gap, add(x, scale(0.5 * d, n)), n, crossing or d <= 0.0 or not apart
 
 
 @func
-def at_vertex(kind, p, v, surfaces, pose):
-    """The same for vertex v and a plane, which is a half-space, or a shell, which is endless or has the vertex beside it."""
-    size = pose[p, SIZE]
-    axis, way = load_axis(pose, p), load_way(pose, p)
+def at_plane(p, v, surfaces, pose):
+    """The same for vertex v and a plane, which is a half-space: it touches at any depth."""
+    size, axis = pose[p, SIZE], load_axis(pose, p)
     x = (size * surfaces.vertex[0, v], size * surfaces.vertex[1, v], size * surfaces.vertex[2, v])
-    d = sub(x, way)
-    along = dot(d, axis)
-    distance, n = along, scale(-1.0, axis)
-    crossing = False
-    if kind == CYLINDER:
-        across = sub(d, scale(along, axis))
-        distance, n = pose[p, RADIUS] - norm(across), normalize(across)
-        if pose[p, HALF] < math.inf:
-            # Between the rims the side on which the particle's centre lies counts, beyond them that of the vertex.
-            off = dot(way, axis)
-            outside = dot(way, way) - off * off > pose[p, RADIUS] * pose[p, RADIUS]
-            outside = distance < 0.0 if abs(off) > pose[p, HALF] else outside
-            distance, n = (-distance, scale(-1.0, n)) if outside else (distance, n)
-            crossing = distance <= 0.0
-            distance = math.inf if abs(along) > pose[p, HALF] else distance
-    return distance - pose[p, HALO], add(x, scale(0.5 * distance, n)), n, crossing
+    height = dot(sub(x, load_way(pose, p)), axis)
+    return height - pose[p, HALO], add(x, scale(-0.5 * height, axis)), scale(-1.0, axis), False
+
+
+@func
+def at_shell(p, v, surfaces, pose):
+    """The same for vertex v and a shell."""
+    size, way = pose[p, SIZE], load_way(pose, p)
+    x = (size * surfaces.vertex[0, v], size * surfaces.vertex[1, v], size * surfaces.vertex[2, v])
+    d, n = vertex_shell(sub(x, way), scale(-1.0, way), load_axis(pose, p), pose[p, RADIUS], pose[p, HALF])
+    return d - pose[p, HALO], add(x, scale(0.5 * d, n)), n, d <= 0.0 and pose[p, HALF] < math.inf
 
 
 @func
@@ -159,8 +158,21 @@ def at_cylinder(p, f, surfaces, pose):
     return d - pose[p, HALO], add(add(x, way), scale(0.5 * d, n)), n, crossing
 
 
-def measure_block(block, bodies, shapes, parts, meshes, surfaces, pair, pose, start, first, second, tolerance, spots):
-    """Spots of LANES candidates."""
+@func
+def put_spot(row, p, pose, spots, gap, point, n, crossing):
+    """Write what was found for a candidate, in the world."""
+    q = (pose[p, FACING], pose[p, FACING + 1], pose[p, FACING + 2], pose[p, FACING + 3])
+    point = add((pose[p, PLACE], pose[p, PLACE + 1], pose[p, PLACE + 2]), rotate(q, point))
+    n = scale(pose[p, SIGN], rotate(q, n))
+    spots.gap[row] = gap
+    spots.crossing[row] = 1 if crossing else 0
+    for i in range(3):
+        spots.point[row, i] = point[i]
+        spots.normal[row, i] = n[i]
+
+
+def measure_block(block, pose, who, sheets, surfaces, start, first, second, tolerance, spots):
+    """Spots of LANES candidates, but for those of cylinders."""
     lane, result = np.empty((ROWS, LANES)), np.empty((RESULT, LANES))
     begin = block * LANES
     used = min(LANES, len(first) - begin)
@@ -172,24 +184,20 @@ def measure_block(block, bodies, shapes, parts, meshes, surfaces, pair, pose, st
         while start[p + 1] <= row:
             p += 1
         whose[k] = p
-        _, t, _ = mesh_first(p, pair, shapes)
-        fill_lane(k, shapes.kind[t], p, first[row], second[row], meshes, surfaces, pose, lane)
+        fill_lane(k, who[p, KIND], p, first[row], second[row], sheets, surfaces, pose, lane)
     METHOD(lane, tolerance, result)
     for k in range(used):
         row, p = begin + k, whose[k]
-        s, t, _ = mesh_first(p, pair, shapes)
-        kind = shapes.kind[t]
-        if kind == PLANE or (kind == CYLINDER and pose[p, SENSE] > 0.0 and second[row] == BARE):
-            gap, point, n, crossing = at_vertex(kind, p, first[row], surfaces, pose)
-        elif CYLINDERS and kind == CYLINDER:
-            gap, point, n, crossing = at_cylinder(p, first[row], surfaces, pose)
+        kind = who[p, KIND]
+        if kind == PLANE:
+            gap, point, n, crossing = at_plane(p, first[row], surfaces, pose)
         else:
             gap, point, n, crossing = at_triangles(
                 kind,
                 p,
                 first[row],
                 second[row],
-                meshes,
+                sheets,
                 surfaces,
                 pose,
                 result[0, k],
@@ -197,14 +205,19 @@ def measure_block(block, bodies, shapes, parts, meshes, surfaces, pair, pose, st
                 (result[4, k], result[5, k], result[6, k]),
                 result[7, k] > 0.0,
             )
-        q = load4(bodies.orientation, shapes.body[s])
-        point = add(load(shapes.centre, s), rotate(q, point))
-        n = scale(pose[p, SIGN], rotate(q, n))
-        spots.gap[row] = gap
-        spots.crossing[row] = 1 if crossing else 0
-        for i in range(3):
-            spots.point[row, i] = point[i]
-            spots.normal[row, i] = n[i]
+        if kind != CYLINDER:
+            put_spot(row, p, pose, spots, gap, point, n, crossing)
+
+
+def round_row(p, pose, who, surfaces, start, first, second, spots):
+    """Spots of pair p if its partner is a cylinder: a kernel of its own, for scenes that have one."""
+    if who[p, KIND] == CYLINDER:
+        for row in range(start[p], start[p + 1]):
+            if pose[p, SENSE] > 0.0 and second[row] == BARE:
+                gap, point, n, crossing = at_shell(p, first[row], surfaces, pose)
+            else:
+                gap, point, n, crossing = at_cylinder(p, first[row], surfaces, pose)
+            put_spot(row, p, pose, spots, gap, point, n, crossing)
 
 
 def measure_candidates(tables, surfaces, pair, candidates, box, narrow, tolerance, spots):
@@ -212,25 +225,12 @@ def measure_candidates(tables, surfaces, pair, candidates, box, narrow, toleranc
 
     narrow: name of a method in `triangle_lanes.METHODS`; tolerance: what it aims at, relative to the longest edge.
     """
-    bodies, shapes, parts, meshes, _ = tables
     count = len(candidates.first)
     if count == 0:
         return
-    pose = make_poses(tables, surfaces, pair, box)
-    round_walls = bool((parts.kind == CYLINDER).any())
-    measure = kernel(
-        measure_block, grain=4, allocates=True, fastmath=FUSE, METHOD=METHODS[narrow], CYLINDERS=round_walls
-    )
-    measure(
-        (count + LANES - 1) // LANES,
-        bodies,
-        shapes,
-        parts,
-        meshes,
-        surfaces,
-        pair,
-        pose,
-        *candidates,
-        float(tolerance),
-        spots,
-    )
+    setting = make_setting(tables, surfaces, pair, box)
+    measure = kernel(measure_block, grain=4, allocates=True, fastmath=FUSE, METHOD=METHODS[narrow])
+    blocks = (count + LANES - 1) // LANES
+    measure(blocks, *setting, surfaces, *candidates, float(tolerance), spots)
+    if (tables[2].kind == CYLINDER).any():
+        kernel(round_row, grain=16)(len(pair), setting.pose, setting.who, surfaces, *candidates, spots)

@@ -4,6 +4,8 @@ The *mesh* of a pair is its first shape if that is a triangulated particle, else
 the axes of the mesh's body about its centre; a corner of the mesh is at `SIZE` times its column of `Surfaces.corner`.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .. import backend
@@ -25,7 +27,30 @@ SIZE = 12  # size factor of the mesh
 HALO = 13  # thickness of the halo of the mesh, and of its partner if that is one too
 BALL = 14  # radius of a sphere; 0 otherwise
 SIGN = 15  # +1 if the mesh is the first shape of the pair, -1 if it is the second
-COLUMNS = 16
+PLACE = 16  # 3 columns, centre of the mesh in the world
+FACING = 19  # 4 columns, quaternion of the mesh's body
+COLUMNS = 23
+
+# Columns of `who`.
+KIND = 0  # of the partner
+OWN = 1  # the mesh, a row of Surfaces
+OTHER = 2  # its partner: a row of Surfaces, of Meshes.triangle, or -1
+
+
+class Sheets(NamedTuple):
+    """The triangles of walls; columns of Meshes."""
+
+    vertex: np.ndarray
+    triangle: np.ndarray
+    normal: np.ndarray
+
+
+class Setting(NamedTuple):
+    """All that is needed of listed pairs to measure them; the tables themselves would take long to compile into kernels."""
+
+    pose: np.ndarray  # (p,23)
+    who: np.ndarray  # (p,3) int32
+    sheets: Sheets
 
 
 @func
@@ -51,14 +76,15 @@ def scaled(s, m):
     return (scale(s, m[0]), scale(s, m[1]), scale(s, m[2]))
 
 
-def pose_row(p, bodies, shapes, parts, surfaces, pair, box, edges, pose):
+def pose_row(p, bodies, shapes, parts, epsilon, pair, box, edges, pose, who):
     """The pose of pair p."""
     s, t, swap = mesh_first(p, pair, shapes)
     row, other = shapes.part[t], shapes.body[t]
     size, own = bodies.scale[other], bodies.scale[shapes.body[s]]
     kind = shapes.kind[t]
     q = load4(bodies.orientation, shapes.body[s])
-    halo = own * surfaces.epsilon[parts.feature[shapes.part[s]]]
+    halo = own * epsilon[parts.feature[shapes.part[s]]]
+    who[p, KIND], who[p, OWN], who[p, OTHER] = kind, parts.feature[shapes.part[s]], parts.feature[row]
     ball = 0.0
     if kind >= FIRST_WALL:
         turn, way = wall_pose(s, t, bodies, shapes, box)
@@ -77,17 +103,21 @@ def pose_row(p, bodies, shapes, parts, surfaces, pair, box, edges, pose):
         elif kind == MESH:
             turn = quat_multiply(conjugate(q), load4(bodies.orientation, other))
             put_turn(pose, p, scaled(size, quat_matrix(turn)))
-            halo += size * surfaces.epsilon[parts.feature[row]]
+            halo += size * epsilon[parts.feature[row]]
     for i in range(3):
         pose[p, WAY + i] = way[i]
+        pose[p, PLACE + i] = shapes.centre[s, i]
+    for i in range(4):
+        pose[p, FACING + i] = q[i]
     pose[p, SIZE], pose[p, HALO], pose[p, BALL] = own, halo, ball
     pose[p, SIGN] = -1.0 if swap else 1.0
 
 
-def make_poses(tables, surfaces, pair, box):
-    """Poses (p,16) of listed pairs (p,2), rows of Shapes, each with a triangulated particle."""
-    bodies, shapes, parts = tables[:3]
-    pose = backend.DEVICE[-1].empty((len(pair), COLUMNS), np.float64)
+def make_setting(tables, surfaces, pair, box):
+    """The Setting of listed pairs (p,2), rows of Shapes, each with a triangulated particle."""
+    bodies, shapes, parts, meshes = tables[:4]
+    device = backend.DEVICE[-1]
+    pose, who = device.empty((len(pair), COLUMNS), np.float64), device.empty((len(pair), 3), np.int32)
     edges = (*box.length.tolist(), *box.inverse.tolist())
-    kernel(pose_row)(len(pair), bodies, shapes, parts, surfaces, pair, box, edges, pose)
-    return pose
+    kernel(pose_row)(len(pair), bodies, shapes, parts, surfaces.epsilon, pair, box, edges, pose, who)
+    return Setting(pose, who, Sheets(meshes.vertex, meshes.triangle, meshes.normal))

@@ -141,9 +141,9 @@ def descend_one(root, surfaces, size, low, high, threshold, stack, at, fill, one
 
 
 @func
-def wall_corner(meshes, t, k, m, way):
+def wall_corner(sheets, t, k, m, way):
     """Corner k of wall triangle t in the axes of the mesh."""
-    return placed(m, way, load(meshes.vertex, meshes.triangle[t, k]))
+    return placed(m, way, load(sheets.vertex, sheets.triangle[t, k]))
 
 
 @func

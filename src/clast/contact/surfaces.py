@@ -12,7 +12,7 @@ from .surface_distance import nearest_triangles
 from .surface_inside import contained
 from .surface_measure import empty_spots, measure_candidates
 from .surface_merge import merge_site
-from .surface_pose import BALL, HALO, make_poses
+from .surface_pose import BALL, HALO, make_setting
 from .surface_tree import BARE
 
 TOLERANCE = 1e-8  # of distances, relative to the longest edge, where a method aims at one
@@ -96,7 +96,7 @@ def turn_round(tables, surfaces, pair, box, narrow):
     far = np.full(len(pair), np.inf)
     kernel(merge_row)(len(pair), each, far, shapes, pair, candidates.start, spots, math.inf, kept)
     row = np.nonzero(kept)[0]
-    pose = make_poses(tables, surfaces, pair, box)
+    pose = make_setting(tables, surfaces, pair, box).pose
     ball = pose[:, BALL]
     distance = spots.gap[row] + pose[:, HALO] + ball  # to the centre of a sphere, else to the surface
     toward = spots.normal[row]
@@ -105,19 +105,21 @@ def turn_round(tables, surfaces, pair, box, narrow):
     return gap, spots.point[row] + (sign * ball)[:, None] * toward, -toward, candidates.first[row]
 
 
-def surface_contacts(tables, surfaces, box, margin, pair, narrow):
+def surface_contacts(tables, surfaces, box, margin, pair, narrow, tree=True):
     """Contacts of listed pairs (p,2), rows of Shapes, each with a triangulated particle, within the margin [m]: Touches.
 
     margin=inf: one for each pair, the nearest. narrow: name of a method in `surface_measure.METHODS`.
+    tree=False: all triangles of two meshes are measured.
     """
     shapes, parts = tables[1:3]
     every = math.isinf(margin)
     pair, swapped, order, site = in_sites(shapes, pair)
     if every:
         site = np.arange(len(pair) + 1, dtype=np.int32)
+    if every and tree:
         candidates = nearest_candidates(tables, surfaces, pair, box)
     else:
-        candidates = find_candidates(tables, surfaces, pair, box, margin)
+        candidates = find_candidates(tables, surfaces, pair, box, margin if tree else math.inf)
     count = len(candidates.first)
     spots, kept = empty_spots(count), np.zeros(count, np.int8)
     measure_candidates(tables, surfaces, pair, candidates, box, narrow, TOLERANCE, spots)

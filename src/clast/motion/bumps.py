@@ -17,10 +17,12 @@ from ..backend import func, kernel
 from ..contact.near import image
 from ..contact.surface_candidates import Candidates, find_candidates
 from ..contact.surface_measure import empty_spots, measure_candidates
-from ..tables import FIRST_WALL, MESH, TRIANGLE
+from ..tables import FIRST_WALL, MESH, SPHERE, TRIANGLE
 from ..vec import load, load4, norm, sub
 
-MARGIN = 0.1  # of candidates, as a part of a typical radius
+MARGIN = (
+    0.1  # of candidates, as a part of a typical radius or, if that is less, of the radius of the smaller mesh of a pair
+)
 EARLY = 0.5  # where some pair must be looked at again, so are all that have moved by this part of the margin
 SPARE = 0.25  # room for more candidates of a pair than there are, as a part of these
 TASK = 65536  # pairs whose candidates are looked for at a time
@@ -44,9 +46,9 @@ class Rooms(NamedTuple):
     """One row per pair."""
 
     begin: np.ndarray  # (q+1,) int64, first row of Grip; the next pair's is behind the last
-    count: np.ndarray  # (q,) int32, rows in use
+    used: np.ndarray  # (q,) int32, rows in use
     known: np.ndarray  # (q,) int8, 0 if candidates have never been looked for
-    apart: np.ndarray  # (q,3) [m], from the first to the second body when they were
+    apart: np.ndarray  # (q,3) [m], from the first to the second shape when they were, see `between_origins`
     turn: np.ndarray  # (q,8) orientation of the two bodies then
 
 
@@ -58,8 +60,9 @@ class Bumps:
         self.pair = pair  # (q,2) int32, rows of Shapes
         self.site = site  # (s+1,) int32, first pair of each site
         self.near = near  # (s,) [m], points nearer than this are one
-        self.margin = margin  # [m], of candidates
+        self.margin = margin  # (q,) [m], of candidates
         self.status = np.zeros(len(near), np.int8)
+        self.busy = False  # whether there were active candidates in the last step
         self.grip, self.rooms = empty_grip(0), empty_rooms(np.zeros(len(rows), np.int64))
         self.origin = np.zeros(0, np.int64)  # (a,) rows of Grip that are active
         self.active = Candidates(np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
@@ -100,24 +103,31 @@ def make_bumps(state, before):
     same &= shapes.body[pair[1:, 1]] == shapes.body[pair[:-1, 1]]
     begins = np.nonzero(np.append(True, ~same))[0] if len(rows) else np.zeros(0, int)
     site = np.append(begins, len(rows)).astype(np.int32)
-    bumps = Bumps(rows, pair, site, shortest_edges(state, pair[site[:-1]]), MARGIN * state.size)
+    near = least(state, pair[site[:-1]], state.surfaces.shortest)
+    bumps = Bumps(rows, pair, site, near, margins(state, pair))
     if before is not None:
         # While lists change hands the first column of memory tells where the pair stood before.
         was = pairs.memory[rows, 0].astype(np.int64) - 1
-        found = np.where(was >= 0, before.rooms.count[np.maximum(was, 0)], 0) if len(before.rows) else was * 0
+        found = np.where(was >= 0, before.rooms.used[np.maximum(was, 0)], 0) if len(before.rows) else was * 0
         move_in(bumps, before, was, found)
     pairs.memory[rows] = 0.0
     return bumps
 
 
-def shortest_edges(state, pair):
-    """The shorter of the shortest edges [m] of the meshes in each pair (s,2) of shapes: (s,)."""
+def least(state, pair, lengths):
+    """The smaller of the lengths (m,) [m] of the meshes in each pair (c,2) of shapes, at their size: (c,)."""
     shapes = state.shapes
     mesh = shapes.kind[pair] == MESH
-    edge = np.full(pair.shape, np.inf)
+    length = np.full(pair.shape, np.inf)
     surface = state.parts.feature[shapes.part[pair[mesh]]]
-    edge[mesh] = state.surfaces.shortest[surface] * state.bodies.scale[shapes.body[pair[mesh]]]
-    return edge.min(1) if len(pair) else np.zeros(0)
+    length[mesh] = lengths[surface] * state.bodies.scale[shapes.body[pair[mesh]]]
+    return length.min(1) if len(pair) else np.zeros(0)
+
+
+def margins(state, pair):
+    """Margins [m] for the candidates of pairs (c,2): (c,). Powers of two, so that there are few different ones."""
+    margin = MARGIN * np.minimum(state.size, least(state, pair, state.surfaces.ball))
+    return 2.0 ** np.floor(np.log2(margin))
 
 
 def move_in(bumps, before, was, wanted):
@@ -134,12 +144,12 @@ def move_row(k, was, old, old_grip, rooms, grip):
     o = was[k]
     if o < 0:
         return
-    rooms.count[k], rooms.known[k] = old.count[o], old.known[o]
+    rooms.used[k], rooms.known[k] = old.used[o], old.known[o]
     for i in range(3):
         rooms.apart[k, i] = old.apart[o, i]
     for i in range(8):
         rooms.turn[k, i] = old.turn[o, i]
-    for j in range(old.count[o]):
+    for j in range(old.used[o]):
         copy_candidate(old.begin[o] + j, old_grip, rooms.begin[k] + j, grip)
 
 
@@ -176,6 +186,20 @@ def turned_by(q, turn, k, at):
     return 2.1 * math.sqrt(square) if square < 0.25 else math.inf
 
 
+@func
+def between_origins(a, b, bodies, shapes):
+    """From shape a to shape b (3,) [m]: centres of particles, origins of the bodies of walls."""
+    start = load(shapes.centre, a)
+    end = load(shapes.centre, b) if shapes.kind[b] < FIRST_WALL else load(bodies.position, shapes.body[b])
+    return sub(end, start)
+
+
+def apart_row(j, chosen, pair, bodies, shapes, apart):
+    """Remember how far one of the chosen pairs is apart."""
+    k = chosen[j]
+    apart[k, 0], apart[k, 1], apart[k, 2] = between_origins(pair[k, 0], pair[k, 1], bodies, shapes)
+
+
 def moved_row(k, pair, rooms, bodies, shapes, edges, way):
     """How much nearer [m] points of the two bodies of pair k may have come since their candidates were looked for."""
     if rooms.known[k] == 0:
@@ -183,18 +207,20 @@ def moved_row(k, pair, rooms, bodies, shapes, edges, way):
         return
     a, b = pair[k, 0], pair[k, 1]
     i, j = shapes.body[a], shapes.body[b]
-    now = sub(load(bodies.position, j), load(bodies.position, i))
+    now = between_origins(a, b, bodies, shapes)
     d = sub(now, load(rooms.apart, k))
     if PERIODIC:
         d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
     moved = norm(d)
-    one = turned_by(load4(bodies.orientation, i), rooms.turn, k, 0)
-    two = turned_by(load4(bodies.orientation, j), rooms.turn, k, 4)
-    if one > 0.0:
-        moved += one * shapes.radius[a]
-    if two > 0.0:
+    # A ball does not come nearer by turning about its centre.
+    if shapes.kind[a] == MESH:
+        one = turned_by(load4(bodies.orientation, i), rooms.turn, k, 0)
+        moved += one * shapes.radius[a] if one > 0.0 else 0.0
+    if shapes.kind[b] != SPHERE:
+        two = turned_by(load4(bodies.orientation, j), rooms.turn, k, 4)
         # A wall is turned about a point that may be far away; what matters is where the particle is.
-        moved += two * (shapes.radius[b] if shapes.kind[b] < FIRST_WALL else norm(now) + shapes.radius[a])
+        arm = shapes.radius[b] if shapes.kind[b] == MESH else norm(now) + shapes.radius[a]
+        moved += two * arm if two > 0.0 else 0.0
     way[k] = moved
 
 
@@ -207,10 +233,10 @@ def renew(state):
     """Look for the candidates of all pairs again that have moved too far; returns how far each has (q,) [m]."""
     bumps = state.bumps
     way = np.empty(len(bumps.rows))
-    measure = kernel(moved_row, grain=256, PERIODIC=bool(state.box.periodic))
+    measure = kernel(moved_row, grain=1024, PERIODIC=bool(state.box.periodic))
     where = bumps.pair, *state.kernel_tables[:2], edges_of(state.box), way
     measure(len(way), where[0], bumps.rooms, *where[1:])
-    if len(way) and way.max() > bumps.margin:
+    if (way > bumps.margin).any():
         look_for(state, np.nonzero(way > EARLY * bumps.margin)[0])
         measure(len(way), where[0], bumps.rooms, *where[1:])
     return way
@@ -218,25 +244,28 @@ def renew(state):
 
 def look_for(state, chosen):
     """Find the candidates of the chosen pairs (c,) where the bodies are now."""
-    for at in range(0, len(chosen), TASK):
-        look_for_some(state, chosen[at : at + TASK])
+    margin = state.bumps.margin[chosen]
+    for one in np.unique(margin):
+        alike = chosen[margin == one]
+        for at in range(0, len(alike), TASK):
+            look_for_some(state, alike[at : at + TASK], float(one))
 
 
-def look_for_some(state, chosen):
-    """The same for so few that what is found fits into memory before most of it is left out."""
+def look_for_some(state, chosen, margin):
+    """The same for pairs with one margin [m], so few that what is found fits into memory before most of it is left out."""
     bumps = state.bumps
     pair = np.ascontiguousarray(bumps.pair[chosen])
-    start, grip = near_triangles(state, pair, bumps.margin)
+    start, grip = near_triangles(state, pair, margin)
     kernel(carry_row, grain=64)(len(chosen), chosen, bumps.rooms, bumps.grip, start, grip)
     count = np.diff(start)
     if (count > np.diff(bumps.rooms.begin)[chosen]).any():
-        wanted = bumps.rooms.count.astype(np.int64)
+        wanted = bumps.rooms.used.astype(np.int64)
         wanted[chosen] = count
-        bumps.rooms.count[chosen] = 0
+        bumps.rooms.used[chosen] = 0
         move_in(bumps, bumps, np.arange(len(wanted)), wanted)
     body, rooms = state.shapes.body[pair], bumps.rooms
-    rooms.count[chosen], rooms.known[chosen] = count, 1
-    rooms.apart[chosen] = state.bodies.position[body[:, 1]] - state.bodies.position[body[:, 0]]
+    rooms.used[chosen], rooms.known[chosen] = count, 1
+    kernel(apart_row)(len(chosen), chosen, bumps.pair, *state.kernel_tables[:2], rooms.apart)
     rooms.turn[chosen] = state.bodies.orientation[body].reshape(-1, 8)
     kernel(settle_row, grain=64)(len(chosen), chosen, start, grip, rooms.begin, bumps.grip)
 
@@ -257,7 +286,7 @@ def near_triangles(state, pair, margin):
 def carry_row(j, chosen, old, old_grip, start, grip):
     """Give the new candidates of one pair the memory that the same triangles had."""
     k = chosen[j]
-    for c in range(old.begin[k], old.begin[k] + old.count[k]):
+    for c in range(old.begin[k], old.begin[k] + old.used[k]):
         if old_grip.live[c] == 1:
             for d in range(start[j], start[j + 1]):
                 if grip.first[d] == old_grip.first[c] and grip.second[d] == old_grip.second[c]:
@@ -279,7 +308,7 @@ def active_row(k, way, rooms, grip, fill, start, first, second, origin, count):
     """Count the active candidates of pair k or, if fill, write them from start[k] on."""
     found = 0
     if not fill or start[k + 1] > start[k]:
-        for c in range(rooms.begin[k], rooms.begin[k] + rooms.count[k]):
+        for c in range(rooms.begin[k], rooms.begin[k] + rooms.used[k]):
             if grip.gap[c] <= way[k] or grip.live[c] == 1:
                 if fill:
                     at = start[k] + found
@@ -293,16 +322,18 @@ def look(state, narrow, tolerance):
     """Find the candidates that are active where the bodies are now, and measure them."""
     way = renew(state)
     bumps, total = state.bumps, len(state.bumps.rows)
-    choose = kernel(active_row, grain=256)
+    choose = kernel(active_row, grain=1024)
     count, none = np.empty(total, np.int32), np.empty(0, np.int32)
     about = way, bumps.rooms, bumps.grip
     choose(total, *about, False, np.empty(0, np.int64), none, none, np.empty(0, np.int64), count)
     start = primitives.scan(count)
     found = int(start[-1])
     first, second, bumps.origin = np.empty(found, np.int32), np.empty(found, np.int32), np.empty(found, np.int64)
-    choose(total, *about, True, start, first, second, bumps.origin, count)
     bumps.active = Candidates(start, first, second)
     bumps.spots, bumps.kept = empty_spots(found), np.empty(found, np.int8)
+    if found == 0:
+        return
+    choose(total, *about, True, start, first, second, bumps.origin, count)
     tables, surfaces = state.kernel_tables, state.there.surfaces
     measure_candidates(tables, surfaces, bumps.pair, bumps.active, state.box, narrow, tolerance, bumps.spots)
 
@@ -341,7 +372,7 @@ def put_back(state, table, narrow, tolerance):
     renew(state)
     bumps = state.bumps
     # Rows in use: within each room the first `count`.
-    many = bumps.rooms.count
+    many = bumps.rooms.used
     used = np.repeat(bumps.rooms.begin[:-1] - np.cumsum(many) + many, many) + np.arange(many.sum())
     grip, shape = bumps.grip, np.repeat(bumps.pair, many, axis=0)
     listed = names_of(state, shape, grip.first[used], grip.second[used])

@@ -175,13 +175,16 @@ def site_row(
 
 def compose(law, shared, periodic):
     """The kernel of sites."""
-    return kernel(site_row, grain=16, law=law, SHARED=shared, PERIODIC=periodic)
+    return kernel(site_row, grain=64, law=law, SHARED=shared, PERIODIC=periodic)
 
 
 def collide(site_kernel, state, method, mixes, dt):
     """Forces of all contacts with a triangulated particle; returns which sites have surfaces that cross (c,)."""
     look(state, method.narrow, method.tolerance)
     bumps, there = state.bumps, state.there
+    was_busy, bumps.busy = bumps.busy, len(bumps.origin) > 0
+    if not (bumps.busy or was_busy):
+        return np.empty(0, int)  # nothing touches, and all forces are zero already
     site_kernel(
         len(bumps.near),
         bumps.site,
@@ -207,6 +210,10 @@ def collide(site_kernel, state, method, mixes, dt):
 
 
 def swallowed(state):
-    """Pairs of shapes (c,2) of which one lies wholly inside the other without touching it."""
-    pair = state.bumps.pair
-    return pair[contained(state.kernel_tables, state.there.surfaces, pair, state.box)]
+    """Pairs of shapes (c,2) of which one lies wholly inside the other; `collide` has looked at them before."""
+    bumps = state.bumps
+    inside = contained(state.kernel_tables, state.there.surfaces, bumps.pair, state.box)
+    # Where surfaces cross, a corner inside tells nothing new.
+    crossing = np.nonzero(bumps.spots.crossing)[0]
+    inside[np.searchsorted(bumps.active.start, crossing, side="right") - 1] = False
+    return bumps.pair[inside]

@@ -163,10 +163,14 @@ class Smooth:
         self.crossings += len(sites)
         if self.method.penetration == "raise":
             self._penetrated(self.state.bumps.pair[self.state.bumps.site[sites[0]]], "their surfaces cross")
+        self._look_inside(sites)
 
-    def _look_inside(self):
-        """A triangulated body that lies wholly inside another touches nothing, and is lost all the same."""
-        for pair in surfaces.swallowed(self.state):
+    def _look_inside(self, sites=None):
+        """A body that lies wholly inside a triangulated one touches nothing, and is lost all the same.
+
+        A sphere whose centre is inside would be pulled in. sites: those that cross are looked at, or all pairs.
+        """
+        for pair in surfaces.swallowed(self.state, sites):
             self._penetrated(pair, "one lies inside the other")
 
     def _penetrated(self, pair, what):

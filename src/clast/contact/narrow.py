@@ -247,9 +247,10 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, s
     """All contacts of a scene: arrays in, arrays out.
 
     margin [m]: pairs up to this far apart are returned too; contacts that overlap have gap < 0.
-    broad: "bins", "boxes", "all-pairs", "spacetree" and its variants; all find the same contacts. pairs (n,2): body numbers to look at instead; then margin=np.inf gives the distance of every one of them, in the order of the list. sort=False leaves the contacts in
-    the order in which the broad phase met them, which is fixed too, and saves the time of sorting: of a million spheres, 1.4 times
-    as fast with 0.4 million contacts and 2.6 times with 3.4 million.
+    broad: "bins", "boxes", "all-pairs", "spacetree" and its variants; all find the same contacts. pairs (n,2): body numbers
+    to look at instead; then margin=np.inf gives the distance of every one of them, in the order of the list. sort=False
+    leaves the contacts in the order in which the broad phase met them, which is fixed too, and saves the time of sorting:
+    of a million spheres, 1.4 times as fast with 0.4 million contacts and 2.6 times with 3.4 million.
     narrow: how pairs with an ellipsoid are measured, "opm" (unless said) or "chm+opm": the common normal of all pairs whose
     boxes meet, or only of those that the characteristic equation does not tell apart first; both find the same contacts.
     How triangles are measured: "brute" (unless said) or another method of `clast.triangle_distance`. tree=False: all triangles of

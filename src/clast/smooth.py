@@ -229,13 +229,18 @@ class Smooth:
 
     def carried(self):
         """Numbers beside the tables that go from step to step, for a checkpoint: memory of triangulated particles."""
-        return bumps.carried(self.state) if self.state.triangulated else np.empty(0)
+        if not self.state.triangulated:
+            return np.empty(0)
+        counted = np.zeros((1, bumps.CARRIED))
+        counted[0, 0] = self.crossings
+        return np.concatenate([counted, bumps.carried(self.state)])
 
     def resume(self, order, carried):
         """Make the list of pairs of a simulation that goes on; its memory is put back afterwards."""
         self.state.rebuild()
         if self.state.triangulated:
-            bumps.put_back(self.state, carried, self.method.narrow, self.method.tolerance)
+            self.crossings = int(carried[0, 0])
+            bumps.put_back(self.state, carried[1:], self.method.narrow, self.method.tolerance)
 
     def contacts(self):
         """See Simulation.contacts."""

@@ -117,6 +117,15 @@ def test_surfaces_that_cross_are_reported():
         Simulation(scene, DEM(law="linear"), dt=1e-4).step()
 
 
+def test_faces_that_just_touch_part_along_their_normal():
+    scene = Scene()
+    scene.add(box(0.1, 0.1, 0.1), position=[(0, 0, 0), (0, 0, 0.1)], material=STONE)
+    contacts = clast.find_contacts(scene)
+    assert len(contacts.gap) > 0
+    assert contacts.gap == pytest.approx(-2.0 * box(0.1, 0.1, 0.1).epsilon, rel=1e-8)
+    assert contacts.normal == pytest.approx(np.tile([0.0, 0.0, 1.0], (len(contacts.gap), 1)), abs=1e-12)
+
+
 def test_a_body_inside_another_is_reported():
     scene = Scene(gravity=(0, 0, 0))
     scene.add(box(0.1, 0.1, 0.1), material=STONE)

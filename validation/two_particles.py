@@ -3,12 +3,12 @@
 K. Krestenitis, In grid multi-scale parallel discrete element method for non-spherical particle dynamics (2017), appendix B: two
 particles of 126 triangles in a unit cube, 15,000 steps of 0.1 ms, 3,944 comparisons of triangles when they are compared.
 
-    python validation/two_particles.py             # about two minutes; writes the table of docs/spacetree.md
+    python validation/two_particles.py             # three minutes; writes the table of docs/spacetree.md
     python validation/two_particles.py --quick     # every tenth step; writes nothing
 
 The ready scene `two-particles` runs once; then each spacetree looks at the two bodies in every step, with the unit cube as its
-root and no margin. Shapes, places and speeds are not given there, so the steps are
-others; the order of events is the same.
+root and no margin. The paper gives neither shapes nor places nor speeds, so the steps are others; the order of events is
+the same.
 """
 
 import argparse

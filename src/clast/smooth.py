@@ -56,7 +56,6 @@ class Smooth:
         if self._fresh:
             with backend.use(self.device):
                 self.state.rebuild()
-                self._look_inside()
                 self._forces(0.0)
                 self._advance(self._kernels.finish, 0.0)
             self._fresh = False
@@ -119,7 +118,6 @@ class Smooth:
             if far + max(far, state.walls_moved()) >= state.margin:
                 self._check_speed(far)
                 state.rebuild()
-                self._look_inside()
             else:
                 state.follow()
         self.seconds["pairs"] += clock.perf_counter() - began
@@ -155,6 +153,8 @@ class Smooth:
             hulls.collide(self._kernels.hulls, state, self._mixes, self._edges, dt)
         if state.triangulated:
             self._look_for_crossings(surfaces.collide(self._kernels.surfaces, state, self.method, self._mixes, dt))
+            if state.since == 0:
+                self._look_inside()
 
     def _look_for_crossings(self, sites):
         """Answer to triangulated bodies whose surfaces cross: an error that names them, or a count."""
@@ -163,12 +163,15 @@ class Smooth:
         self.crossings += len(sites)
         if self.method.penetration == "raise":
             self._penetrated(self.state.bumps.pair[self.state.bumps.site[sites[0]]], "their surfaces cross")
+        self._look_inside(sites)
 
-    def _look_inside(self):
-        """A triangulated body that lies wholly inside another touches nothing, and is lost all the same."""
-        if self.state.triangulated:
-            for pair in surfaces.swallowed(self.state):
-                self._penetrated(pair, "one lies inside the other")
+    def _look_inside(self, sites=None):
+        """A body that lies wholly inside a triangulated one touches nothing, and is lost all the same.
+
+        A sphere whose centre is inside would be pulled in. sites: those that cross are looked at, or all pairs.
+        """
+        for pair in surfaces.swallowed(self.state, sites):
+            self._penetrated(pair, "one lies inside the other")
 
     def _penetrated(self, pair, what):
         state = self.state
@@ -230,13 +233,18 @@ class Smooth:
 
     def carried(self):
         """Numbers beside the tables that go from step to step, for a checkpoint: memory of triangulated particles."""
-        return bumps.carried(self.state) if self.state.triangulated else np.empty(0)
+        if not self.state.triangulated:
+            return np.empty(0)
+        counted = np.zeros((1, bumps.CARRIED))
+        counted[0, 0] = self.crossings
+        return np.concatenate([counted, bumps.carried(self.state)])
 
     def resume(self, order, carried):
         """Make the list of pairs of a simulation that goes on; its memory is put back afterwards."""
         self.state.rebuild()
         if self.state.triangulated:
-            bumps.put_back(self.state, carried, self.method.narrow, self.method.tolerance)
+            self.crossings = int(carried[0, 0])
+            bumps.put_back(self.state, carried[1:], self.method.narrow, self.method.tolerance)
 
     def contacts(self):
         """See Simulation.contacts."""

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import trimesh
 from roads import differences, state
-from test_bits import GRAIN, STEEL, every_kernel_parallel
+from test_bits import GRAIN, STEEL, WAND, every_kernel_parallel
 
 import clast
 from clast import DEM, Mesh, Oscillation, Plane, Quad, Scene, Simulation, Sphere, backend
@@ -28,6 +28,9 @@ def busy():
     scene.fill(LUMP, count=24, box=((-0.03, -0.03, 0.015), (0.03, 0.03, 0.045)), seed=1, spin=(80.0, 0.0, 20.0), **fill)
     scene.fill(RING, count=8, box=((-0.03, -0.03, 0.045), (0.03, 0.03, 0.065)), seed=4, spin=(0.0, 60.0, 20.0), **fill)
     scene.fill(Sphere(0.004), count=10, box=((-0.03, -0.03, 0.015), (0.03, 0.03, 0.065)), seed=2, **fill)
+    scene.fill(
+        WAND, count=3, box=((-0.03, -0.03, 0.03), (0.03, 0.03, 0.065)), material=GRAIN, spin=(90.0, 60.0, 0.0), seed=6
+    )
     scene.inlet(
         LUMP,
         box=((-0.03, -0.03, 0.1), (0.03, 0.03, 0.14)),
@@ -56,6 +59,19 @@ def plain():
     assert np.abs(contacts.slip).max() > 0.0
     assert np.isfinite(sim.bodies.position).all()
     return state(sim)
+
+
+def test_no_contact_is_missed():
+    """What the steps remember of triangles that may touch, against a search from scratch."""
+    sim, seen = start(), 0
+    for _ in range(STEPS // 10):
+        sim.step(10)
+        known, found = sim.contacts(), clast.find_contacts(sim.scene)
+        rows = np.nonzero(found.gap < 0.0)[0]
+        assert np.array_equal(known.pair, found.pair[rows])
+        assert np.array_equal(known.gap, found.gap[rows])
+        seen += len(rows)
+    assert seen > 100
 
 
 @pytest.mark.parametrize("options", [{"margin": 2e-3}, {"broad": "all-pairs"}, {"broad": "spacetree"}], ids=str)

@@ -161,6 +161,21 @@ def test_work_stays_linear_for_sizes_of_one_to_a_thousand():
     assert WAYS["regular"].comparisons > 20.0 * WAYS["adaptive"].comparisons
 
 
+@pytest.mark.parametrize("box", [FREE, periodic_world(0.0, np.full(3, 1.7))], ids=["free", "periodic"])
+def test_cells_fit_bodies_of_similar_size_closely(box):
+    """However wide the world is and although there is a large body among them: not up to 27 times the comparisons."""
+    rng = np.random.default_rng(3)
+    for width in np.geomspace(1.0, 2.9, 5):
+        radius = rng.uniform(0.8, 1.0, 3000) * 0.012 * width
+        radius[0] = 0.3
+        shapes = shapes_of(rng.random((3000, 3)) * 1.7, radius)
+        for variant in ("adaptive", "reluctant"):
+            found = WAYS[variant](shapes, tags(shapes), box, 0.0)
+            expected = 0.5 * 3000**2 * 27.0 * (0.024 * width) ** 3 / 1.7**3 + 3000.0
+            assert WAYS[variant].comparisons < (1.6 if box is FREE else 5.0) * expected
+            assert np.array_equal(listed(found), listed(bins(shapes, tags(shapes), box, 0.0)))
+
+
 @pytest.mark.parametrize("place", [3e3, 1e7, 1e12])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_stray_body_costs_nothing(place, variant):
@@ -171,8 +186,7 @@ def test_a_stray_body_costs_nothing(place, variant):
     alone = way.comparisons
     found = way(together, tags(together), FREE, 0.0)
     assert np.array_equal(listed(found), listed(bins(together, tags(together), FREE, 0.0)))
-    # Cells are narrower or wider by up to three, so lists by up to 27, than they are for the bodies alone.
-    assert way.comparisons < 30.0 * alone
+    assert way.comparisons < 1.5 * alone
     assert way.lists <= (stages.SHARE * 3001 + 64) + 64 * (stages.DEEPEST + 1)
 
 

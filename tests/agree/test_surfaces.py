@@ -132,9 +132,11 @@ def test_broad_phases_agree():
     every = clast.find_contacts(scene, broad="all-pairs")
     kinds = scene.shapes(scene.bodies).kind
     assert len({tuple(sorted(k)) for k in kinds[every.pair].tolist()}) >= 6
-    for broad in ("bins", "boxes"):
+    for broad in ("bins", "boxes", "spacetree"):
         for a, b in zip(every, clast.find_contacts(scene, broad=broad), strict=True):
             assert np.array_equal(a, b)
+    for a, b in zip(every, clast.find_contacts(scene, tree=False), strict=True):
+        assert np.array_equal(a, b)
     loose = clast.find_contacts(scene, sort=False)
     order = np.lexsort((loose.gap, loose.pair[:, 1], loose.pair[:, 0]))
     rank = np.lexsort((every.gap, every.pair[:, 1], every.pair[:, 0]))

@@ -117,6 +117,15 @@ def test_surfaces_that_cross_are_reported():
         Simulation(scene, DEM(law="linear"), dt=1e-4).step()
 
 
+def test_faces_that_just_touch_part_along_their_normal():
+    scene = Scene()
+    scene.add(box(0.1, 0.1, 0.1), position=[(0, 0, 0), (0, 0, 0.1)], material=STONE)
+    contacts = clast.find_contacts(scene)
+    assert len(contacts.gap) > 0
+    assert contacts.gap == pytest.approx(-2.0 * box(0.1, 0.1, 0.1).epsilon, rel=1e-8)
+    assert contacts.normal == pytest.approx(np.tile([0.0, 0.0, 1.0], (len(contacts.gap), 1)), abs=1e-12)
+
+
 def test_a_body_inside_another_is_reported():
     scene = Scene(gravity=(0, 0, 0))
     scene.add(box(0.1, 0.1, 0.1), material=STONE)
@@ -125,14 +134,15 @@ def test_a_body_inside_another_is_reported():
         Simulation(scene, DEM(law="linear"), dt=1e-4).step()
 
 
-def test_bodies_that_cross_can_be_pushed_apart():
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_bodies_that_cross_can_be_pushed_apart(sign):
     scene = Scene(gravity=(0, 0, 0))
     scene.add(box(0.1, 0.1, 0.1), material=STONE)
-    scene.add(box(0.1, 0.1, 0.1), position=(0.098, 0.03, 0.02), material=STONE)
+    scene.add(box(0.1, 0.1, 0.1), position=(sign * 0.098, sign * 0.03, sign * 0.02), material=STONE)
     sim = Simulation(scene, DEM(law="linear", penetration="push"), dt=1e-4)
     sim.step(1500)
     assert sim.report().crossings > 0
-    assert sim.bodies.position[1, 0] - sim.bodies.position[0, 0] > 0.1
+    assert sign * (sim.bodies.position[1, 0] - sim.bodies.position[0, 0]) > 0.1
 
 
 @pytest.mark.slow

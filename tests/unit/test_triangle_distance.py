@@ -387,6 +387,21 @@ def test_triangles_that_lie_in_each_other_are_not_apart():
     assert np.array_equal(p, q)
 
 
+def test_only_pairs_that_cross_are_marked_in_the_end():
+    lane = np.zeros((triangle_lanes.ROWS, triangle_lanes.LANES))
+    a, b = family("crossing", triangle_lanes.LANES)
+    lane[:9], lane[9:18] = a.reshape(-1, 9).T, b.reshape(-1, 9).T
+    exact = clast.triangle_distance(a, b)
+    result = np.full((triangle_lanes.RESULT, triangle_lanes.LANES), 7.0)
+    result[7] = np.where(np.arange(triangle_lanes.LANES) < 60, triangle_penalty.MAYBE, triangle_penalty.APART)
+    triangle_lanes.cross_lanes(lane, result)
+    crossing = (exact[0] == 0.0) & (np.arange(triangle_lanes.LANES) < 60)
+    assert 10 < crossing.sum() < 50
+    assert np.array_equal(result[7], crossing)
+    assert np.array_equal(result[0], np.where(crossing, 0.0, 7.0))
+    assert np.allclose(result[1:4, crossing].T, exact[1][crossing], atol=1e-14)
+
+
 def test_no_pairs():
     distance, p, q = clast.triangle_distance(np.empty((0, 3, 3)), np.empty((0, 3, 3)))
     assert distance.shape == (0,)

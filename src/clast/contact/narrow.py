@@ -125,18 +125,18 @@ def measure_listed(tables, label, box, margin, pair, narrow=DEFAULT):
     return contacts, status
 
 
-def measure(tables, label, box, margin, pair, narrow=DEFAULT, surfaces=None):
+def measure(tables, label, box, margin, pair, narrow=DEFAULT, surfaces=None, tree=True):
     """Contacts of listed pairs (p,2), rows of Shapes with the lower number first, within the margin [m], in their order.
 
     label (n,): number of the first part of each body. narrow: a name in NARROW or in `surface_measure.METHODS`.
-    surfaces: the table of triangulated particles, if there are any.
+    surfaces: the table of triangulated particles, if there are any; tree: as in `find_contacts`.
     Returns Contacts and the row of `pair` that each belongs to (c,): one for a pair, up to four with a polyhedron, any
     number with a triangulated particle.
     """
     n = len(pair)
     shapes, hulls = tables[1], tables[4]
     if surfaces is not None and len(surfaces.epsilon):
-        return with_surfaces(tables, label, surfaces, box, margin, pair, narrow)
+        return with_surfaces(tables, label, surfaces, box, margin, pair, narrow, tree)
     contacts, status = measure_listed(tables, label, box, margin, pair, narrow if narrow in NARROW else DEFAULT)
     if len(hulls.inner) == 0:
         source = np.nonzero(status)[0]
@@ -152,7 +152,7 @@ def measure(tables, label, box, margin, pair, narrow=DEFAULT, surfaces=None):
     return every, source
 
 
-def with_surfaces(tables, label, surfaces, box, margin, pair, narrow):
+def with_surfaces(tables, label, surfaces, box, margin, pair, narrow, tree):
     """What `measure` returns where there are triangulated particles."""
     bodies, shapes = tables[:2]
     among = (shapes.kind[pair] == MESH).any(1)
@@ -160,7 +160,8 @@ def with_surfaces(tables, label, surfaces, box, margin, pair, narrow):
     others, status = empty_contacts(0), np.empty(0, np.int8)
     if len(rest):
         others, status = measure_listed(tables, label, box, margin, pair[rest])
-    touches = surface_contacts(tables, surfaces, box, margin, pair[among], narrow if narrow in METHODS else TRIANGLES)
+    triangles = narrow if narrow in METHODS else TRIANGLES
+    touches = surface_contacts(tables, surfaces, box, margin, pair[among], triangles, tree)
     count = np.empty(len(pair), np.int64)
     count[rest], count[among] = status, np.diff(touches.start)
     source = np.repeat(np.arange(len(pair)), count)
@@ -242,17 +243,18 @@ def lower_first(shapes, pair):
     return np.where(swap[:, None], pair[:, ::-1], pair), swap
 
 
-def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, sort=True):
+def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, sort=True, tree=True):
     """All contacts of a scene: arrays in, arrays out.
 
     margin [m]: pairs up to this far apart are returned too; contacts that overlap have gap < 0.
-    broad: "bins", "boxes" or "all-pairs"; all find the same contacts. pairs (n,2): body numbers to look at instead; then
-    margin=np.inf gives the distance of every one of them, in the order of the list. sort=False leaves the contacts in
-    the order in which the broad phase met them, which is fixed too, and saves the time of sorting: of a million spheres, 1.4 times
-    as fast with 0.4 million contacts and 2.6 times with 3.4 million.
+    broad: "bins", "boxes", "all-pairs", "spacetree" and its variants; all find the same contacts. pairs (n,2): body numbers
+    to look at instead; then margin=np.inf gives the distance of every one of them, in the order of the list. sort=False
+    leaves the contacts in the order in which the broad phase met them, which is fixed too, and saves the time of sorting:
+    of a million spheres, 1.4 times as fast with 0.4 million contacts and 2.6 times with 3.4 million.
     narrow: how pairs with an ellipsoid are measured, "opm" (unless said) or "chm+opm": the common normal of all pairs whose
     boxes meet, or only of those that the characteristic equation does not tell apart first; both find the same contacts.
-    How triangles are measured: "brute" (unless said) or another method of `clast.triangle_distance`.
+    How triangles are measured: "brute" (unless said) or another method of `clast.triangle_distance`. tree=False: all triangles of
+    two particles with each other, without their trees of boxes; the contacts are the same to the bit.
     Returns Contacts, sorted by pair, then shape; of a polyhedron up to four points for a pair, the deepest first; of a
     triangulated particle all points that are farther from each other than its shortest edge. Of such a particle gap is the
     distance less the halo: surfaces that cross have minus the halo, and a body wholly inside another has as much less as the
@@ -286,7 +288,7 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, s
             listed = listed[sort_pairs(shapes, label, listed, len(shapes.number))]
     else:
         listed = expand_pairs(pairs, bodies, shapes)
-    return measure(tables, label, box, margin, listed, narrow, scene.surfaces)[0]
+    return measure(tables, label, box, margin, listed, narrow, scene.surfaces, tree)[0]
 
 
 def refuse_mixture(place, parts):

@@ -21,11 +21,13 @@ import numpy as np
 from .. import backend, primitives
 from ..backend import kernel
 from ..errors import pick
-from .bins import CLASSES, pair_row
+from .bins import pair_row
 from .spacetree_counts import Counters, count_adaptive, count_regular
 from .spacetree_rows import (
+    CLASSES,
     DIGITS,
     begin_row,
+    class_end,
     crowd_row,
     drop_row,
     gather_row,
@@ -42,6 +44,7 @@ DEEPEST = 13  # levels below the root, at most: so many that a vertex has a numb
 GUESS = 6  # pairs per shape that a first search has room for
 CROWD = 16.0  # shapes in one list, on average over shapes, above which lists are made of fewer vertices
 SHARE = 4.0  # lists per shape, at most
+TYPICAL = 0.95  # share of the shapes, from the smallest on, that fit into cells of some level as closely as possible
 UNFOLDED = 62  # bits of an index that is not folded
 
 
@@ -88,7 +91,33 @@ def survey(shapes):
     return low, high, float(found[:, 6].max()), float(found[:, 7].min()), sizes
 
 
-def cut(found, box, margin, cube, fold):
+def radius_of_share(found, share):
+    """A radius [m] that so large a share of the shapes does not exceed."""
+    largest, sizes = found[2], np.cumsum(found[-1])
+    return min(class_end(int(np.searchsorted(sizes, share * sizes[-1]))), largest)
+
+
+def choose_root(found, box, width, typical, fold):
+    """Edge of the root [m]: a power of three of the width that suits a typical radius, so that cells fit most shapes closely."""
+    low, high, largest, _, _ = found
+    edge = width(typical) * (1.0 + 1e-9)
+    if fold is not None:
+        while edge > width(fold):
+            edge /= 3.0
+        edge *= 3.0**DEEPEST
+        least = 2.0 * width(largest)
+    elif box.periodic:
+        while 3.0 * edge <= box.length[box.length > 0.0].min():
+            edge *= 3.0
+        least = width(largest)
+    else:
+        least = max(float((high - low).max()), width(largest))
+    while edge < least:
+        edge *= 3.0
+    return edge
+
+
+def cut(found, box, margin, cube, typical, fold):
     """The levels, from the sizes and places of the shapes. fold: smallest radius that matters among strays, or None.
 
     Returns the tree without lists, the cells (3,) of the root level, and whether smaller shapes would want finer levels.
@@ -102,11 +131,9 @@ def cut(found, box, margin, cube, fold):
         # A whisker wider than needed, so that rounding never puts partners two vertices apart.
         return (2.0 * radius + margin) * (1.0 + 1e-8) + 1e-15 * far + 1e-300
 
-    root = max(float(box.length[periodic].min() if periodic.any() else (high - low).max()), width(largest))
-    if cube is not None and not periodic.any():
+    root = choose_root(found, box, width, typical, fold)
+    if cube is not None and fold is None and not box.periodic:
         origin, root = np.array(cube[0], float), float(cube[1])
-    if fold is not None:
-        root = max(width(fold) * 3.0**DEEPEST, 2.0 * width(largest))
     cells = np.where(periodic, np.maximum(np.floor(box.length / root), 1.0), np.ceil((high - low) / root))
     if cube is not None or fold is not None or not periodic.any():
         cells = np.where(periodic, cells, 1.0)
@@ -238,7 +265,7 @@ class Spacetree:
 
     variant: "regular", all shapes on the level of the largest; "adaptive", each on the finest level that fits it;
     "reluctant", on a coarser one where it is alone. cube: low corner (3,) and edge [m] of the root in a world that is not
-    periodic; without it the least cube around all centres.
+    periodic; without it a cube around all centres, up to three times as wide, so that most shapes fit their cells closely.
 
     `counters` are those of the last call, `comparisons` the one of them that costs nothing to know; `lists` is the number of
     lists and `crowd` how many shapes share one, on average over the shapes of the fullest level. A copy (`copy.copy`)
@@ -302,13 +329,13 @@ class Spacetree:
         device = backend.DEVICE[-1]
         n = len(shapes.radius)
         found = survey(shapes)
-        tree, cells, more = cut(found, box, margin, self.cube, None)
+        typical = found[2] if self.variant == "regular" else radius_of_share(found, TYPICAL)
+        tree, cells, more = cut(found, box, margin, self.cube, typical, None)
         tree, level, key, start, order, bounded = self._levels(shapes, tree, found)
         if more and self.crowd > CROWD:
             # A stray makes the root so large that the finest cells are wider than most shapes: fold the world.
-            sizes = np.cumsum(found[-1])
-            small = 2.0 ** (float(np.searchsorted(sizes, 0.01 * sizes[-1])) - 40.0)
-            tree, cells, _ = cut(found, box, margin, self.cube, found[2] if self.variant == "regular" else small)
+            small = typical if self.variant == "regular" else radius_of_share(found, 0.01)
+            tree, cells, _ = cut(found, box, margin, self.cube, typical, small)
             tree, level, key, start, order, bounded = self._levels(shapes, tree, found)
         ball, sorted_level = device.empty((n, 4), np.float64), device.empty(n, np.int8)
         sorted_key, sorted_tag = device.empty(n, np.int64), device.empty(n, np.int32)

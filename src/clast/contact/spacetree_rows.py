@@ -5,12 +5,24 @@ import math
 import numpy as np
 
 from ..backend import func
-from .bins import CLASSES, size_class
 from .near import image
 
 DIGITS = 21  # bits of a vertex's number along one axis
 LAST = (1 << DIGITS) - 1
+CLASSES = 256  # sizes that are told apart, four to each power of two
 PERIODIC = False  # bound to the kernels: some axis of the world repeats
+
+
+@func
+def size_class(radius):
+    """Number of the class of a radius; `class_end` is its inverse."""
+    share, power = math.frexp(radius)
+    return min(max(4 * (power + 40) + int(8.0 * share) - 4, 0), CLASSES - 1) if radius > 0.0 else 0
+
+
+def class_end(number):
+    """The largest radius of a class [m]."""
+    return (0.625 + 0.125 * (number % 4)) * 2.0 ** (number // 4 - 40)
 
 
 @func
@@ -53,7 +65,7 @@ def survey_row(c, chunk, centre, radius, found):
             low_x, low_y, low_z = min(low_x, x), min(low_y, y), min(low_z, z)
             high_x, high_y, high_z = max(high_x, x), max(high_y, y), max(high_z, z)
             largest, smallest = max(largest, r), min(smallest, r)
-            found[c, 8 + (size_class(r) if r > 0.0 else 0)] += 1.0
+            found[c, 8 + size_class(r)] += 1.0
     found[c, 0], found[c, 1], found[c, 2] = low_x, low_y, low_z
     found[c, 3], found[c, 4], found[c, 5] = high_x, high_y, high_z
     found[c, 6], found[c, 7] = largest, smallest

@@ -18,6 +18,7 @@ from .surface_pose import BALL, FACING, HALF, HALO, KIND, PLACE, RADIUS, SENSE, 
 from .surface_tree import BARE, load_axis, load_turn, load_way, placed, wall_corner
 from .triangle_lanes import LANES, METHODS, RESULT, ROWS, brute_lanes
 
+CLOSE = 1e-9  # triangles that are nearer than this part of the halo count as crossing
 OPPOSED = 1e-6  # squared length of the difference of two unit normals below which they do not tell a direction
 
 METHOD = brute_lanes  # bound to the kernel: how triangles are measured
@@ -85,7 +86,8 @@ def face_normal(surfaces, f):
 
 @func
 def way_out(kind, p, f, g, sheets, surfaces, pose):
-    """A direction from the mesh to its partner where their triangles f and g cross, from the normals of both."""
+    """A direction from the mesh to its partner where their triangles f and g cross, from the normals of both, and how much
+    they look at each other: 0, alike, to 2, face to face."""
     n = face_normal(surfaces, f)
     zero = (0.0, 0.0, 0.0)
     m = load_turn(pose, p)
@@ -98,20 +100,25 @@ def way_out(kind, p, f, g, sheets, surfaces, pose):
         corner = wall_corner(sheets, g, 0, m, load_way(pose, p))
         other = scale(-1.0 if dot(other, corner) > 0.0 else 1.0, other)
     d = sub(n, other)
-    return normalize(d) if dot(d, d) > OPPOSED else n
+    square = dot(d, d)
+    return (normalize(d) if square > OPPOSED else n), math.sqrt(square)
 
 
 @func
 def at_triangles(kind, p, f, g, sheets, surfaces, pose, square, x, y, crossing):
     """Gap, point, normal and crossing of two triangles, from their squared distance and nearest points x and y."""
-    ball = pose[p, BALL]
+    ball, halo = pose[p, BALL], pose[p, HALO]
     distance = math.sqrt(square)
-    apart = distance > 0.0
+    # What is left of a distance by rounding has no direction.
+    apart = distance > CLOSE * halo
     n = scale(1.0 / (distance if apart else 1.0), sub(y, x))
-    if not apart:
-        n = way_out(kind, p, f, g, sheets, surfaces, pose)
     d = distance - ball
-    return d - pose[p, HALO], add(x, scale(0.5 * d, n)), n, crossing or d <= 0.0
+    gap = d - halo
+    if not apart:
+        n, opposed = way_out(kind, p, f, g, sheets, surfaces, pose)
+        # Of all triangles that cross at a place, those that look at each other are deepest, by a hair.
+        gap -= CLOSE * opposed * halo
+    return gap, add(x, scale(0.5 * d, n)), n, crossing or d <= 0.0 or not apart
 
 
 @func

@@ -105,19 +105,21 @@ def turn_round(tables, surfaces, pair, box, narrow):
     return gap, spots.point[row] + (sign * ball)[:, None] * toward, -toward, candidates.first[row]
 
 
-def surface_contacts(tables, surfaces, box, margin, pair, narrow):
+def surface_contacts(tables, surfaces, box, margin, pair, narrow, tree=True):
     """Contacts of listed pairs (p,2), rows of Shapes, each with a triangulated particle, within the margin [m]: Touches.
 
     margin=inf: one for each pair, the nearest. narrow: name of a method in `surface_measure.METHODS`.
+    tree=False: all triangles of two meshes are measured.
     """
     shapes, parts = tables[1:3]
     every = math.isinf(margin)
     pair, swapped, order, site = in_sites(shapes, pair)
     if every:
         site = np.arange(len(pair) + 1, dtype=np.int32)
+    if every and tree:
         candidates = nearest_candidates(tables, surfaces, pair, box)
     else:
-        candidates = find_candidates(tables, surfaces, pair, box, margin)
+        candidates = find_candidates(tables, surfaces, pair, box, margin if tree else math.inf)
     count = len(candidates.first)
     spots, kept = empty_spots(count), np.zeros(count, np.int8)
     measure_candidates(tables, surfaces, pair, candidates, box, narrow, TOLERANCE, spots)

@@ -17,10 +17,12 @@ from ..backend import func, kernel
 from ..contact.near import image
 from ..contact.surface_candidates import Candidates, find_candidates
 from ..contact.surface_measure import empty_spots, measure_candidates
-from ..tables import FIRST_WALL, MESH, TRIANGLE
+from ..tables import FIRST_WALL, MESH, SPHERE, TRIANGLE
 from ..vec import load, load4, norm, sub
 
-MARGIN = 0.1  # of candidates, as a part of a typical radius
+MARGIN = (
+    0.1  # of candidates, as a part of a typical radius or, if that is less, of the radius of the smaller mesh of a pair
+)
 EARLY = 0.5  # where some pair must be looked at again, so are all that have moved by this part of the margin
 SPARE = 0.25  # room for more candidates of a pair than there are, as a part of these
 TASK = 65536  # pairs whose candidates are looked for at a time
@@ -46,7 +48,7 @@ class Rooms(NamedTuple):
     begin: np.ndarray  # (q+1,) int64, first row of Grip; the next pair's is behind the last
     used: np.ndarray  # (q,) int32, rows in use
     known: np.ndarray  # (q,) int8, 0 if candidates have never been looked for
-    apart: np.ndarray  # (q,3) [m], from the first to the second body when they were
+    apart: np.ndarray  # (q,3) [m], from the first to the second shape when they were, see `between_origins`
     turn: np.ndarray  # (q,8) orientation of the two bodies then
 
 
@@ -58,7 +60,7 @@ class Bumps:
         self.pair = pair  # (q,2) int32, rows of Shapes
         self.site = site  # (s+1,) int32, first pair of each site
         self.near = near  # (s,) [m], points nearer than this are one
-        self.margin = margin  # [m], of candidates
+        self.margin = margin  # (q,) [m], of candidates
         self.status = np.zeros(len(near), np.int8)
         self.busy = False  # whether there were active candidates in the last step
         self.grip, self.rooms = empty_grip(0), empty_rooms(np.zeros(len(rows), np.int64))
@@ -101,7 +103,8 @@ def make_bumps(state, before):
     same &= shapes.body[pair[1:, 1]] == shapes.body[pair[:-1, 1]]
     begins = np.nonzero(np.append(True, ~same))[0] if len(rows) else np.zeros(0, int)
     site = np.append(begins, len(rows)).astype(np.int32)
-    bumps = Bumps(rows, pair, site, shortest_edges(state, pair[site[:-1]]), MARGIN * state.size)
+    near = least(state, pair[site[:-1]], state.surfaces.shortest)
+    bumps = Bumps(rows, pair, site, near, margins(state, pair))
     if before is not None:
         # While lists change hands the first column of memory tells where the pair stood before.
         was = pairs.memory[rows, 0].astype(np.int64) - 1
@@ -111,14 +114,20 @@ def make_bumps(state, before):
     return bumps
 
 
-def shortest_edges(state, pair):
-    """The shorter of the shortest edges [m] of the meshes in each pair (s,2) of shapes: (s,)."""
+def least(state, pair, lengths):
+    """The smaller of the lengths (m,) [m] of the meshes in each pair (c,2) of shapes, at their size: (c,)."""
     shapes = state.shapes
     mesh = shapes.kind[pair] == MESH
-    edge = np.full(pair.shape, np.inf)
+    length = np.full(pair.shape, np.inf)
     surface = state.parts.feature[shapes.part[pair[mesh]]]
-    edge[mesh] = state.surfaces.shortest[surface] * state.bodies.scale[shapes.body[pair[mesh]]]
-    return edge.min(1) if len(pair) else np.zeros(0)
+    length[mesh] = lengths[surface] * state.bodies.scale[shapes.body[pair[mesh]]]
+    return length.min(1) if len(pair) else np.zeros(0)
+
+
+def margins(state, pair):
+    """Margins [m] for the candidates of pairs (c,2): (c,). Powers of two, so that there are few different ones."""
+    margin = MARGIN * np.minimum(state.size, least(state, pair, state.surfaces.ball))
+    return 2.0 ** np.floor(np.log2(margin))
 
 
 def move_in(bumps, before, was, wanted):
@@ -177,6 +186,20 @@ def turned_by(q, turn, k, at):
     return 2.1 * math.sqrt(square) if square < 0.25 else math.inf
 
 
+@func
+def between_origins(a, b, bodies, shapes):
+    """From shape a to shape b (3,) [m]: centres of particles, origins of the bodies of walls."""
+    start = load(shapes.centre, a)
+    end = load(shapes.centre, b) if shapes.kind[b] < FIRST_WALL else load(bodies.position, shapes.body[b])
+    return sub(end, start)
+
+
+def apart_row(j, chosen, pair, bodies, shapes, apart):
+    """Remember how far one of the chosen pairs is apart."""
+    k = chosen[j]
+    apart[k, 0], apart[k, 1], apart[k, 2] = between_origins(pair[k, 0], pair[k, 1], bodies, shapes)
+
+
 def moved_row(k, pair, rooms, bodies, shapes, edges, way):
     """How much nearer [m] points of the two bodies of pair k may have come since their candidates were looked for."""
     if rooms.known[k] == 0:
@@ -184,18 +207,20 @@ def moved_row(k, pair, rooms, bodies, shapes, edges, way):
         return
     a, b = pair[k, 0], pair[k, 1]
     i, j = shapes.body[a], shapes.body[b]
-    now = sub(load(bodies.position, j), load(bodies.position, i))
+    now = between_origins(a, b, bodies, shapes)
     d = sub(now, load(rooms.apart, k))
     if PERIODIC:
         d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
     moved = norm(d)
-    one = turned_by(load4(bodies.orientation, i), rooms.turn, k, 0)
-    two = turned_by(load4(bodies.orientation, j), rooms.turn, k, 4)
-    if one > 0.0:
-        moved += one * shapes.radius[a]
-    if two > 0.0:
+    # A ball does not come nearer by turning about its centre.
+    if shapes.kind[a] == MESH:
+        one = turned_by(load4(bodies.orientation, i), rooms.turn, k, 0)
+        moved += one * shapes.radius[a] if one > 0.0 else 0.0
+    if shapes.kind[b] != SPHERE:
+        two = turned_by(load4(bodies.orientation, j), rooms.turn, k, 4)
         # A wall is turned about a point that may be far away; what matters is where the particle is.
-        moved += two * (shapes.radius[b] if shapes.kind[b] < FIRST_WALL else norm(now) + shapes.radius[a])
+        arm = shapes.radius[b] if shapes.kind[b] == MESH else norm(now) + shapes.radius[a]
+        moved += two * arm if two > 0.0 else 0.0
     way[k] = moved
 
 
@@ -211,7 +236,7 @@ def renew(state):
     measure = kernel(moved_row, grain=1024, PERIODIC=bool(state.box.periodic))
     where = bumps.pair, *state.kernel_tables[:2], edges_of(state.box), way
     measure(len(way), where[0], bumps.rooms, *where[1:])
-    if len(way) and way.max() > bumps.margin:
+    if (way > bumps.margin).any():
         look_for(state, np.nonzero(way > EARLY * bumps.margin)[0])
         measure(len(way), where[0], bumps.rooms, *where[1:])
     return way
@@ -219,15 +244,18 @@ def renew(state):
 
 def look_for(state, chosen):
     """Find the candidates of the chosen pairs (c,) where the bodies are now."""
-    for at in range(0, len(chosen), TASK):
-        look_for_some(state, chosen[at : at + TASK])
+    margin = state.bumps.margin[chosen]
+    for one in np.unique(margin):
+        alike = chosen[margin == one]
+        for at in range(0, len(alike), TASK):
+            look_for_some(state, alike[at : at + TASK], float(one))
 
 
-def look_for_some(state, chosen):
-    """The same for so few that what is found fits into memory before most of it is left out."""
+def look_for_some(state, chosen, margin):
+    """The same for pairs with one margin [m], so few that what is found fits into memory before most of it is left out."""
     bumps = state.bumps
     pair = np.ascontiguousarray(bumps.pair[chosen])
-    start, grip = near_triangles(state, pair, bumps.margin)
+    start, grip = near_triangles(state, pair, margin)
     kernel(carry_row, grain=64)(len(chosen), chosen, bumps.rooms, bumps.grip, start, grip)
     count = np.diff(start)
     if (count > np.diff(bumps.rooms.begin)[chosen]).any():
@@ -237,7 +265,7 @@ def look_for_some(state, chosen):
         move_in(bumps, bumps, np.arange(len(wanted)), wanted)
     body, rooms = state.shapes.body[pair], bumps.rooms
     rooms.used[chosen], rooms.known[chosen] = count, 1
-    rooms.apart[chosen] = state.bodies.position[body[:, 1]] - state.bodies.position[body[:, 0]]
+    kernel(apart_row)(len(chosen), chosen, bumps.pair, *state.kernel_tables[:2], rooms.apart)
     rooms.turn[chosen] = state.bodies.orientation[body].reshape(-1, 8)
     kernel(settle_row, grain=64)(len(chosen), chosen, start, grip, rooms.begin, bumps.grip)
 

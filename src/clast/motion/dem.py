@@ -7,6 +7,7 @@ wherever it stands in the list. The CUDA grid takes the same scalar functions on
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -294,7 +295,7 @@ class DEM:
     `clast.func`; see `clast.motion.laws`. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
     shapes may be to stand in the list of pairs; None lets the simulation choose. broad: a name in `clast.contact.pairs.BROAD`:
     "bins", "boxes", "spacetree", "all-pairs".
-    Neither margin nor broad changes the results by a single bit.
+    Neither margin nor broad changes the results by a single bit, except with narrow="hybrid-batches".
     For triangulated particles alone: narrow: how the distance of two triangles is found, "brute", "penalty",
     "hybrid-pairs" or "hybrid-batches", and tolerance: to which fraction of their size; see `clast.triangle_distance`.
     penetration: "raise" stops with `Penetrated` where the surfaces of two bodies cross, because nothing is known beyond the
@@ -320,10 +321,8 @@ class DEM:
         pick("broad phase", self.broad, BROAD)
         pick("way to measure triangles", self.narrow, METHODS)
         pick("answer to penetration", self.penetration, {"raise": None, "push": None})
-        if not 0.0 < float(self.tolerance) < 1.0:
-            raise ValueError(
-                f"DEM: tolerance = {self.tolerance} must be above 0 and below 1, a fraction of the triangles"
-            )
+        if not (isinstance(self.tolerance, Real) and 0.0 < self.tolerance < 1.0):
+            raise ValueError(f"DEM: tolerance = {self.tolerance!r} must be a number above 0 and below 1, a fraction")
         if self.margin is not None and not 0.0 <= float(self.margin) < math.inf:
             raise ValueError(f"DEM: margin = {self.margin} must be 0 m or more, or None")
         if self.law != "blaze" and (self.attraction or not self.conserving):

@@ -209,7 +209,17 @@ def collide(site_kernel, state, method, mixes, dt):
     return np.nonzero(bumps.status)[0]
 
 
-def swallowed(state):
-    """Pairs of shapes (c,2) of which one lies wholly inside the other without touching it."""
-    pair = state.bumps.pair
-    return pair[contained(state.kernel_tables, state.there.surfaces, pair, state.box)]
+def swallowed(state, sites=None):
+    """Pairs of shapes (c,2) of which one lies inside the other, a sphere with its centre; `collide` has looked at them before.
+
+    sites (s,): only these, whose surfaces cross, are asked for.
+    """
+    bumps = state.bumps
+    chosen = np.arange(len(bumps.pair)) if sites is None else bumps.site[sites]
+    pair = np.ascontiguousarray(bumps.pair[chosen])
+    inside = contained(state.kernel_tables, state.there.surfaces, pair, state.box)
+    # Where the surfaces of two meshes cross, a corner inside tells nothing new.
+    crossing = np.nonzero(bumps.spots.crossing)[0]
+    crossed = np.searchsorted(bumps.active.start, crossing, side="right") - 1
+    meshes = (state.shapes.kind[pair] == MESH).all(1)
+    return pair[inside & ~(meshes & np.isin(chosen, crossed))]

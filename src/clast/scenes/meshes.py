@@ -72,7 +72,7 @@ def granulate(count=500, seed=1, gravity=False, speed=0.5, ratio=3.0, points=32)
     place = "granulate"
     count, points = whole(place, "count", count, least=1), whole(place, "points", points, least=4)
     speed, ratio = number(place, "speed", speed, above=0.0), number(place, "ratio", ratio, least=1.0)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(whole("granulate", "seed", seed, least=0))
     # Diameters are even between the two limits; the mean of their cubes gives the share of the cube.
     size = random.uniform(1.0, ratio, count)
     mean = 0.25 * (ratio**4 - 1.0) / (ratio - 1.0) if ratio > 1.0 else 1.0

@@ -162,7 +162,7 @@ def measure(make, count, rounds, steps):
     seconds = {name: [] for name in choices}
     # Lists are made once in many steps, so the seconds within levels are added up over all rounds.
     within = {name: dict.fromkeys(LEVELS, 0.0) for name in choices}
-    kernels, lists, looked = {}, sim.state.rebuilds, []
+    kernels, lists, looked, known = {}, sim.state.rebuilds, [], len(backend.compiled())
     with Others() as others:
         for _ in range(rounds):
             for name, chosen in choices.items():
@@ -203,6 +203,7 @@ def measure(make, count, rounds, steps):
         "points": len(sim.contacts().gap),
         "steps a list": rounds * steps * len(choices) / max(1, sim.state.rebuilds - lists),
         "others' cores": others.cores,
+        "kernels compiled meanwhile": len(backend.compiled()) - known,
     }
     slowest = sorted(((spent / whole["none"], name) for name, spent in kernels.items()), reverse=True)[:8]
     return {

@@ -193,7 +193,7 @@ def ring(quick, picture=None):
     return {
         "triangles of ring and rod": f"{len(hoop.faces)}, {len(rod.faces)}",
         "start: before the end of the rod [mm], speed along it [m/s]": f"{1e3 * (-0.15 - start[1]):.0f}, 1.2",
-        "rests after [s] at x, y, z [mm]": f"{sim.time:.1f}: {1e3 * x:.2f}, {1e3 * y:.2f}, {1e3 * z:.2f}",
+        "after [s] it is at x, y, z [mm]": f"{sim.time:.1f}: {1e3 * x:.2f}, {1e3 * y:.2f}, {1e3 * z:.2f}",
         "z of round ring and rod with halos, without overlap [mm]": f"{-1e3 * (free - 2e-3):.2f}",
         "speed [m/s]": f"{path[-1][-1]:.1e}",
         "points of contact, vertical force over weight": f"{len(contacts.gap)}, {contacts.force[:, 2].sum() / weight:.5f}",

@@ -160,8 +160,7 @@ def measure(make, count, rounds, steps):
     sim.step(20)
     choices = {"none": (), **{level: (level,) for level in LEVELS}, "all": LEVELS}
     seconds = {name: [] for name in choices}
-    # Lists are made once in many steps, so the seconds within levels are added up over all rounds.
-    within = {name: dict.fromkeys(LEVELS, 0.0) for name in choices}
+    spent_in = {name: {level: [] for level in LEVELS} for name in choices}
     kernels, lists, looked, known = {}, sim.state.rebuilds, [], len(backend.compiled())
     with Others() as others:
         for _ in range(rounds):
@@ -171,12 +170,13 @@ def measure(make, count, rounds, steps):
                     sim.step(steps)
                     seconds[name].append((time.perf_counter() - began) / steps)
                 for level, spent in levels.seconds.items():
-                    within[name][level] += spent / (rounds * steps)
+                    spent_in[name][level].append(spent / steps)
                 if name == "none":
                     for kernel, spent in levels.kernels.items():
                         kernels[kernel] = kernels.get(kernel, 0.0) + spent / (rounds * steps)
                 looked.append(len(sim.state.bumps.origin))
-    whole = {name: float(np.mean(values)) for name, values in seconds.items()}
+    whole = {name: median(values) for name, values in seconds.items()}
+    within = {name: {level: median(values) for level, values in own.items()} for name, own in spent_in.items()}
     table = []
     for level in LEVELS:
         alone = within["none"][level]
@@ -193,10 +193,9 @@ def measure(make, count, rounds, steps):
     table.append({"threads in": "Python and NumPy", "share of a step": rest["none"] / whole["none"]})
     about = {
         "lumps": count,
-        "particle-steps/s, one thread": count / median(seconds["none"]),
-        "all threads": count / median(seconds["all"]),
-        "speed-up": median(seconds["none"]) / median(seconds["all"]),
-        "speed-up, means": whole["none"] / whole["all"],
+        "particle-steps/s, one thread": count / whole["none"],
+        "all threads": count / whole["all"],
+        "speed-up": whole["none"] / whole["all"],
         "Python, all threads": rest["all"] / whole["all"],
         "pairs in the list": len(sim.state.bumps.rows),
         "triangle pairs a step": float(np.mean(looked)),
@@ -253,7 +252,7 @@ def main():
     options = parser.parse_args()
     path = RESULTS / f"granulate-{machine()}.json"
     results = json.loads(path.read_text()) if path.exists() else {}
-    for name, make, steps in (("flying", flying, 200), ("settled", settled, 20)):
+    for name, make, steps in (("flying", flying, 100), ("settled", settled, 10)):
         if options.only not in (None, name):
             continue
         if options.compile:
@@ -263,7 +262,7 @@ def main():
                 choose(sim, way)
                 sim.step(2)
             continue
-        result = measure(make, 1_000 if options.quick else 10_000, 3 if options.quick else 4, steps)
+        result = measure(make, 1_000 if options.quick else 10_000, 3 if options.quick else 6, steps)
         console.print(name)
         for title in ("about", "kernels, share with one thread"):
             for what, value in result[title].items():

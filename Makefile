@@ -47,9 +47,10 @@ OTHERS := $(foreach word,$(SECOND),$(wildcard tests/agree/*$(word)*.py tests/uni
 test: setup  ## the quick tests
 	@mkdir -p out
 	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/agree tests/unit tests/scenes tests/physics/test_ellipsoids.py \
+	  tests/physics/test_meshes.py \
 	  $(IGNORED) > out/test-first.log 2>&1 & first=$$!; \
 	$(BIN)/python -m pytest -q tests/physics tests/test_docs.py tests/test_rules.py $(OTHERS) \
-	  --ignore=tests/physics/test_ellipsoids.py; rest=$$?; \
+	  --ignore=tests/physics/test_ellipsoids.py --ignore=tests/physics/test_meshes.py; rest=$$?; \
 	wait $$first; first=$$?; cat out/test-first.log; exit $$((first + rest))
 
 test-all: setup  ## every test, the slow ones too

@@ -63,7 +63,8 @@ def with_bumps(sim, pairs, listed, swap, order):
     )
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
-    return select(both, np.argsort(rank[row], kind="stable"))
+    # The points of a pair with the deepest first, as `find_contacts` has them.
+    return select(both, np.lexsort((both.gap, rank[row])))
 
 
 def springs_of(sim):

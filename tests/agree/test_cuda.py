@@ -185,7 +185,7 @@ def simulated(tmp_path_factory):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", ["heap", "rain", pytest.param("seeds", marks=pytest.mark.slow)])
 def test_the_simulator_agrees(name, simulated):
     here = result(name)
     assert here["rebuilds"] > 4

@@ -192,7 +192,7 @@ def test_walls_are_told_apart_by_number_and_size_factor_only(shape, half, option
         np.testing.assert_allclose(sign * other[2], found[0][2], rtol=0.0, atol=1e-7)
 
 
-@pytest.mark.parametrize("narrow", ["omp", "", None, ["opm"]])
+@pytest.mark.parametrize("narrow", ["omp", "", ["opm"]])
 def test_an_unknown_narrow_phase_is_named(narrow):
     scene = Scene()
     scene.add(Ellipsoid(1.0, 2.0, 3.0))

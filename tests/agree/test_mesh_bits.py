@@ -24,13 +24,19 @@ def busy():
     scene.add(
         Quad([(-0.01, -0.01, 0.008), (0.01, -0.01, 0.008), (0.01, 0.01, 0.014), (-0.01, 0.01, 0.014)]), material=STEEL
     )
+    scene.fill(
+        WAND,
+        count=3,
+        box=((-0.03, -0.03, 0.018), (0.03, 0.03, 0.045)),
+        material=GRAIN,
+        velocity=(0.1, 0.0, -0.8),
+        spin=(90.0, 60.0, 0.0),
+        seed=6,
+    )
     fill = {"material": GRAIN, "scale": (0.7, 1.2), "velocity": (0.1, 0.0, -0.8)}
-    scene.fill(LUMP, count=24, box=((-0.03, -0.03, 0.015), (0.03, 0.03, 0.045)), seed=1, spin=(80.0, 0.0, 20.0), **fill)
+    scene.fill(LUMP, count=18, box=((-0.03, -0.03, 0.015), (0.03, 0.03, 0.045)), seed=1, spin=(80.0, 0.0, 20.0), **fill)
     scene.fill(RING, count=8, box=((-0.03, -0.03, 0.045), (0.03, 0.03, 0.065)), seed=4, spin=(0.0, 60.0, 20.0), **fill)
     scene.fill(Sphere(0.004), count=10, box=((-0.03, -0.03, 0.015), (0.03, 0.03, 0.065)), seed=2, **fill)
-    scene.fill(
-        WAND, count=3, box=((-0.03, -0.03, 0.03), (0.03, 0.03, 0.065)), material=GRAIN, spin=(90.0, 60.0, 0.0), seed=6
-    )
     scene.inlet(
         LUMP,
         box=((-0.03, -0.03, 0.1), (0.03, 0.03, 0.14)),

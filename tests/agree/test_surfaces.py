@@ -16,6 +16,11 @@ DATA = {
 }
 
 
+def the_same(a, b):
+    """Gaps equal to the bit; where surfaces cross, to the billionths by which faces that look at each other go before others."""
+    return bool(((a == b) | ((a < 0.0) & (np.abs(a - b) <= 3e-9 * np.abs(a)))).all())
+
+
 def unit(rng, size=3):
     """A random unit vector."""
     x = rng.normal(size=size)
@@ -102,7 +107,7 @@ def test_meshes_with_dents(reference_data, name):
     c = clast.find_contacts(scene, pairs=pair, margin=np.inf)
     least = np.minimum.reduceat(spots.gap, candidates.start[:-1])
     assert len(c.gap) == 4 and c.gap[3] > 0.0
-    assert np.array_equal(c.gap, least)
+    assert the_same(c.gap, least)
 
 
 def test_least_distance_of_lumps():
@@ -115,7 +120,7 @@ def test_least_distance_of_lumps():
     measure_candidates(tables, surfaces, pair, candidates, box, "brute", 0.0, spots)
     c = clast.find_contacts(scene, pairs=pair, margin=np.inf)
     assert np.array_equal(np.sort(c.pair, 1), np.sort(pair, 1))
-    assert np.array_equal(c.gap, np.minimum.reduceat(spots.gap, candidates.start[:-1]))
+    assert the_same(c.gap, np.minimum.reduceat(spots.gap, candidates.start[:-1]))
     assert (c.gap > 0.0).sum() > 20 and (c.gap < 0.0).sum() > 5
 
 

@@ -45,6 +45,7 @@ def follow(sim, until=2.5e-4):
     return np.array(depths), np.array(energies)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(COARSE)
 def test_head_on_collisions_keep_their_speed_at_the_published_step():
     """The paper has 0.06 to 0.36 %."""
@@ -143,6 +144,7 @@ def flat_boxes(places, frictions, slope=0.0, **motion):
     return clast.Simulation(scene, clast.DEM(law="hertz"), dt=1e-4)
 
 
+@pytest.mark.slow
 def test_a_tower_stands():
     """Ten boxes, each a little off the one below, for two seconds: the tower sways, ever less, about one place."""
     off = np.random.default_rng(3).uniform(-0.05, 0.05, (10, 2)) * EDGE

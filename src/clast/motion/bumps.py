@@ -160,6 +160,10 @@ def copy_candidate(c, source, d, target):
     target.live[d] = source.live[c]
     if source.live[c] == 1:
         copy_memory(c, source, d, target)
+    else:
+        # Another candidate may have stood in this row before.
+        for i in range(3):
+            target.slip[d, i] = 0.0
 
 
 @func

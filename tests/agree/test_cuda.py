@@ -5,6 +5,7 @@ are called with which arguments; every kernel noted is compiled to PTX where the
 `Threads` below runs the kernels of the CUDA path on CPU threads, compiled.
 """
 
+import functools
 import importlib.util
 import inspect
 import os
@@ -177,11 +178,16 @@ def test_the_largest_entry_is_found():
 
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory):
-    """Result and calls of each scene in the simulator, which has to be chosen before numba is imported."""
+    """Result and calls of a scene, by its name, in the simulator, which has to be chosen before numba is imported."""
     folder = tmp_path_factory.mktemp("simulated")
     environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
-    subprocess.run([sys.executable, "-W", "ignore", __file__, str(folder)], env=environment, check=True)
-    return {name: pickle.loads((folder / name).read_bytes()) for name in SCENES}
+
+    @functools.cache
+    def run(name):
+        subprocess.run([sys.executable, "-W", "ignore", __file__, str(folder), name], env=environment, check=True)
+        return pickle.loads((folder / name).read_bytes())
+
+    return run
 
 
 @pytest.mark.gpu
@@ -192,7 +198,7 @@ def test_the_simulator_agrees(name, simulated):
     assert np.abs(here["contact slip"]).max() > 0.0
     assert len(here["contact gap"]) > (5 if name == "seeds" else 20)
     assert name != "rain" or (here["removed"] > 0 and len(here["number"]) > 51 - here["removed"])
-    compare(simulated[name][0], here, 1e-12)
+    compare(simulated(name)[0], here, 1e-12)
 
 
 def called(calls):
@@ -212,7 +218,7 @@ def test_every_kernel_compiles_to_ptx(simulated, monkeypatch):
 
     # Functions that kernels call ask the present device what it is capable of.
     monkeypatch.setattr("numba.cuda.dispatcher.get_current_device", lambda: SimpleNamespace(compute_capability=(8, 0)))
-    calls = {call: None for name in SCENES for call in simulated[name][1]}
+    calls = {call: None for name in SCENES for call in simulated(name)[1]}
     rows = set()
     for kernel, types in called(calls):
         function = gpu.grid_function(kernel, cuda)
@@ -286,22 +292,20 @@ def note(calls, kernel, arguments):
     calls[name(kernel.row), bound, tuple(numba.typeof(plain(argument)) for argument in arguments)] = None
 
 
-def simulate(folder):
-    """Run all scenes in the simulator and leave results and calls in the folder."""
-    launch = gpu.CUDA.launch
-    for scene in SCENES:
-        calls = {}
+def simulate(folder, scene):
+    """Run a scene in the simulator and leave its result and calls in the folder."""
+    launch, calls = gpu.CUDA.launch, {}
 
-        def noting(self, kernel, count, arguments, calls=calls):
-            note(calls, kernel, arguments)
-            launch(self, kernel, count, arguments)
+    def noting(self, kernel, count, arguments):
+        note(calls, kernel, arguments)
+        launch(self, kernel, count, arguments)
 
-        gpu.CUDA.launch = noting
-        for dtype in (np.float64, np.int8):  # longer than what these few bodies need
-            assert gpu.find().peak(gpu.find().zeros(200, dtype)) == 0.0
-        (Path(folder) / scene).write_bytes(pickle.dumps((result(scene), list(calls))))
+    gpu.CUDA.launch = noting
+    for dtype in (np.float64, np.int8):  # longer than what these few bodies need
+        assert gpu.find().peak(gpu.find().zeros(200, dtype)) == 0.0
+    (Path(folder) / scene).write_bytes(pickle.dumps((result(scene), list(calls))))
 
 
 if __name__ == "__main__":
     ON_CUDA = True
-    simulate(sys.argv[1])
+    simulate(*sys.argv[1:])

@@ -145,6 +145,7 @@ def rocking_plane(data):
 
 
 SCENES = [fast_gas, periodic_gas, spinning_clumps, spinning_ellipsoids, rotor, shakers, rocking_plane]
+LATER = pytest.mark.slow  # kernels of its own, most of a minute to compile
 
 
 def same_contacts(sim):
@@ -161,7 +162,9 @@ def same_contacts(sim):
 
 
 @pytest.mark.parametrize("margin", [None, 2e-4])
-@pytest.mark.parametrize("make", SCENES)
+@pytest.mark.parametrize(
+    "make", [pytest.param(make, marks=LATER) if make is spinning_ellipsoids else make for make in SCENES]
+)
 def test_list_is_fresh(make, margin, reference_data):
     scene = make(reference_data)
     sim = Simulation(scene, DEM(margin=margin), dt=1e-4)

@@ -139,6 +139,7 @@ def slab(slope, mu, coulomb=False, **options):
     return clast.Simulation(scene, clast.Complementarity(coulomb=coulomb, **options), dt=5e-3)
 
 
+@pytest.mark.slow
 def test_a_slab_holds_and_slides():
     sim = slab(math.atan(0.5), 0.9)
     sim.step(400)

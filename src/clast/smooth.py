@@ -179,9 +179,11 @@ class Smooth:
         one, two = (self.sim.name(row) for row in rows)
         speed = float(np.linalg.norm(state.bodies.velocity[rows[1]] - state.bodies.velocity[rows[0]]))
         time = self.sim.time + (0.0 if self._fresh else self.dt)
+        # Pushing helps only where surfaces cross.
+        other = ", or let DEM(penetration='push') part them" if "cross" in what else ""
         raise Penetrated(
             f"{one} and {two} at t = {time:.6g} s: {what}, the halo did not keep them apart at {speed:.3g} m/s; give bodies a larger "
-            f"epsilon or a stiffer material, slow them down, or let DEM(penetration='push') part them; {self.cause()}"
+            f"epsilon or a stiffer material, or slow them down{other}; {self.cause()}"
         )
 
     def _bind(self, rolling):

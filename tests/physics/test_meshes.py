@@ -145,6 +145,27 @@ def test_bodies_that_cross_can_be_pushed_apart(sign):
     assert sign * (sim.bodies.position[1, 0] - sim.bodies.position[0, 0]) > 0.1
 
 
+@pytest.mark.parametrize("penetration", ["raise", "push"])
+def test_a_sphere_with_its_centre_inside_is_reported(penetration):
+    """Pushed along the way to the nearest face it would go farther in."""
+    scene = Scene(gravity=(0, 0, 0))
+    scene.add(box(0.1, 0.1, 0.1), motion="fixed", material=STONE)
+    scene.add(Sphere(0.01), position=(0, 0, 0.049), material=STONE)
+    with pytest.raises(clast.Penetrated, match=r"body 0 .* and body 1 "):
+        Simulation(scene, DEM(law="linear", penetration=penetration), dt=1e-4).step()
+
+
+def test_large_bodies_do_not_make_small_meshes_look_far():
+    """The margin of candidates is that of the smaller mesh of a pair, not of the scene."""
+    scene = Scene(gravity=(0, 0, 0))
+    scene.add(Sphere(1.0), position=[(3.0 * k, 5.0, 0.0) for k in range(3)], material=STONE)
+    fine = ball(3, radius=0.01, epsilon=1e-4)
+    scene.add(fine, position=[(0, 0, 0), (0.0201, 0, 0)], material=STONE)
+    sim = Simulation(scene, DEM(law="linear"), dt=1e-6)
+    sim.step()
+    assert 0 < sim.state.bumps.rooms.used.sum() < 0.02 * len(fine.triangles) ** 2
+
+
 @pytest.mark.slow
 def test_a_ring_hangs_on_a_rod():
     scene = Scene()

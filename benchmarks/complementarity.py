@@ -25,8 +25,9 @@ from ellipsoids import console, show
 
 import clast
 from clast import scenes
-from clast.motion import blocks, solvers
-from clast.motion.cones import BodyCones
+from clast.dvi import constraints as blocks
+from clast.dvi import solvers
+from clast.dvi.problem import BodyCones
 
 RADIUS, STEP = 0.05, 5e-3
 # Chrono's PSOR with 50 iterations, ms a step on two cores; its residual is 0.02 to 0.05 m/s and its overlap 1.5 to 5 % of r.

@@ -25,8 +25,8 @@ from rich.console import Console
 from rich.table import Table
 
 import clast
-from clast.contact.common_normal import common_normals
-from clast.vec import rotation_matrices
+from clast.kernels.vec import rotation_matrices
+from clast.narrow.common_normal import common_normals
 
 PEERS = ROOT / ".bench-venv" / "bin" / "python"
 DENSITY = 1.25e-7  # bodies a cubic metre

@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse
 from common import ROOT
 
-from clast.motion.matrix import solve_cone
-from clast.motion.solvers import SOLVERS
+from clast.dvi.matrix import solve_cone
+from clast.dvi.solvers import SOLVERS
 
 PROBLEMS = ROOT.parent / "shared" / "data" / "friction_problems"
 GOALS = ((1e-4, 1000), (1e-8, 5000))

@@ -28,8 +28,8 @@ from common import RESULTS, Others, cache, machine, median
 from rich.console import Console
 
 import clast
-from clast import backend
-from clast.contact.triangle_lanes import METHODS
+from clast.kernels import backend
+from clast.narrow.triangle_lanes import METHODS
 from clast.scenes import granulate
 
 console = Console(width=150, highlight=False)
@@ -41,12 +41,12 @@ STEP = 1e-5  # of the settled ones [s]
 
 LEVELS = ("cells", "pairs", "batches", "bodies")
 FOLDERS = {  # which level the row functions of a module belong to
-    "clast.contact.surface_measure": "batches",
-    "clast.contact.surface_candidates": "pairs",
-    "clast.contact.surface_pose": "pairs",
-    "clast.contact.surface_inside": "pairs",
-    "clast.motion.bumps": "pairs",
-    "clast.motion.surfaces": "pairs",
+    "clast.narrow.mesh_points": "batches",
+    "clast.narrow.mesh_candidates": "pairs",
+    "clast.narrow.mesh_pose": "pairs",
+    "clast.narrow.mesh_inside": "pairs",
+    "clast.dem.mesh_slots": "pairs",
+    "clast.dem.meshes": "pairs",
     "clast.motion.integrate": "bodies",
 }
 

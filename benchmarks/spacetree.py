@@ -19,9 +19,9 @@ import time
 import numpy as np
 from common import RESULTS, ROOT, Others, machine
 
-from clast.contact import bins as bins_module
-from clast.contact.bins import bins
-from clast.contact.spacetree import VARIANTS, Spacetree
+from clast.broad import bins as bins_module
+from clast.broad.bins import bins
+from clast.broad.spacetree import VARIANTS, Spacetree
 from clast.tables import SPHERE, Box, Shapes
 
 FILL = 0.3

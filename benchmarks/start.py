@@ -33,7 +33,7 @@ def worker():
     simulation = clast.Simulation(scene, clast.DEM(law="hertz"), dt=STEP)
     simulation.step(1)
     first = time.perf_counter() - start
-    from clast import backend
+    from clast.kernels import backend
 
     return {"import": imported, "first_step": first, "compiled": backend.compiled()}
 

@@ -25,10 +25,10 @@ from common import RESULTS, ROOT, cache, machine, median
 from ellipsoids import PEERS, console, show, turns
 
 import clast
-from clast.contact.pairs import periodic_box
-from clast.contact.surface_candidates import find_candidates
-from clast.contact.surface_distance import nearest_triangles
-from clast.contact.triangle_lanes import METHODS
+from clast.broad.search import periodic_box
+from clast.narrow.mesh_candidates import find_candidates
+from clast.narrow.mesh_distance import nearest_triangles
+from clast.narrow.triangle_lanes import METHODS
 
 LEVELS = (2, 3, 4, 5)  # 20 * 4^level triangles
 
@@ -83,7 +83,7 @@ def coal(shape, scene, numbers):
     """Distances by coal and its seconds, or None where it is not installed."""
     if not PEERS.exists() or subprocess.run([PEERS, "-c", "import coal"], capture_output=True).returncode:
         return None
-    from clast.vec import rotation_matrices
+    from clast.kernels.vec import rotation_matrices
 
     bodies = scene.bodies
     source, target = cache() / "surfaces.npz", cache() / "surfaces-distances.npz"
@@ -99,7 +99,7 @@ def distance(quick):
     """Least distances a second on one core."""
     rows = []
     threads = numba.get_num_threads()
-    clast.backend.set_threads(1)
+    clast.kernels.backend.set_threads(1)
     for level in LEVELS:
         shape = ball(level)
         count, few = (200, 2) if quick else (1000, 4)
@@ -121,7 +121,7 @@ def distance(quick):
             row["largest difference"] = float(np.abs(found.gap + 2.0 * shape.epsilon - theirs["distance"]).max())
         rows.append(row)
         console.print(row)
-    clast.backend.set_threads(threads)
+    clast.kernels.backend.set_threads(threads)
     return rows
 
 

@@ -32,9 +32,9 @@ from rich.console import Console
 from rich.table import Table
 
 import clast
-from clast.backend import FUSE, kernel
-from clast.contact import triangle_distance, triangle_lanes, triangle_penalty
-from clast.contact.triangle_pair import triangle_triangle
+from clast.kernels.backend import FUSE, kernel
+from clast.narrow import triangle_distance, triangle_lanes, triangle_penalty
+from clast.narrow.triangle_triangle import triangle_triangle
 
 FEW = 20_000
 STEPS = 12  # of the histogram

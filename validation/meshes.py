@@ -19,8 +19,8 @@ import trimesh
 
 import clast
 from clast import Material, Mesh, Plane, Scene, Simulation, Sphere, measure
+from clast.kernels.vec import rotation_matrices
 from clast.shapes.closed import turns_around
-from clast.vec import rotation_matrices
 
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import clast
-from clast.motion import laws
+from clast.dem import laws
 from clast.scenes import cube_drum, gravity_packing
 from clast.tables import POLYHEDRON
 

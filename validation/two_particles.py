@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from clast import scenes
-from clast.contact.spacetree import VARIANTS, Spacetree
+from clast.broad.spacetree import VARIANTS, Spacetree
 from clast.tables import Box, Shapes
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "spacetree.md"

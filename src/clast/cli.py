@@ -165,7 +165,7 @@ def set_threads(count):
     """Use this many CPU threads; must come before anything is computed."""
     if count is None:
         return
-    from . import backend
+    from .kernels import backend
 
     with typed_by_user("--threads"):
         backend.set_threads(count)
@@ -225,7 +225,7 @@ def start(what, until, every, output, dt, count, seed, device, overwrite):
 def go_on(path, until, every, output, device):
     """The run in a folder or checkpoint file, as it was saved last: (simulation, folder, plan)."""
     from .errors import Damaged
-    from .simulation import resume
+    from .run.simulation import resume
 
     path = Path(path)
     file = path / "checkpoint.h5" if path.is_dir() else path
@@ -353,7 +353,7 @@ def check():
 
     import numba
 
-    from . import backend
+    from .kernels import backend
     from .scenes import SCENES
 
     print(f"clast       {version('clast')}, Python {sys.version.split()[0]}, numba {numba.__version__}")

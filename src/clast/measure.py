@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from .kernels.vec import rotation_matrices
 from .tables import FREE, MESH, POLYHEDRON
-from .vec import rotation_matrices
 
 
 def world_inertia(sim, bodies):

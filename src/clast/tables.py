@@ -191,7 +191,7 @@ class Pairs(NamedTuple):
     mix: np.ndarray  # (p,) int32, row of the table of combined materials
     memory: (
         np.ndarray
-    )  # (p,3) slip [m], or (p,6) with the rolling angle [rad]; see `clast.motion.solids` and `hulls` for 4 more
+    )  # (p,3) slip [m], or (p,6) with the rolling angle [rad]; see `clast.dem.ellipsoids` and `hulls` for 4 more
     action: np.ndarray  # (p,6) force on the second shape [N]; then of two spheres, and of spheres at walls in a scene
     # of nothing but spheres, the torque over minus the radius, else the point where the force acts [m]; zero without contact
     couple: np.ndarray  # (p,3) [N m], of rolling resistance and of patches on the second shape; (0,3) if there are none

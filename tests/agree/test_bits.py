@@ -13,7 +13,8 @@ import pytest
 from roads import differences, state
 
 import clast
-from clast import DEM, Clump, Cylinder, Material, Oscillation, Plane, Quad, Scene, Simulation, Sphere, backend
+from clast import DEM, Clump, Cylinder, Material, Oscillation, Plane, Quad, Scene, Simulation, Sphere
+from clast.kernels import backend
 from clast.motion import state as memory
 
 GRAIN = Material(density=2500.0, young=1e6, friction=0.5, restitution=0.5, rolling_friction=0.1)

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from test_cuda import Threads
 
-from clast import backend
-from clast.contact import boxes as stages
-from clast.contact.all_pairs import all_pairs
-from clast.contact.bins import bins
-from clast.contact.boxes import boxes
+from clast.broad import boxes as stages
+from clast.broad.all_pairs import all_pairs
+from clast.broad.bins import bins
+from clast.broad.boxes import boxes
+from clast.kernels import backend
 from clast.tables import SPHERE, Box, Shapes
 
 FREE = Box(np.zeros(3), np.zeros(3), np.zeros(3), False)

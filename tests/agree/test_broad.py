@@ -6,8 +6,8 @@ from roads import ball_gaps, keys, nearest_image, wall_gap
 
 import clast
 from clast import Clump, Cylinder, MeshWall, Plane, Quad, Scene, Sphere, find_contacts, load_mesh
-from clast.contact.bins import sort_shapes
-from clast.contact.pairs import periodic_box
+from clast.broad.bins import sort_shapes
+from clast.broad.search import periodic_box
 from clast.tables import FREE, SPHERE
 
 WAND = Clump([(0.0, 0.0, 0.0), (0.09, 0.0, 0.0), (0.15, 0.05, 0.0)], [0.06, 0.05, 0.04])

@@ -21,7 +21,9 @@ import numpy as np
 import pytest
 
 import clast
-from clast import backend, gpu, primitives, simulation
+from clast.kernels import backend, primitives
+from clast.kernels import cuda as gpu
+from clast.run import simulation
 
 STEPS = 60
 MOST_PARAMETERS = 4096  # bytes of arguments that every CUDA driver accepts

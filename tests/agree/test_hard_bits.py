@@ -7,20 +7,10 @@ from roads import differences, state
 from test_bits import WAND, stir
 
 import clast
-from clast import (
-    Complementarity,
-    Cylinder,
-    Material,
-    Oscillation,
-    Plane,
-    Polyhedron,
-    Scene,
-    Simulation,
-    Sphere,
-    backend,
-    hard,
-)
-from clast.motion import cones
+from clast import Complementarity, Cylinder, Material, Oscillation, Plane, Polyhedron, Scene, Simulation, Sphere
+from clast.dvi import problem as cones
+from clast.dvi import stepper as hard
+from clast.kernels import backend
 
 GRAIN = Material(density=2500.0, friction=0.5, restitution=0.3)
 ROUGH = Material(density=2500.0, friction=0.5, restitution=0.3, rolling_friction=0.1, cohesion=1e-3, compliance=1e-6)

@@ -5,9 +5,9 @@ import pytest
 from scipy import sparse
 
 import clast
-from clast.motion import solvers
-from clast.motion.cones import BodyCones
-from clast.vec import rotation_matrices
+from clast.dvi import solvers
+from clast.dvi.problem import BodyCones
+from clast.kernels.vec import rotation_matrices
 
 STEP = 5e-3
 

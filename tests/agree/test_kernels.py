@@ -10,7 +10,7 @@ import numba
 import pytest
 
 import clast
-from clast import backend
+from clast.kernels import backend
 
 SEARCH = """
 import clast
@@ -60,14 +60,14 @@ def test_an_edit_in_any_kernel_file_gives_new_names(tmp_path):
 
     before = name()
     assert before == backend.sources_hash()
-    for file in ("vec.py", "contact/near.py", "motion/laws.py"):
+    for file in ("kernels/vec.py", "broad/near.py", "dem/laws.py"):
         path = tmp_path / "clast" / file
         text = path.read_text()
         path.write_text(text + "\n# changed\n")
         assert name() != before, file
         path.write_text(text)
     assert name() == before
-    path = tmp_path / "clast" / "progress.py"
+    path = tmp_path / "clast" / "run" / "progress.py"
     path.write_text(path.read_text() + "\n# changed\n")
     assert name() == before
 

@@ -8,7 +8,8 @@ from roads import differences, state
 from test_bits import GRAIN, STEEL, WAND, every_kernel_parallel
 
 import clast
-from clast import DEM, Mesh, Oscillation, Plane, Quad, Scene, Simulation, Sphere, backend
+from clast import DEM, Mesh, Oscillation, Plane, Quad, Scene, Simulation, Sphere
+from clast.kernels import backend
 from clast.motion import state as memory
 
 STEPS = 300

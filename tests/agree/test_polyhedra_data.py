@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clast import Polyhedron, Scene, Sphere, find_contacts
-from clast.vec import rotation_matrices
+from clast.kernels.vec import rotation_matrices
 
 
 def quaternion(matrix):

@@ -7,7 +7,8 @@ from roads import differences, state
 from test_bits import GRAIN, STEEL, WAND, every_kernel_parallel, stir
 
 import clast
-from clast import DEM, Oscillation, Plane, Polyhedron, Scene, Simulation, Sphere, backend
+from clast import DEM, Oscillation, Plane, Polyhedron, Scene, Simulation, Sphere
+from clast.kernels import backend
 from clast.motion import state as memory
 
 pytestmark = pytest.mark.slow  # kernels of its own, a minute to compile

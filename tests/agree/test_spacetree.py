@@ -6,12 +6,13 @@ import pytest
 from test_boxes import FREE, clouds, listed, periodic_world, shapes_of, tags
 from test_cuda import Threads
 
-from clast import MeshWall, Plane, Scene, Sphere, backend, find_contacts
-from clast.contact import spacetree as stages
-from clast.contact.all_pairs import all_pairs
-from clast.contact.bins import bins
-from clast.contact.pairs import BROAD
-from clast.contact.spacetree import VARIANTS, Spacetree
+from clast import MeshWall, Plane, Scene, Sphere, find_contacts
+from clast.broad import spacetree as stages
+from clast.broad.all_pairs import all_pairs
+from clast.broad.bins import bins
+from clast.broad.search import BROAD
+from clast.broad.spacetree import VARIANTS, Spacetree
+from clast.kernels import backend
 
 WAYS = {variant: Spacetree(variant) for variant in VARIANTS}
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import clast
-from clast.contact.pairs import periodic_box
-from clast.contact.surface_candidates import find_candidates
-from clast.contact.surface_measure import empty_spots, measure_candidates
-from clast.vec import quat_multiply, rotation_matrices
+from clast.broad.search import periodic_box
+from clast.kernels.vec import quat_multiply, rotation_matrices
+from clast.narrow.mesh_candidates import find_candidates
+from clast.narrow.mesh_points import empty_spots, measure_candidates
 
 DATA = {
     "torus": "mujoco/torus.obj",

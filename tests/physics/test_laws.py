@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import clast
-from clast.motion import laws
+from clast.dem import laws
 
 RADIUS, MASS = 0.01, 0.01
 

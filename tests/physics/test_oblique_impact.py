@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import clast
-from clast.material import combine
-from clast.motion.laws import coulomb, turn
+from clast.dem.laws import coulomb, turn
+from clast.scene.materials import combine
 
 
 @clast.func

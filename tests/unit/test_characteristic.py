@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from clast.contact.characteristic import LANES, MAYBE, NO, YES, characteristic, largest_root, separated, third
+from clast.narrow.characteristic import LANES, MAYBE, NO, YES, characteristic, largest_root, separated, third
 
 TABLE_1 = [  # semi-axes, degrees about z, place; of both bodies; apart
     ((3, 1, 2), 0, (1, 1, 1), (6, 2, 4), 0, (1, 1, 1), False),

@@ -172,7 +172,7 @@ def test_a_mistake_of_the_package_keeps_its_traceback(pretend, monkeypatch):
 
 
 def test_resume_takes_the_plan_of_the_folder_and_asks_for_a_later_end(pretend, capsys, monkeypatch):
-    from clast import simulation
+    from clast.run import simulation
 
     assert cli.answer(["run", "ball.toml", "--quiet"]) == 0
     monkeypatch.setattr(simulation, "resume", lambda path, **_: Pretend())
@@ -186,7 +186,7 @@ def test_resume_takes_the_plan_of_the_folder_and_asks_for_a_later_end(pretend, c
 
 
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(pretend, capsys, monkeypatch):
-    from clast import simulation
+    from clast.run import simulation
 
     assert cli.answer(["run", "ball.toml", "--quiet"]) == 0
     (pretend / "out/ball/checkpoint.previous.h5").write_text("state")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from clast.contact import common_normal as opm
-from clast.contact import ellipsoid_form as forms
+from clast.narrow import common_normal as opm
+from clast.shapes import ellipsoid_form as forms
 
 
 def rotations(rng, count):

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from clast.motion.cone import height_of, project3, project6, solve3
-from clast.vec import matrix_vector
+from clast.dvi.projections import height_of, project3, project6, solve3
+from clast.kernels.vec import matrix_vector
 
 UP = (0.0, 0.0, 1.0)
 

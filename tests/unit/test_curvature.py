@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import ellipe, ellipkm1
 
-from clast.motion import curvature
+from clast.dem import curvature
 
 RATIOS = np.geomspace(1.0 + 1e-6, 100.0, 60)
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from clast.backend import func
-from clast.contact.ellipsoid_cylinder import ellipsoid_cylinder
-from clast.contact.ellipsoid_form import own_axes
-from clast.contact.ellipsoid_point import nearest_in_space
-from clast.contact.ellipsoid_walls import ellipsoid_triangle
-from clast.contact.walls import sphere_cylinder
+from clast.kernels.backend import func
+from clast.narrow.ellipsoid_cylinder import ellipsoid_cylinder
+from clast.narrow.ellipsoid_point import nearest_in_space
+from clast.narrow.ellipsoid_walls import ellipsoid_triangle
+from clast.narrow.sphere_walls import sphere_cylinder
 from clast.shapes import MeshWall
+from clast.shapes.ellipsoid_form import own_axes
 
 HOLLOW, SOLID = 1.0, -1.0
 SIZES = {"egg": (0.5, 0.3, 0.2), "needle": (0.5, 0.005, 0.005), "disc": (0.5, 0.5, 0.005), "large": (1.0, 0.6, 0.3)}

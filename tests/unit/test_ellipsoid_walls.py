@@ -5,12 +5,12 @@ import pytest
 from scipy.spatial import ConvexHull, Delaunay
 from scipy.spatial.transform import Rotation
 
-from clast.backend import func
-from clast.contact.ellipsoid_form import own_axes
-from clast.contact.ellipsoid_point import farthest_in_shadow, nearest_in_shadow, nearest_in_space, support
-from clast.contact.ellipsoid_walls import ellipsoid_plane, ellipsoid_triangle, triangle_bound
-from clast.contact.walls import sphere_plane, sphere_triangle
+from clast.kernels.backend import func
+from clast.narrow.ellipsoid_point import farthest_in_shadow, nearest_in_shadow, nearest_in_space, support
+from clast.narrow.ellipsoid_walls import ellipsoid_plane, ellipsoid_triangle, triangle_bound
+from clast.narrow.sphere_walls import sphere_plane, sphere_triangle
 from clast.shapes import MeshWall
+from clast.shapes.ellipsoid_form import own_axes
 
 SIZES = {
     "triaxial": (0.1, 0.07, 0.05),

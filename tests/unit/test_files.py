@@ -14,7 +14,7 @@ import pytest
 import clast
 from clast import errors, files, tables
 from clast.files import checkpoint, trajectory, vtk
-from clast.stacking import empty_hulls, empty_surfaces
+from clast.scene.stacking import empty_hulls, empty_surfaces
 
 GROUPS = {
     "bodies": {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
-from clast.filling import Inlet, Outlet, Sizes, random_orientation
-from clast.scene import Scene
+from clast.scene.filling import Inlet, Outlet, Sizes, random_orientation
+from clast.scene.scene import Scene
 from clast.shapes import Clump, Cylinder, MeshWall, Plane, Quad, Sphere
 
 UNIT = ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from clast.contact.hull_ball import hull_ball
+from clast.narrow.polyhedron_sphere import hull_ball
+from clast.scene.stacking import join_molds, make_mold
 from clast.shapes.polyhedron import Polyhedron
-from clast.stacking import join_molds, make_mold
 
 INSIDE_AND_OUT = 400
 

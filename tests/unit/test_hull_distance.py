@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from clast.contact import hull_distance as road
+from clast.kernels.vec import rotation_matrices
+from clast.narrow import polyhedron_distance as road
+from clast.scene.stacking import join_molds, make_mold
 from clast.shapes.polyhedron import Polyhedron
-from clast.stacking import join_molds, make_mold
-from clast.vec import rotation_matrices
 
 STRAIGHT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from clast.contact.hull_pair import POINT
-from clast.motion import laws
-from clast.motion.hulls import SHARE, flat_to_world, order_points, press
+from clast.dem import laws
+from clast.dem.polyhedra import SHARE, flat_to_world, order_points, press
+from clast.narrow.polyhedron_polyhedron import POINT
 
 MIX = laws.Mix(1e7, 4e6, 0.0, 0.3, 0.5, 0.0, 0.63)
 UP = (0.0, 0.0, 1.0)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from clast import Polyhedron
-from clast.contact import hull_pair, hull_patch
-from clast.contact.hull_pair import EDGE_EDGE, POINT, VERTEX_FACE
-from clast.stacking import join_molds, make_mold
-from clast.vec import rotation_matrices
+from clast.kernels.vec import rotation_matrices
+from clast.narrow import polyhedron_manifold as hull_patch
+from clast.narrow import polyhedron_polyhedron as hull_pair
+from clast.narrow.polyhedron_polyhedron import EDGE_EDGE, POINT, VERTEX_FACE
+from clast.scene.stacking import join_molds, make_mold
 
 CUBE = Polyhedron.box(1.0, 1.0, 1.0)
 SLAB = Polyhedron.box(2.0, 1.2, 0.3)

@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial import Delaunay
 from scipy.spatial.transform import Rotation
 
-from clast.contact.hull_triangle import hull_triangle
-from clast.contact.hull_walls import WIDTH, hull_plane
+from clast.narrow.polyhedron_plane import WIDTH, hull_plane
+from clast.narrow.polyhedron_triangle import hull_triangle
 from clast.shapes import MeshWall
 from clast.shapes.polyhedron import Polyhedron
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from clast.contact.hull_cylinder import hull_cylinder
-from clast.contact.hull_walls import CANDIDATES, WIDTH, add_point, hull_plane, keep_four
+from clast.narrow.polyhedron_cylinder import hull_cylinder
+from clast.narrow.polyhedron_plane import CANDIDATES, WIDTH, add_point, hull_plane, keep_four
 from clast.shapes.polyhedron import Polyhedron
 
 DOWN = (0.0, 0.0, -1.0)

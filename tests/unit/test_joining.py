@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from clast import Complementarity, Plane, Scene, Simulation, Sphere
-from clast.joining import KINDS
-from clast.motion.elimination import eliminate_by_group, pattern
-from clast.vec import rotation_matrices
+from clast.joints.elimination import eliminate_by_group, pattern
+from clast.kernels.vec import rotation_matrices
+from clast.scene.joining import KINDS
 
 QUARTER = (math.sqrt(0.5), 0.0, math.sqrt(0.5), 0.0)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import clast
-from clast.material import Material, combine
+from clast.scene.materials import Material, combine
 
 
 def test_equal_materials_keep_their_values_and_the_moduli_follow_johnson():

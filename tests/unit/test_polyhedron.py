@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import clast
+from clast.kernels.vec import rotation_matrices
 from clast.shapes import Polyhedron
 from clast.shapes import hull as hulls
-from clast.vec import rotation_matrices
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 TURN = rotation_matrices(np.array([[0.8, 0.36, 0.48, 0.0]]))[0]

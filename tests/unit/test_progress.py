@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from clast import progress
-from clast.progress import Progress, duration
+from clast.run import progress
+from clast.run.progress import Progress, duration
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from clast import drives
-from clast.drives import Drive, Oscillation
-from clast.material import Material
-from clast.scene import Scene
+from clast.scene import drives
+from clast.scene.drives import Drive, Oscillation
+from clast.scene.materials import Material
+from clast.scene.scene import Scene
 from clast.shapes import Clump, Cylinder, Ellipsoid, Plane, Quad, Sphere
 from clast.tables import DRIVEN, FIXED, FREE
 

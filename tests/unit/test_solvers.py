@@ -6,9 +6,9 @@ import pytest
 import scipy.sparse
 from test_cone import inside, outside_by
 
-from clast.motion.cone import project6
-from clast.motion.matrix import MatrixCones, solve_cone
-from clast.motion.solvers import SOLVERS, Run, Workspace, solve
+from clast.dvi.matrix import MatrixCones, solve_cone
+from clast.dvi.projections import project6
+from clast.dvi.solvers import SOLVERS, Run, Workspace, solve
 
 RECORDED = ["h5_Spheres-i099-356-679", "Rover1041", "GFC3D_Example00_badly_scaled", "NESpheres_10_1"]
 

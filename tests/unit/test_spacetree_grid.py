@@ -6,8 +6,8 @@ import itertools
 import numpy as np
 import pytest
 
-from clast.contact.spacetree import VARIANTS, Spacetree
-from clast.contact.spacetree_counts import Counters, count_adaptive, count_regular
+from clast.broad.spacetree import VARIANTS, Spacetree
+from clast.broad.spacetree_counts import Counters, count_adaptive, count_regular
 from clast.tables import SPHERE, Box, Shapes
 
 FREE = Box(np.zeros(3), np.zeros(3), np.zeros(3), False)

@@ -3,9 +3,9 @@
 import numpy as np
 
 import clast
-from clast.contact.surface_cylinder import point_nearest
-from clast.contact.surface_inside import inside
-from clast.contact.surface_tree import STACK
+from clast.narrow.mesh_cylinder import point_nearest
+from clast.narrow.mesh_inside import inside
+from clast.narrow.mesh_tree import STACK
 
 
 def torus(rings=12, sides=8, wide=1.0, thin=0.4):

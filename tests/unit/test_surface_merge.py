@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from clast.contact.surface_measure import Spots
-from clast.contact.surface_merge import merge_site
+from clast.narrow.mesh_merge import merge_site
+from clast.narrow.mesh_points import Spots
 from clast.tables import MESH, TRIANGLE, Shapes
 
 

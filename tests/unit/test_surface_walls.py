@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import clast
-from clast.contact.surface_cylinder import point_nearest, rim_distance, solid_distance
-from clast.vec import rotation_matrices
+from clast.kernels.vec import rotation_matrices
+from clast.narrow.mesh_cylinder import point_nearest, rim_distance, solid_distance
 
 
 def unit(rng, size=3):

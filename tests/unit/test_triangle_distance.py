@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import clast
-from clast.contact import triangle_lanes, triangle_penalty
-from clast.contact.triangle_pair import triangle_triangle
-from clast.vec import rotation_matrices
+from clast.kernels.vec import rotation_matrices
+from clast.narrow import triangle_lanes, triangle_penalty
+from clast.narrow.triangle_triangle import triangle_triangle
 
 METHODS = list(triangle_lanes.METHODS)
 EXACT = 1e-12  # of the size

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from clast import vec
+from clast.kernels import vec
 
 
 def plain(function):

@@ -7,8 +7,8 @@ import pytest
 from scipy.spatial import Delaunay
 from scipy.spatial.transform import Rotation
 
-from clast.backend import func
-from clast.contact.walls import sphere_cylinder, sphere_plane, sphere_triangle
+from clast.kernels.backend import func
+from clast.narrow.sphere_walls import sphere_cylinder, sphere_plane, sphere_triangle
 from clast.shapes import MeshWall, Quad, load_mesh
 
 MESHES = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "meshes"

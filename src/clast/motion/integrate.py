@@ -12,10 +12,9 @@ import math
 
 import numpy as np
 
-from ..backend import func
-from ..contact.near import image
-from ..tables import FREE
-from ..vec import (
+from ..broad.near import image
+from ..kernels.backend import func
+from ..kernels.vec import (
     add,
     cross,
     load,
@@ -29,6 +28,7 @@ from ..vec import (
     sub,
     unrotate,
 )
+from ..tables import FREE
 
 INTEGRATORS = {"verlet": (0.5, 0.0, 0.5), "symplectic": (1.0, 0.0, 0.0), "explicit": (0.0, 1.0, 0.0)}
 

@@ -14,16 +14,30 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from .. import backend
-from ..backend import kernel
-from ..contact.bins import sort_shapes
-from ..contact.hulls import near_hulls
-from ..contact.memory import make_pairs
-from ..contact.pairs import find_pairs, turned
-from ..contact.solids import make_forms, near_solids, update_forms
-from ..tables import DRIVEN, ELLIPSOID, FIRST_WALL, FREE, MESH, NONE, POLYHEDRON, TRIANGLE, Bodies, Shapes, is_particle
+from ..broad.bins import sort_shapes
+from ..broad.neighbour_list import make_pairs
+from ..broad.search import find_pairs, turned
+from ..kernels import backend
+from ..kernels.backend import kernel
+from ..narrow.ellipsoids import near_solids
+from ..narrow.mesh_slots import make_bumps
+from ..narrow.polyhedra import near_hulls
+from ..shapes.ellipsoid_form import make_forms, update_forms
+from ..tables import (
+    DRIVEN,
+    ELLIPSOID,
+    FIRST_WALL,
+    FREE,
+    MESH,
+    NONE,
+    POLYHEDRON,
+    SPHERE,
+    TRIANGLE,
+    Bodies,
+    Shapes,
+    is_particle,
+)
 from . import integrate
-from .bumps import make_bumps
 
 REORDER = 32  # rebuilds of the list after which bodies are sorted again
 
@@ -344,3 +358,16 @@ class State:
                 turn = math.dist(turned(p, axis), turned(q, axis)) * reach
             most = max(most, math.dist(self.bodies.position[i].tolist(), x) + turn)
         return most
+
+
+def ball_radii(state):
+    """Radius [m] of each shape: of a sphere its own, of others that of the ball of the same volume, (s,)."""
+    shapes = state.shapes
+    radius = np.where(shapes.kind == SPHERE, shapes.radius, 1.0)
+    edged = np.nonzero(shapes.kind == POLYHEDRON)[0]
+    meshed = np.nonzero(shapes.kind == MESH)[0]
+    radius[meshed] = (
+        state.surfaces.ball[state.parts.feature[shapes.part[meshed]]] * state.bodies.scale[shapes.body[meshed]]
+    )
+    radius[edged] = state.hulls.ball[state.parts.feature[shapes.part[edged]]] * state.bodies.scale[shapes.body[edged]]
+    return radius

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from pydantic import ValidationError
 
-from ..drives import Oscillation
+from ..dem.method import DEM
+from ..dvi.method import Complementarity
 from ..errors import SceneError, nearest
-from ..material import Material
-from ..motion.complementarity import Complementarity
-from ..motion.dem import DEM
-from ..scene import Scene
+from ..scene.drives import Oscillation
+from ..scene.materials import Material
+from ..scene.scene import Scene
 from ..scenes import Ready
 from ..shapes import Clump, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Quad, Sphere, load_mesh
 from .keys import (

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from ..inputs import whole
-from ..material import Material
-from ..motion.complementarity import Complementarity
-from ..scene import Scene
+from ..dvi.method import Complementarity
+from ..scene.inputs import whole
+from ..scene.materials import Material
+from ..scene.scene import Scene
 from ..shapes import Quad, Sphere
 from .ready import GRAVITY, Ready
 from .walls import lathe, round_layers

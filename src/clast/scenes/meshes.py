@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from ..contact import find_contacts
-from ..inputs import number, whole
-from ..material import Material
-from ..motion.dem import DEM
-from ..scene import Scene
+from ..dem.method import DEM
+from ..narrow.dispatch import find_contacts
+from ..scene.inputs import number, whole
+from ..scene.materials import Material
+from ..scene.scene import Scene
 from ..shapes import Mesh, Plane
 from .ready import GRAVITY, Ready
 

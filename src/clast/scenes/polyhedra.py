@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
+from ..dem.method import DEM
 from ..errors import pick
-from ..inputs import whole
-from ..material import Material
-from ..motion.dem import DEM
-from ..scene import Scene
+from ..scene.inputs import whole
+from ..scene.materials import Material
+from ..scene.scene import Scene
 from ..shapes import Cylinder, Plane, Polyhedron
 from .ready import GRAVITY, Ready
 from .walls import add_box

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ..contact import find_contacts
 from ..errors import SceneError
-from ..scene import Scene
-from ..simulation import Simulation
+from ..narrow.dispatch import find_contacts
+from ..run.simulation import Simulation
+from ..scene.scene import Scene
 from ..tables import ELLIPSOID, FIRST_WALL, MESH, POLYHEDRON
 
 GRAVITY = 9.81  # [m/s^2]

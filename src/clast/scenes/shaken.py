@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from ..drives import Oscillation
-from ..inputs import whole
-from ..material import Material
-from ..motion.complementarity import Complementarity
-from ..scene import Scene
+from ..dvi.method import Complementarity
+from ..scene.drives import Oscillation
+from ..scene.inputs import whole
+from ..scene.materials import Material
+from ..scene.scene import Scene
 from ..shapes import MeshWall, Sphere
 from .ready import GRAVITY, Ready
 from .walls import lathe, open_box

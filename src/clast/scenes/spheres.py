@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from ..material import Material
-from ..motion.dem import DEM
-from ..scene import Scene
+from ..dem.method import DEM
+from ..scene.materials import Material
+from ..scene.scene import Scene
 from ..shapes import Cylinder, Plane, Sphere
 from .ready import GRAVITY, Ready
 from .walls import add_box, add_funnel

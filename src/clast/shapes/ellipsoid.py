@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..kernels.vec import rotation_matrices
 from ..tables import ELLIPSOID, Parts
-from ..vec import rotation_matrices
 
 
 @dataclass(frozen=True)

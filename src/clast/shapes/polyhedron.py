@@ -5,8 +5,8 @@ import operator
 import numpy as np
 
 from ..errors import pick
+from ..kernels.vec import rotation_matrices
 from ..tables import POLYHEDRON, Parts
-from ..vec import rotation_matrices
 from .hull import build_hull, hull_of, solid_properties, triangles_of
 
 GOLDEN = 0.5 * (1.0 + np.sqrt(5.0))

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ..kernels.vec import rotation_matrices
 from ..tables import MESH, Parts, Surfaces
-from ..vec import rotation_matrices
 from .box_tree import build_tree
 from .closed import refuse_degenerate, refuse_inverted, refuse_open, turns_around
 from .hull import cross_product, solid_properties

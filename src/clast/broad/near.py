@@ -1,0 +1,68 @@
+"""Which two shapes may touch: the test that every broad phase applies before it writes a pair."""
+
+from ..kernels.backend import func, part
+from ..kernels.vec import add, dot, load, load4, norm, scale, sub, unrotate
+from ..tables import PLANE, TRIANGLE
+
+
+@func
+def image(d, length, inverse):
+    """Distance d to the nearest periodic image; length and inverse are 0 on an axis that is not periodic."""
+    return d - length * float(int(d * inverse + (0.5 if d >= 0.0 else -0.5)))
+
+
+@func
+def local_centre(s, w, bodies, shapes, box):
+    """Centre of shape s in the axes of wall shape w's body, at the wall's size factor 1."""
+    body = shapes.body[w]
+    d = sub(load(shapes.centre, s), load(bodies.position, body))
+    if box.periodic:
+        # The image nearest to the wall piece itself, which may lie far from its body's origin.
+        away = sub(load(shapes.centre, s), load(shapes.centre, w))
+        shift = (
+            image(away[0], box.length[0], box.inverse[0]) - away[0],
+            image(away[1], box.length[1], box.inverse[1]) - away[1],
+            image(away[2], box.length[2], box.inverse[2]) - away[2],
+        )
+        d = add(d, shift)
+    return scale(1.0 / bodies.scale[body], unrotate(load4(bodies.orientation, body), d))
+
+
+@func
+def smooth_near(s, w, bodies, shapes, parts, box, reach):
+    """Whether the surface of plane or cylinder w comes within reach [m] of the centre of shape s; may err towards yes."""
+    part_row = shapes.part[w]
+    reach = reach / bodies.scale[shapes.body[w]]
+    d = sub(local_centre(s, w, bodies, shapes, box), load(parts.offset, part_row))
+    axis = load(parts.axis, part_row)
+    height = dot(d, axis)
+    if parts.kind[part_row] == PLANE:
+        return height <= reach
+    if abs(height) > parts.size[part_row, 1] + reach:
+        return False
+    across = norm(sub(d, scale(height, axis)))
+    if parts.size[part_row, 2] > 0.0:
+        return across >= parts.size[part_row, 0] - reach
+    return across <= parts.size[part_row, 0] + reach
+
+
+@func
+def wall_near(s, w, bodies, shapes, parts, meshes, box, reach):
+    """The same for any wall shape w."""
+    part_row = shapes.part[w]
+    if parts.kind[part_row] != TRIANGLE:
+        return smooth_near(s, w, bodies, shapes, parts, box, reach)
+    c = local_centre(s, w, bodies, shapes, box)
+    return triangle_near(c, meshes, parts.feature[part_row], reach / bodies.scale[shapes.body[w]])
+
+
+@part
+def triangle_near(c, meshes, t, reach):
+    """Whether c is within reach of the plane of triangle t and of all three sides of it."""
+    if abs(dot(sub(c, load(meshes.vertex, meshes.triangle[t, 0])), load(meshes.normal, t))) > reach:
+        return False
+    for k in range(3):
+        d = sub(c, load(meshes.vertex, meshes.triangle[t, k]))
+        if dot(d, (meshes.inward[t, k, 0], meshes.inward[t, k, 1], meshes.inward[t, k, 2])) < -reach:
+            return False
+    return True

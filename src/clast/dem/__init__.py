@@ -1,0 +1,1 @@
+"""Smooth contacts: from contact points to forces to motion."""

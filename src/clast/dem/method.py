@@ -1,0 +1,183 @@
+"""The method DEM: what a user chooses, the combined materials that laws read, and the time step that they allow."""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+from ..broad.search import BROAD
+from ..errors import pick
+from ..motion import integrate
+from ..narrow.triangle_lanes import METHODS
+from ..scene.materials import BLAZE, HALO, HARD, combine
+from ..tables import ELLIPSOID, FREE, MESH, POLYHEDRON, is_particle
+from . import laws
+
+CROWD = 8.0  # points of contact, each with a spring of its own, that the time step of the law "halo" allows for
+PULL = -1e300  # [N], the least normal force of a law that may pull
+
+
+@dataclass(frozen=True)
+class DEM:
+    """Smooth contact forces with explicit time steps.
+
+    law: "hertz", "linear", "blaze", "halo", or a function (touch, mix, dt) -> (normal force, shear force on b, slip), marked with
+    `clast.func`; see `clast.dem.laws`. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
+    shapes may be to stand in the list of pairs; None lets the simulation choose. broad: a name in `clast.broad.search.BROAD`:
+    "bins", "boxes", "spacetree", "all-pairs".
+    Neither margin nor broad changes the results by a single bit, except with narrow="hybrid-batches".
+    For triangulated particles alone: narrow: how the distance of two triangles is found, "brute", "penalty",
+    "hybrid-pairs" or "hybrid-batches", and tolerance: to which fraction of their size; see `clast.triangle_distance`.
+    penetration: "raise" stops with `Penetrated` where the surfaces of two bodies cross, because nothing is known beyond the
+    halo; "push" lets the full halo push them apart along the normals of their faces, and counts the contacts.
+    For the law "blaze" alone: attraction: whether a contact may pull where damping outweighs the spring;
+    conserving: the form of the force that keeps the energy of a collision at any step, or the force as it is written.
+    """
+
+    law: object = "hertz"
+    integrator: str = "verlet"
+    margin: float | None = None
+    broad: str = "bins"
+    attraction: bool = False
+    conserving: bool = True
+    narrow: str = "brute"
+    tolerance: float = 1e-6
+    penetration: str = "raise"
+
+    def __post_init__(self):
+        if not callable(self.law):
+            pick("contact law", self.law, laws.LAWS)
+        pick("integrator", self.integrator, integrate.INTEGRATORS)
+        pick("broad phase", self.broad, BROAD)
+        pick("way to measure triangles", self.narrow, METHODS)
+        pick("answer to penetration", self.penetration, {"raise": None, "push": None})
+        if not (isinstance(self.tolerance, Real) and 0.0 < self.tolerance < 1.0):
+            raise ValueError(f"DEM: tolerance = {self.tolerance!r} must be a number above 0 and below 1, a fraction")
+        if self.margin is not None and not 0.0 <= float(self.margin) < math.inf:
+            raise ValueError(f"DEM: margin = {self.margin} must be 0 m or more, or None")
+        if self.law != "blaze" and (self.attraction or not self.conserving):
+            name = self.law if isinstance(self.law, str) else self.law.__name__
+            raise ValueError(
+                f"DEM: attraction and conserving are options of law='blaze', not of {name!r}; leave them out"
+            )
+
+    @property
+    def recipe(self):
+        """The Law that belongs to `law`; a user's own function gets the damping of the Hertz law."""
+        if callable(self.law):
+            return laws.Law(self.law, laws.hertz_damping, laws.hertz_energy, True)
+        recipe = laws.LAWS[self.law]
+        return recipe if self.conserving else recipe._replace(function=laws.blaze_plain)
+
+    def mixes(self, scene):
+        """Rows of `Mix` for every pair of materials, (m*m, 7)."""
+        mix = combine(scene.materials, scene.pairs)
+        for name in HARD:
+            if getattr(mix, name).any():
+                raise ValueError(
+                    f"DEM: {name} is a property of hard contacts; take clast.Complementarity() or leave it out"
+                )
+        if self.law == "blaze":
+            check_constants(scene, mix, "blaze", BLAZE)
+            own = [np.nan_to_num(getattr(mix, name)) for name in BLAZE]
+            least = np.full(mix.young.shape, PULL if self.attraction else 0.0)
+            columns = own[0], mix.shear, own[2], own[1], mix.friction, mix.rolling_friction, least
+        elif self.law == "halo":
+            check_constants(scene, mix, "halo", HALO)
+            own = [np.nan_to_num(getattr(mix, name)) for name in HALO]
+            none = np.zeros(mix.young.shape)
+            columns = mix.young, mix.shear, own[0], own[1], none, none, none
+        else:
+            damping = np.vectorize(self.recipe.damping, otypes=[float])(mix.restitution)
+            stiffness = np.nan_to_num(mix.stiffness, nan=0.0)
+            ratio = np.sqrt(mix.shear / mix.young)
+            columns = mix.young, mix.shear, stiffness, damping, mix.friction, mix.rolling_friction, ratio
+        return np.ascontiguousarray(np.stack([column.ravel() for column in columns], axis=1))
+
+    def critical_step(self, scene):
+        """Time step [s] at which the stiffest contact can no longer be followed, and the body that sets it.
+
+        Hertz: the Rayleigh time of the smallest sphere, half-axis or ball inside a polyhedron. Others: a third of the
+        contact time of the lightest body against its like; that of "blaze" falls with the depth, and the depth taken is
+        5 % of the radius. What inlets will pour counts too; the body is None if it is one of those.
+        """
+        bodies = scene.bodies
+        shapes = scene.shapes(bodies)
+        rows = np.nonzero(is_particle(shapes.kind) & (bodies.motion[shapes.body] == FREE))[0]
+        body = shapes.body[rows]
+        own = self._radii(scene)
+        radius = own[shapes.part[rows]] * bodies.scale[body]
+        mass, material = bodies.mass[body], bodies.material[body]
+        for inlet in scene.inlets:
+            first, size = scene.molds.first[inlet.mold], inlet.sizes.smallest
+            reach = own[first : first + scene.molds.count[inlet.mold]] * size
+            weight = scene.materials[inlet.material].density * scene.molds.volume[inlet.mold] * size**3
+            radius, mass = np.append(radius, reach), np.append(mass, np.full(len(reach), weight))
+            material = np.append(material, np.full(len(reach), inlet.material))
+        if len(radius) == 0:
+            return math.inf, None
+        step = self._limits(scene, radius, mass, material)
+        worst = int(np.argmin(step))
+        return float(step[worst]), int(bodies.number[body[worst]]) if worst < len(body) else None
+
+    def _radii(self, scene):
+        """What stands for the radius of every part (p,) [m], where the time step is chosen.
+
+        Of an ellipsoid its smallest half-axis; where the stiffness is proportional to the radius of the contact,
+        the largest of those, a b / c on the flat side. Of a polyhedron the ball inside; there the ball of its volume, and of
+        a triangulated particle half of that or that.
+        """
+        parts, hertzian = scene.parts, self.recipe.hertzian
+        own = parts.reach.copy()
+        egg, hull, mesh = (parts.kind == kind for kind in (ELLIPSOID, POLYHEDRON, MESH))
+        size = parts.size[egg]
+        own[egg] = size.min(1) if hertzian else size.prod(1) / size.min(1) ** 2
+        own[hull] = (scene.hulls.inner if hertzian else scene.hulls.ball)[parts.feature[hull]]
+        # The corner of a body gives way by turning too, as if it were lighter.
+        own[mesh] = (0.5 if hertzian else 1.0) * scene.surfaces.ball[parts.feature[mesh]]
+        return own
+
+    def _limits(self, scene, radius, mass, material):
+        """Longest steps [s] for particles with these radii (n,) [m], masses (n,) [kg] and rows of materials (n,)."""
+        if self.recipe.hertzian:
+            slow = np.array(
+                [math.pi * math.sqrt(m.density / m.shear) / (0.1631 * m.poisson + 0.8766) for m in scene.materials]
+            )
+            return slow[material] * radius
+        mix = combine(scene.materials, scene.pairs)
+        if self.law == "blaze":
+            check_constants(scene, mix, "blaze", BLAZE)
+            # Contact time of the spring K d^1.5 that goes 5 % deep: 2.9433 d / v, v from m v^2 / 2 = 2/5 K d^2.5.
+            k = np.nan_to_num(mix.blaze_stiffness).max(axis=1)[material] * np.sqrt(0.05 * radius)
+            return 2.9433 * math.sqrt(1.25) / 3.0 * np.sqrt(0.5 * mass / k)
+        if self.law == "halo":
+            check_constants(scene, mix, "halo", HALO)
+            # Every point of contact has a spring of its own.
+            k = 0.5 * CROWD * np.nan_to_num(mix.halo_stiffness).max(axis=1)[material]
+            return math.pi / 3.0 * np.sqrt(0.5 * mass / k)
+        given, young = np.nanmax(np.nan_to_num(mix.stiffness), axis=1), mix.young.max(axis=1)
+        k = np.where(given > 0.0, given, 0.0)[material]
+        # Against a wall the reduced radius is the radius itself, which is the stiffest case.
+        k = np.where(k > 0.0, k, young[material] * radius)
+        return math.pi / 3.0 * np.sqrt(0.5 * mass / k)
+
+
+EXAMPLES = {
+    "blaze": "blaze_stiffness=K_r [N/m^1.5], blaze_damping=K_D [N s/m^1.5], blaze_shear=K_T [N s/m]), for example 1e6, 50 and 0.4",
+    "halo": "halo_stiffness=k_repulsive [N/m], halo_damping=k_damp [N s/m]), for example 1e5 and 0",
+}
+
+
+def check_constants(scene, mix, law, names):
+    """Raise if a law with constants of its own lacks one that a particle of the scene could need."""
+    moving = np.zeros(len(scene.materials), bool)
+    moving[scene.bodies.material[scene.bodies.motion == FREE]] = True
+    moving[[inlet.material for inlet in scene.inlets]] = True
+    for name in names:
+        lacking = np.argwhere(np.isnan(getattr(mix, name)) & (moving[:, None] | moving))
+        if len(lacking):
+            a, b = (scene.materials[row].name or f"number {row}" for row in lacking[0])
+            raise ValueError(
+                f"DEM: the law {law!r} needs {name} for materials {a} and {b}; give Material({EXAMPLES[law]}"
+            )

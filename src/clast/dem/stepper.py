@@ -1,0 +1,331 @@
+"""Smooth contacts: how a simulation takes a step by contact forces (DEM)."""
+
+import math
+import time as clock
+import warnings
+from copy import copy
+from types import SimpleNamespace
+
+import numpy as np
+
+from ..broad.search import BROAD
+from ..errors import Diverged, Penetrated, pick
+from ..kernels import backend
+from ..kernels.backend import kernel
+from ..motion import integrate
+from ..motion.state import State, place_parts
+from ..narrow import mesh_slots
+from ..narrow.round_walls import touch_for
+from ..tables import FREE
+from . import ellipsoids, meshes, polyhedra, sphere_pairs
+from .results import contacts_of, springs_of
+
+AUTO = 0.15  # dt="auto" as a fraction of the critical step
+WARN = 0.35  # above this fraction of the critical step a warning is given; above 1 the step is refused
+STAGES = ("bodies", "pairs", "contacts")
+
+
+class Smooth:
+    """Takes the steps of a Simulation by forces that grow with the overlap of bodies."""
+
+    def __init__(self, sim, dt):
+        self.sim, self.scene, self.method, self.device, self.box = sim, sim.scene, sim.method, sim.device, sim.box
+        self.critical, self.stiffest = self.method.critical_step(self.scene)
+        self.dt = self._choose_step(dt)
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+        self.mixes = self.method.mixes(self.scene)
+        rolling = bool((self.mixes[:, 5] > 0.0).any())
+        with backend.use(self.device):
+            self.state = State(self.scene, self.box, copy(BROAD[self.method.broad]), rolling, self.method.margin)
+            self._bind(rolling)
+        self.crossings = 0  # pairs of bodies whose surfaces crossed, summed over steps
+        self._fresh = True  # forces of the present positions are not there yet
+        self._open = False  # forces are there, but the step that they end is not ended yet
+
+    @property
+    def widest(self):
+        """How far apart [m] shapes in the list of pairs may be."""
+        return self.state.margin
+
+    def step(self):
+        """One step: move the bodies, see which are near, and compute the forces at the new places."""
+        self._move()
+        self._find_pairs()
+        self._collide()
+
+    def start(self):
+        """Forces at the very beginning, which the first kick needs; no time passes. Later calls do nothing."""
+        if self._fresh:
+            with backend.use(self.device):
+                self.state.rebuild()
+                self._forces(0.0)
+                self._advance(self._kernels.finish, 0.0)
+            self._fresh = False
+
+    def _move(self):
+        """End the step before, if that is still to be done, and move all bodies to the end of this one."""
+        began = clock.perf_counter()
+        with backend.use(self.device):
+            self._advance(self._kernels.through if self._open else self._kernels.move, self.dt)
+        self.sim.drive(self.sim.poses((self.sim.steps + 1) * self.dt))
+        if self.device.peak(self._status) > 0:
+            self.sim.complain()
+        self.seconds["bodies"] += clock.perf_counter() - began
+
+    def finish(self):
+        """End the step: add up the forces of every body in a fixed order, and kick with them."""
+        if self._open:
+            began = clock.perf_counter()
+            with backend.use(self.device):
+                self._advance(self._kernels.finish, self.dt)
+            self._open = False
+            self.seconds["bodies"] += clock.perf_counter() - began
+
+    def _advance(self, kernel, dt):
+        state, chunk = self.state, self.device.chunk
+        chunks, there = (len(state.bodies.mass) + chunk - 1) // chunk, state.there
+        if len(self._moved) != chunks:
+            self._moved, self._status = self.device.zeros(chunks, np.float64), self.device.zeros(chunks, np.int8)
+        kernel(
+            chunks,
+            chunk,
+            there.bodies,
+            there.rows,
+            there.molds,
+            there.inverses,
+            state.pairs,
+            state.balls,
+            self.scene.gravity,
+            dt,
+            self.kicks,
+            self.sim.world,
+            self._edges,
+            state.reference,
+            there.turned_from,
+            there.swing,
+            self._moved,
+            self._status,
+        )
+
+    def _find_pairs(self):
+        """Make the list of pairs anew if a body may have moved out of it."""
+        state, began = self.state, clock.perf_counter()
+        with backend.use(self.device):
+            far = math.sqrt(self.device.peak(self._moved))
+            if state.has_parts:
+                bodies, shapes, parts = state.kernel_tables[:3]
+                far = max(far, place_parts(bodies, shapes, parts, self.box, state.there.rows, state.reference))
+            state.since += 1
+            # Two bodies may have come towards each other, or a body and a wall.
+            if far + max(far, state.walls_moved()) >= state.margin:
+                self._check_speed(far)
+                state.rebuild()
+            else:
+                state.follow()
+        self.seconds["pairs"] += clock.perf_counter() - began
+
+    def _collide(self):
+        """Forces of all contacts."""
+        began = clock.perf_counter()
+        with backend.use(self.device):
+            self._forces(self.dt)
+        self._open = True
+        self.seconds["contacts"] += clock.perf_counter() - began
+
+    def _forces(self, dt):
+        state = self.state
+        balls = state.balls
+        there = state.there
+        arguments = there.bodies, there.shapes, there.rows, state.pairs, self._mixes, self._edges, dt
+        if self.device is backend.CPU:
+            blocks = (balls + sphere_pairs.BLOCK - 1) // sphere_pairs.BLOCK
+            self._kernels.balls(blocks, balls, *arguments)
+        else:
+            self._kernels.balls(balls, *arguments)
+        if state.solids:
+            blocks = (
+                (state.solids + ellipsoids.BLOCK - 1) // ellipsoids.BLOCK
+                if self.device is backend.CPU
+                else state.solids
+            )
+            self._kernels.solids(
+                blocks, balls, state.solids, there.rows, there.forms, state.pairs, self._mixes, self._edges, dt
+            )
+        if len(state.pairs.mix) > balls + state.solids + state.patches + state.meshed and not state.only_edged:
+            width = sphere_pairs.WIDTH if self.device is backend.CPU else 1
+            chunks = (len(state.pairs.wall_start) + width - 2) // width
+            self._kernels.walls(chunks, *state.kernel_tables, there.forms, state.pairs, self._mixes, there.box, dt)
+        if state.polyhedra:
+            polyhedra.collide(self._kernels.hulls, state, self._mixes, self._edges, dt)
+        if state.triangulated:
+            self._look_for_crossings(meshes.collide(self._kernels.surfaces, state, self.method, self._mixes, dt))
+            if state.since == 0:
+                self._look_inside()
+
+    def _look_for_crossings(self, sites):
+        """Answer to triangulated bodies whose surfaces cross: an error that names them, or a count."""
+        if len(sites) == 0:
+            return
+        self.crossings += len(sites)
+        if self.method.penetration == "raise":
+            self._penetrated(self.state.bumps.pair[self.state.bumps.site[sites[0]]], "their surfaces cross")
+        self._look_inside(sites)
+
+    def _look_inside(self, sites=None):
+        """A body that lies wholly inside a triangulated one touches nothing, and is lost all the same.
+
+        A sphere whose centre is inside would be pulled in. sites: those that cross are looked at, or all pairs.
+        """
+        for pair in meshes.swallowed(self.state, sites):
+            self._penetrated(pair, "one lies inside the other")
+
+    def _penetrated(self, pair, what):
+        state = self.state
+        rows = state.shapes.body[pair]
+        one, two = (self.sim.name(row) for row in rows)
+        speed = float(np.linalg.norm(state.bodies.velocity[rows[1]] - state.bodies.velocity[rows[0]]))
+        time = self.sim.time + (0.0 if self._fresh else self.dt)
+        # Pushing helps only where surfaces cross.
+        other = ", or let DEM(penetration='push') part them" if "cross" in what else ""
+        raise Penetrated(
+            f"{one} and {two} at t = {time:.6g} s: {what}, the halo did not keep them apart at {speed:.3g} m/s; give bodies a larger "
+            f"epsilon or a stiffer material, or slow them down{other}; {self.cause()}"
+        )
+
+    def _bind(self, rolling):
+        """Compose the kernels of this scene: the law, and only what the scene has."""
+        scene = self.scene
+        molds = self.state.molds
+        used = np.unique(self.state.bodies.mold) if not scene.inlets else np.arange(len(molds.round))
+        clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
+        ellipsoids = self.state.ellipsoids
+        polyhedra = self.state.polyhedra
+        triangulated = self.state.triangulated
+        has = {"CLUMPS": clumps, "SOLIDS": ellipsoids or polyhedra or triangulated}
+        has |= {"PERIODIC": self.box.periodic, "COUPLES": rolling or polyhedra or triangulated}
+        law = self.method.recipe.function
+        triangles = len(self.state.meshes.triangle) > 0
+        on_cpu = self.device is backend.CPU
+        # A thread of a CUDA grid takes one sphere.
+        width = {} if on_cpu else {"WIDTH": 1}
+        pairs = {"fastmath": ("contract", "nsz"), "grain": 4, "allocates": on_cpu, "law": law}
+        pairs |= {"UNIFORM": len(self.mixes) == 1, "PERIODIC": has["PERIODIC"], "ROLLING": rolling}
+        self._kernels = SimpleNamespace(
+            move=kernel(integrate.advance_row, grain=4, SUM=False, MOVE=True, **has),
+            through=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=True, **has),
+            finish=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=False, **has),
+            balls=kernel(sphere_pairs.ball_block if on_cpu else sphere_pairs.ball_row, **pairs),
+            solids=kernel(ellipsoids.solid_block if on_cpu else ellipsoids.solid_row, **pairs),
+            walls=kernel(
+                sphere_pairs.wall_row,
+                grain=2,
+                law=law,
+                wall_touch=touch_for(ellipsoids, triangles),
+                TRIANGLES=triangles,
+                ELLIPSOIDS=ellipsoids,
+                SOLIDS=has["SOLIDS"],
+                ROLLING=rolling,
+                **width,
+            ),
+            hulls=polyhedra.compose(self.state, law, rolling, has["PERIODIC"]),
+            surfaces=meshes.compose(law, self.method.law != "halo", has["PERIODIC"]),
+        )
+        self._mixes = self.device.to_device(self.mixes)
+        self.kicks = integrate.INTEGRATORS[self.method.integrator]
+        self._edges = (*self.box.length.tolist(), *self.box.inverse.tolist())
+        self._moved, self._status = self.device.zeros(0, np.float64), self.device.zeros(0, np.int8)
+
+    def rebuild(self):
+        """Make the list of pairs anew because bodies came or went."""
+        self.state.rebuild()
+
+    def carried(self):
+        """Numbers beside the tables that go from step to step, for a checkpoint: memory of triangulated particles."""
+        if not self.state.triangulated:
+            return np.empty(0)
+        counted = np.zeros((1, mesh_slots.CARRIED))
+        counted[0, 0] = self.crossings
+        return np.concatenate([counted, mesh_slots.carried(self.state)])
+
+    def resume(self, order, carried):
+        """Make the list of pairs of a simulation that goes on; its memory is put back afterwards."""
+        self.state.rebuild()
+        if self.state.triangulated:
+            self.crossings = int(carried[0, 0])
+            mesh_slots.put_back(self.state, carried[1:], self.method.narrow, self.method.tolerance)
+
+    def contacts(self):
+        """See Simulation.contacts."""
+        return contacts_of(self.sim)
+
+    def elastic_energy(self):
+        """Energy [J] stored in the springs of all contacts."""
+        overlap, slip, radius, mix, share = springs_of(self.sim)
+        return float((share * self.method.recipe.energy(overlap, slip, radius, mix)).sum())
+
+    def remembered(self, pairs):
+        """Rows of the list of pairs that a checkpoint must hold."""
+        state = self.state
+        # Of pairs that do not touch, only the last normal may be left, and results do not depend on it.
+        touching = pairs.memory[:, -1:].any(1) if state.ellipsoids else False
+        slip = pairs.memory[:, : 6 if state.rolling else 3].any(1)
+        return np.nonzero(pairs.action[:, :3].any(1) | slip | touching)[0]
+
+    def describe(self):
+        """What Report tells beyond what it tells of all simulations: nothing."""
+        return {}
+
+    def touching(self):
+        """Number of contacts that carry a force."""
+        return int(np.count_nonzero(self.device.to_host(self.state.pairs.action)[:, :3].any(1)))
+
+    def take_up(self):
+        """Forces and memory of contacts have been put back as they were saved: nothing is to be started."""
+        self._fresh = False
+
+    def _choose_step(self, dt):
+        if isinstance(dt, str):
+            pick("time step", dt, {"auto": None})
+            if not math.isfinite(self.critical):
+                raise ValueError("Simulation: dt='auto' needs free bodies or inlets; give dt in seconds")
+            return AUTO * self.critical
+        dt = float(dt)
+        if not 0.0 < dt < math.inf:
+            raise ValueError(f"Simulation: dt = {dt} must be above 0 s, or 'auto'")
+        who = "what an inlet pours" if self.stiffest is None else f"body {self.stiffest}"
+        what = f"dt = {dt:.3g} s; {who} allows {self.critical:.3g} s at the most"
+        if dt > self.critical:
+            raise ValueError(
+                f"Simulation: {what}; take dt='auto' ({AUTO * self.critical:.3g} s), a lower stiffness or larger bodies"
+            )
+        if dt > WARN * self.critical:
+            warnings.warn(
+                f"{what}, and contacts are followed well up to {WARN * self.critical:.3g} s; "
+                f"dt='auto' would take {AUTO * self.critical:.3g} s",
+                stacklevel=3,
+            )
+        return dt
+
+    def _check_speed(self, far):
+        """A body that crosses its own size in one step would pass through others unseen."""
+        if self.state.since > 1:
+            return
+        self.state.fetch()
+        bodies = self.state.bodies
+        speed = np.linalg.norm(bodies.velocity, axis=1) * (bodies.motion == FREE)
+        row = int(np.argmax(speed))
+        if speed[row] * self.dt > self.state.size:
+            raise Diverged(
+                f"{self.sim.name(row)} at t = {self.sim.time + self.dt:.6g} s: speed {speed[row]:.3g} m/s is "
+                f"{speed[row] * self.dt:.3g} m in one step, farther than a typical radius {self.state.size:.3g} m; "
+                f"{self.cause()}"
+            )
+
+    def cause(self):
+        """What a message about a state that went wrong says of the time step."""
+        return (
+            f"dt = {self.dt:.3g} s is {self.dt / self.critical:.2g} of what the stiffest contact allows "
+            f"({self.critical:.3g} s)"
+            if math.isfinite(self.critical)
+            else f"dt = {self.dt:.3g} s"
+        )

@@ -1,0 +1,1 @@
+"""Hard contacts: from contact points to impulses to motion."""

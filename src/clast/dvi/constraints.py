@@ -1,0 +1,462 @@
+"""Hard contacts: the buffers of all contacts of one step, and the passes over contacts and over bodies.
+
+The names are those of Negrut et al. 2010: gamma is the impulse of a contact, D^T v the velocity of one body against the
+other there, b the bias, and eta the step 1 / size. Impulses are kept in world axes: with the same friction in all
+directions no tangents are needed, D is the way an impulse at a point acts on a body, and nothing is assembled.
+
+A contact pass reads the velocities of two bodies and writes one row of its own; a body pass adds up what the contacts of a
+body do to it, in the order of the contacts. Both take chunks of rows; the chunks are of fixed size.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..broad.near import image
+from ..kernels.backend import func
+from ..kernels.vec import add, cross, dot, load, scale, sub
+from .projections import project3, project6
+
+CHUNK = 256  # rows a task
+WIDTH = 64  # contacts in lanes
+
+# Bound to the kernels: what the scene has. Only the row functions see what is bound; functions they call are told.
+PERIODIC = False
+CLUMPS = False  # some body is not round
+COUPLES = False  # rolling or spinning friction: cones of width 6
+SOFT = False  # some contacts are compliant
+PATCHES = False  # pairs with more than one contact
+
+
+class Touches(NamedTuple):
+    """One row per contact of the step, in the order of the bodies' rows."""
+
+    body: np.ndarray  # (c,2) int32, rows of Bodies
+    source: np.ndarray  # (c,) int32, row of Pairs
+    normal: np.ndarray  # (c,3) unit, from the first to the second body
+    point: np.ndarray  # (c,3) [m], middle of the gap
+    arm: np.ndarray  # (c,6) [m], from the centre of each body to the point of its own surface
+    gap: np.ndarray  # (c,) [m], at the start of the step
+    bias: np.ndarray  # (c,) [m/s], b of eq. (10): gap over time step, limited, or what restitution asks for
+    limit: np.ndarray  # (c,2) friction and largest pull [N s], or (c,4) with rolling and spinning friction
+    size: np.ndarray  # (c,2) [1/kg], diagonal of the own block of D^T M^-1 D: along the normal, mean of the rest
+    soft: np.ndarray  # (c,) [1/kg], compliance over the square of the time step; (0,) if all contacts are rigid
+    length: np.ndarray  # (c,) [m], what couples are divided by
+
+
+def empty_touches(count, couples=False, soft=False):
+    """Touches with room for `count` rows; what a scene does not have takes no room and no time."""
+    return Touches(
+        body=np.empty((count, 2), np.int32),
+        source=np.empty(count, np.int32),
+        normal=np.empty((count, 3)),
+        point=np.empty((count, 3)),
+        arm=np.empty((count, 6)),
+        gap=np.empty(count),
+        bias=np.empty(count),
+        limit=np.empty((count, 4 if couples else 2)),
+        size=np.empty((count, 2)),
+        soft=np.empty(count if soft else 0),
+        length=np.empty(count),
+    )
+
+
+@func
+def arm_of(i, x, rows, edges, periodic):
+    """From the centre of body i to the point x, to the nearest image of it."""
+    d = (x[0] - rows[i, 0], x[1] - rows[i, 1], x[2] - rows[i, 2])
+    if periodic:
+        d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
+    return d
+
+
+@func
+def arms_of(a, b, x, n, gap, rows, edges, periodic):
+    """From the centres of two bodies to the points of their surfaces that are to meet, s_A and s_B of the paper."""
+    half = scale(0.5 * gap, n)
+    return arm_of(a, sub(x, half), rows, edges, periodic), arm_of(b, add(x, half), rows, edges, periodic)
+
+
+@func
+def opening(a, b, p, q, rows):
+    """Velocity of body b at its arm q against body a at its arm p: D^T v of eq. (15)."""
+    va = add((rows[a, 4], rows[a, 5], rows[a, 6]), cross((rows[a, 8], rows[a, 9], rows[a, 10]), p))
+    vb = add((rows[b, 4], rows[b, 5], rows[b, 6]), cross((rows[b, 8], rows[b, 9], rows[b, 10]), q))
+    return sub(vb, va)
+
+
+@func
+def turn_of(i, torque, rows, inverse, clumps):
+    """J^-1 torque of body i; inverse (n,6): xx, yy, zz, xy, xz, yz of the inverse inertia in world axes."""
+    if clumps:
+        x, y, z = torque
+        return (
+            inverse[i, 0] * x + inverse[i, 3] * y + inverse[i, 4] * z,
+            inverse[i, 3] * x + inverse[i, 1] * y + inverse[i, 5] * z,
+            inverse[i, 4] * x + inverse[i, 5] * y + inverse[i, 2] * z,
+        )
+    return scale(rows[i, 11], torque)
+
+
+# Preprocessing: which of the measured contacts take part, and what they are like.
+
+
+def keep_chunk(c, chunk, dt, slack, gravity, rows, edges, shape_body, pair, source, mixes, mix, contacts, near, keep):
+    """Which contacts of a chunk may be closed at the end of the step, at the velocities that bodies have.
+
+    Sliding contacts are lifted by the friction coefficient times the way they slide in one step (the price of the
+    cone problem), so these count as near. near (k,): rows of contacts to look at, source: the pair of each contact.
+    """
+    for row in range(c * chunk, min(len(near), (c + 1) * chunk)):
+        i = np.uintp(near[np.uintp(row)])
+        p = np.uintp(source[i])
+        a, b = np.uintp(shape_body[np.uintp(pair[p, 0])]), np.uintp(shape_body[np.uintp(pair[p, 1])])
+        n = load(contacts.normal, i)
+        arms = arms_of(a, b, load(contacts.point, i), n, contacts.gap[i], rows, edges, PERIODIC)
+        u = opening(a, b, arms[0], arms[1], rows)
+        falls = (1.0 if rows[b, 7] > 0.0 else 0.0) - (1.0 if rows[a, 7] > 0.0 else 0.0)
+        normal = dot(u, n)
+        t = sub(u, scale(normal, n))
+        slide = mixes[np.uintp(mix[p]), 0] * math.sqrt(dot(t, t))
+        ahead = contacts.gap[i] + dt * (normal + dt * falls * dot(gravity, n) - slide)
+        keep[np.uintp(row)] = 1 if min(contacts.gap[i], ahead) <= slack else 0
+
+
+def touch_chunk(
+    c,
+    chunk,
+    dt,
+    slack,
+    stabilisation,
+    recovery,
+    threshold,
+    gravity,
+    rows,
+    inverse,
+    edges,
+    shape_body,
+    ball,
+    pair,
+    source,
+    mixes,
+    mix,
+    contacts,
+    kept,
+    touches,
+):
+    """Fill one chunk of Touches from the contacts that were kept; kept (c,): rows of contacts."""
+    per_step = 1.0 / dt
+    for row in range(c * chunk, min(len(kept), (c + 1) * chunk)):
+        i = np.uintp(row)
+        k = np.uintp(kept[i])
+        p = np.uintp(source[k])
+        s, t = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
+        a, b = np.uintp(shape_body[s]), np.uintp(shape_body[t])
+        n, x, gap = load(contacts.normal, k), load(contacts.point, k), contacts.gap[k]
+        m = np.uintp(mix[p])
+        friction, restitution, rolling, spinning = mixes[m, 0], mixes[m, 1], mixes[m, 2], mixes[m, 3]
+        cohesion, compliance = mixes[m, 4], mixes[m, 5]
+        one, two = arms_of(a, b, x, n, gap, rows, edges, PERIODIC)
+        u = dot(opening(a, b, one, two, rows), n)
+        bias = gap * per_step
+        if compliance == 0.0 and gap < 0.0:
+            bias = max(stabilisation * bias, -recovery)
+        if restitution > 0.0 and u < -threshold and gap + dt * u < 0.0:
+            # What the step's gravity takes from a rebound comes off at once, or the rise during the step would be a gift.
+            falls = (1.0 if rows[b, 7] > 0.0 else 0.0) - (1.0 if rows[a, 7] > 0.0 else 0.0)
+            bias = min(bias, restitution * u - dt * falls * dot(gravity, n))
+        soft = compliance * per_step * per_step
+        # Against a wall the reduced radius is that of the particle.
+        length = ball[s] * ball[t] / (ball[s] + ball[t]) if ball[t] > 0.0 else ball[s]
+        touches.body[i, 0], touches.body[i, 1] = a, b
+        touches.source[i] = p
+        for j in range(3):
+            touches.normal[i, j] = n[j]
+            touches.point[i, j] = x[j]
+            touches.arm[i, j], touches.arm[i, 3 + j] = one[j], two[j]
+        touches.gap[i], touches.bias[i], touches.length[i] = gap, bias, length
+        touches.limit[i, 0], touches.limit[i, 1] = friction, cohesion * dt if gap <= slack else 0.0
+        if SOFT:
+            touches.soft[i] = soft
+        if COUPLES:
+            touches.limit[i, 2], touches.limit[i, 3] = rolling, spinning
+        touches.size[i, 0], touches.size[i, 1] = block_size(
+            a, b, one, two, n, length, soft, rows, inverse, CLUMPS, COUPLES
+        )
+
+
+@func
+def own_share(i, r, n, rows, inverse, clumps):
+    """What body i adds to the block of a contact at its arm r: along the normal n, its trace [1/kg], and the trace of its inverse
+    inertia [1/(kg m^2)]."""
+    lever = cross(r, n)
+    along = rows[i, 7] + dot(lever, turn_of(i, lever, rows, inverse, clumps))
+    spin = inverse[i, 0] + inverse[i, 1] + inverse[i, 2] if clumps else 3.0 * rows[i, 11]
+    return along, 3.0 * rows[i, 7] + spin * dot(r, r) - dot(r, turn_of(i, r, rows, inverse, clumps)), spin
+
+
+@func
+def block_size(a, b, one, two, n, length, soft, rows, inverse, clumps, couples):
+    """Diagonal of the contact's own block of D^T M^-1 D [1/kg]: along the normal, and the mean of the rest."""
+    along, whole, spin = own_share(a, one, n, rows, inverse, clumps)
+    along_b, whole_b, spin_b = own_share(b, two, n, rows, inverse, clumps)
+    along, rest = along + along_b, whole + whole_b - along - along_b
+    if couples:
+        return along + soft, (rest + length * length * (spin + spin_b)) / 5.0
+    return along + soft, 0.5 * rest
+
+
+# Warm start: the impulse of the step before, found by pair and, where a pair has many contacts, by the nearest point.
+
+
+@func
+def point_distance(i, k, width, touches, rows, memory):
+    """Square of the distance between contact i and slot k of its pair's memory [m^2]."""
+    p, a = np.uintp(touches.source[i]), np.uintp(touches.body[i, 0])
+    total = 0.0
+    for j in range(3):
+        d = touches.point[i, j] - rows[a, j] - memory[p, np.uintp(k * (width + 3) + width + j)]
+        total += d * d
+    return total
+
+
+@func
+def nearest_slot(i, width, touches, rows, memory):
+    """The slot of the pair's memory whose point is nearest to contact i."""
+    best, least = 0, math.inf
+    for k in range(4):
+        d = point_distance(i, k, width, touches, rows, memory)
+        if d < least:
+            best, least = k, d
+    return best, least
+
+
+def recall_chunk(c, chunk, touches, rows, memory, impulse):
+    """Give the contacts of a chunk the impulse that they had in the last step; zero to those that are new."""
+    width = impulse.shape[1]
+    count = len(touches.gap)
+    for row in range(c * chunk, min(count, (c + 1) * chunk)):
+        i = np.uintp(row)
+        p = np.uintp(touches.source[i])
+        if not PATCHES:
+            for j in range(width):
+                impulse[i, j] = memory[p, j]
+            continue
+        slot, distance = nearest_slot(i, width, touches, rows, memory)
+        # Only the nearest of the pair's contacts takes a slot up, so that no impulse is there twice.
+        mine = True
+        for other in range(max(0, row - 3), min(count, row + 4)):
+            if other != row and touches.source[np.uintp(other)] == touches.source[i]:
+                d = point_distance(np.uintp(other), slot, width, touches, rows, memory)
+                mine = mine and (distance < d or (distance == d and row < other))
+        for j in range(width):
+            impulse[i, j] = memory[p, np.uintp(slot * (width + 3) + j)] if mine else 0.0
+
+
+def remember_chunk(c, chunk, touches, rows, impulse, memory):
+    """Write the impulses of one chunk of contacts into the memory of their pairs."""
+    width = impulse.shape[1]
+    for row in range(c * chunk, min(len(touches.gap), (c + 1) * chunk)):
+        i = np.uintp(row)
+        p, a = np.uintp(touches.source[i]), np.uintp(touches.body[i, 0])
+        slot = 0
+        if PATCHES:
+            while slot < 3 and row - slot > 0 and touches.source[np.uintp(row - slot - 1)] == touches.source[i]:
+                slot += 1
+            for j in range(3):
+                memory[p, np.uintp(slot * (width + 3) + width + j)] = touches.point[i, j] - rows[a, j]
+        for j in range(width):
+            memory[p, np.uintp(slot * (width + 3) + j if PATCHES else j)] = impulse[i, j]
+
+
+# The iteration: bodies take impulses up, contacts see velocities.
+
+
+def body_chunk(c, chunk, rows, inverse, free, start, entry, arm, length, impulse):
+    """Velocities of one chunk of bodies under the impulses of all their contacts: eq. (14).
+
+    free (n,6): velocity and spin without contacts; start, entry: contacts of a body, 2 * contact + side.
+    """
+    for row in range(c * chunk, min(len(free), (c + 1) * chunk)):
+        i = np.uintp(row)
+        per_mass = rows[i, 7]
+        if per_mass == 0.0:
+            continue
+        fx, fy, fz = 0.0, 0.0, 0.0
+        tx, ty, tz = 0.0, 0.0, 0.0
+        for at in range(start[i], start[i + np.uintp(1)]):
+            e = entry[np.uintp(at)]
+            k = np.uintp(e >> 1)
+            sign = 1.0 if e & 1 else -1.0
+            gx, gy, gz = sign * impulse[k, 0], sign * impulse[k, 1], sign * impulse[k, 2]
+            own = np.uintp(3 * (e & 1))
+            ax, ay, az = arm[k, own], arm[k, own + np.uintp(1)], arm[k, own + np.uintp(2)]
+            fx += gx
+            fy += gy
+            fz += gz
+            tx += ay * gz - az * gy
+            ty += az * gx - ax * gz
+            tz += ax * gy - ay * gx
+            if COUPLES:
+                lever = sign * length[k]
+                tx += lever * impulse[k, 3]
+                ty += lever * impulse[k, 4]
+                tz += lever * impulse[k, 5]
+        w = turn_of(i, (tx, ty, tz), rows, inverse, CLUMPS)
+        rows[i, 4] = free[i, 0] + per_mass * fx
+        rows[i, 5] = free[i, 1] + per_mass * fy
+        rows[i, 6] = free[i, 2] + per_mass * fz
+        rows[i, 8], rows[i, 9], rows[i, 10] = free[i, 3] + w[0], free[i, 4] + w[1], free[i, 5] + w[2]
+
+
+def contact_chunk(c, chunk, rows, body, normal, arm, bias, soft, shift, length, impulse, out):
+    """u = D^T v + b of one chunk of contacts, with the compliance and the shift of the Coulomb correction."""
+    for row in range(c * chunk, min(len(bias), (c + 1) * chunk)):
+        i = np.uintp(row)
+        a, b = np.uintp(body[i, 0]), np.uintp(body[i, 1])
+        n = (normal[i, 0], normal[i, 1], normal[i, 2])
+        u = opening(a, b, (arm[i, 0], arm[i, 1], arm[i, 2]), (arm[i, 3], arm[i, 4], arm[i, 5]), rows)
+        along = bias[i] + shift[i]
+        if SOFT:
+            along += soft[i] * (impulse[i, 0] * n[0] + impulse[i, 1] * n[1] + impulse[i, 2] * n[2])
+        out[i, 0], out[i, 1], out[i, 2] = u[0] + along * n[0], u[1] + along * n[1], u[2] + along * n[2]
+        if COUPLES:
+            for j in range(3):
+                out[i, 3 + j] = length[i] * (rows[b, 8 + j] - rows[a, 8 + j])
+
+
+def relax_block(block, rows, body, normal, arm, bias, soft, shift, length, limit, size, omega, relaxation, impulse):
+    """The step of the fixed point iteration for one block of contacts, eq. (12), in place.
+
+    gamma <- relaxation P(gamma - omega eta u) + (1 - relaxation) gamma; u is not stored. Velocities are gathered 64
+    contacts at a time into lanes, over which the projection runs as vector instructions; without couples, that is.
+    """
+    lane = np.empty((14, WIDTH))
+    first, last = block * CHUNK, min(len(bias), (block + 1) * CHUNK)
+    if COUPLES:
+        for row in range(first, last):
+            relax_one(
+                np.uintp(row),
+                rows,
+                body,
+                normal,
+                arm,
+                bias,
+                soft,
+                shift,
+                length,
+                limit,
+                size,
+                omega,
+                relaxation,
+                impulse,
+                SOFT,
+            )
+        return
+    for start in range(first, last, WIDTH):
+        used = min(WIDTH, last - start)
+        for j in range(used):
+            k, i = np.uintp(j), np.uintp(start + j)
+            n = (normal[i, 0], normal[i, 1], normal[i, 2])
+            one, two = (arm[i, 0], arm[i, 1], arm[i, 2]), (arm[i, 3], arm[i, 4], arm[i, 5])
+            lane[0, k], lane[1, k], lane[2, k] = opening(np.uintp(body[i, 0]), np.uintp(body[i, 1]), one, two, rows)
+            lane[3, k], lane[4, k], lane[5, k] = n
+            lane[6, k], lane[7, k], lane[8, k] = impulse[i, 0], impulse[i, 1], impulse[i, 2]
+            lane[9, k] = bias[i] + shift[i]
+            if SOFT:
+                lane[9, k] += soft[i] * (n[0] * impulse[i, 0] + n[1] * impulse[i, 1] + n[2] * impulse[i, 2])
+            lane[10, k], lane[11, k], lane[12, k], lane[13, k] = limit[i, 0], limit[i, 1], size[i, 0], size[i, 1]
+        for j in range(used, WIDTH):
+            for m in range(14):
+                lane[m, j] = 1.0
+        for k in range(WIDTH):
+            n = (lane[3, k], lane[4, k], lane[5, k])
+            u = (lane[0, k], lane[1, k], lane[2, k])
+            g = (lane[6, k], lane[7, k], lane[8, k])
+            along = dot(u, n)
+            ahead, across = omega / lane[12, k], omega / lane[13, k]
+            target = sub(g, add(scale(ahead * (along + lane[9, k]) - across * along, n), scale(across, u)))
+            new = project3(target, n, lane[10, k], lane[11, k], lane[13, k] / lane[12, k])
+            for m in range(3):
+                lane[6 + m, k] = relaxation * new[m] + (1.0 - relaxation) * g[m]
+        for j in range(used):
+            k, i = np.uintp(j), np.uintp(start + j)
+            impulse[i, 0], impulse[i, 1], impulse[i, 2] = lane[6, k], lane[7, k], lane[8, k]
+
+
+@func
+def relax_one(i, rows, body, normal, arm, bias, soft, shift, length, limit, size, omega, relaxation, impulse, is_soft):
+    """The same for one contact with couples."""
+    a, b = np.uintp(body[i, 0]), np.uintp(body[i, 1])
+    n = (normal[i, 0], normal[i, 1], normal[i, 2])
+    u = opening(a, b, (arm[i, 0], arm[i, 1], arm[i, 2]), (arm[i, 3], arm[i, 4], arm[i, 5]), rows)
+    g, couple = (impulse[i, 0], impulse[i, 1], impulse[i, 2]), (impulse[i, 3], impulse[i, 4], impulse[i, 5])
+    spin = scale(length[i], (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10]))
+    extra = bias[i] + shift[i]
+    if is_soft:
+        extra += soft[i] * dot(g, n)
+    new, turned = answer(i, g, couple, u, spin, n, extra, omega, limit, size, True)
+    for j in range(3):
+        impulse[i, j] = relaxation * new[j] + (1.0 - relaxation) * g[j]
+        impulse[i, 3 + j] = relaxation * turned[j] + (1.0 - relaxation) * couple[j]
+
+
+@func
+def answer(i, g, couple, u, spin, n, extra, omega, limit, size, couples):
+    """Impulse and couple of contact i after a step against its velocity u, with `extra` along the normal, and its spin."""
+    along = dot(u, n)
+    ahead, across = omega / size[i, 0], omega / size[i, 1]
+    target = sub(g, add(scale(ahead * (along + extra) - across * along, n), scale(across, u)))
+    ratio = size[i, 1] / size[i, 0]
+    if couples:
+        wanted = sub(couple, scale(across, spin))
+        return project6(target, wanted, n, limit[i, 0], limit[i, 1], limit[i, 2], limit[i, 3], ratio)
+    return project3(target, n, limit[i, 0], limit[i, 1], ratio), couple
+
+
+# Gauss-Seidel: contacts of one colour share no free body, so each may change the velocities of its two bodies at once. This
+# is the one place where a row writes what is not its own.
+
+
+def sweep_row(k, order, rows, inverse, body, normal, arm, bias, soft, length, limit, size, shift, impulse):
+    """One contact takes the impulse that its own block asks for, and its bodies take the change up.
+
+    The columns stand in the order of the colours; shift and impulse in their own, contact order[k].
+    """
+    k, i = np.uintp(k), np.uintp(order[np.uintp(k)])
+    a, b = np.uintp(body[k, 0]), np.uintp(body[k, 1])
+    n = (normal[k, 0], normal[k, 1], normal[k, 2])
+    one, two = (arm[k, 0], arm[k, 1], arm[k, 2]), (arm[k, 3], arm[k, 4], arm[k, 5])
+    u = opening(a, b, one, two, rows)
+    g = (impulse[i, 0], impulse[i, 1], impulse[i, 2])
+    couple = spin = (0.0, 0.0, 0.0)
+    if COUPLES:
+        couple = (impulse[i, 3], impulse[i, 4], impulse[i, 5])
+        spin = scale(length[k], (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10]))
+    extra = bias[k] + shift[i]
+    if SOFT:
+        extra += soft[k] * dot(g, n)
+    # The block of two balls is diagonal, and the full step is exact. Others have a largest eigenvalue up to their width, 3
+    # or 6, times the mean of the diagonal; below two over that the energy falls whatever the block.
+    omega = 1.0
+    if CLUMPS or COUPLES:
+        omega = 0.3 if CLUMPS and COUPLES else 0.6
+    new, turned = answer(k, g, couple, u, spin, n, extra, omega, limit, size, COUPLES)
+    impulse[i, 0], impulse[i, 1], impulse[i, 2] = new
+    if COUPLES:
+        impulse[i, 3], impulse[i, 4], impulse[i, 5] = turned
+    change, change_couple = sub(new, g), scale(length[k], sub(turned, couple))
+    push(a, -1.0, one, change, change_couple, rows, inverse, CLUMPS)
+    push(b, 1.0, two, change, change_couple, rows, inverse, CLUMPS)
+
+
+@func
+def push(i, sign, arm, change, couple, rows, inverse, clumps):
+    """Give body i the impulse at its arm, and the couple."""
+    if rows[i, 7] > 0.0:
+        torque = add(cross(arm, change), couple)
+        w = turn_of(i, scale(sign, torque), rows, inverse, clumps)
+        for j in range(3):
+            rows[i, 4 + j] += sign * rows[i, 7] * change[j]
+            rows[i, 8 + j] += w[j]

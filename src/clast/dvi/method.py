@@ -1,0 +1,214 @@
+"""Complementarity: the method with hard contacts, and the motion of bodies between two problems."""
+
+import math
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+
+from ..broad.near import image
+from ..broad.search import BROAD
+from ..errors import pick
+from ..kernels.backend import func
+from ..kernels.vec import add, dot, load, load4, load_matrix, quat_exponential, quat_multiply, scale, sub
+from ..motion.integrate import FINE, NOT_A_NUMBER, OUTSIDE, near_unit, spin_of, tumble, wrap
+from ..scene.materials import combine
+from . import solvers
+from .constraints import turn_of
+
+# Bound to the kernels: what the scene has.
+PERIODIC = False
+CLUMPS = False  # some body is not round
+SOLIDS = False  # some body is neither a sphere nor made of spheres
+
+TINY = 5e-324  # the least number above 0
+LIMITS = {
+    "tolerance": (TINY, math.inf, "above 0 m/s"),
+    "stabilisation": (TINY, 1.0, "above 0 and at most 1"),
+    "recovery": (0.0, math.inf, "0 m/s or more, or None"),
+    "threshold": (0.0, math.inf, "0 m/s or more, or None"),
+    "omega": (TINY, math.nextafter(2.0, 0.0), "above 0 and below 2"),
+    "relaxation": (TINY, 1.0, "above 0 and at most 1"),
+}
+FALL = 0.05  # dt="auto" as a part of the time a body takes to fall by its own size
+
+
+@dataclass(frozen=True)
+class Complementarity:
+    """Hard contacts: no overlap and Coulomb friction as conditions, not as springs; steps of 1e-3 to 1e-2 s.
+
+    solver: "apgd", "barzilai-borwein", "gauss-seidel" or "jacobi". tolerance [m/s]: how far, root mean square over the
+    contacts, velocities may miss the conditions of contact and friction; iterations: the most a step may take. A step
+    that ends there goes on with what it has, and the report says how many did and by how much they missed.
+    coulomb: True for Coulomb friction itself; False for the cone problem, which lifts sliding contacts by friction
+    times the way they slide in a step. warm: begin with the impulses of the last step.
+    stabilisation: the part of an overlap that one step takes away, above 0; 1 in Negrut et al. 2010, which hands the
+    errors of one step on to the next. recovery [m/s]: the fastest that overlapping bodies are parted; None lets the
+    simulation choose.
+    threshold [m/s]: slower impacts do not rebound; None is twice what gravity adds in a step.
+    omega, relaxation: of the solver "jacobi", omega and lambda of Negrut et al. 2010. broad: as in DEM.
+    """
+
+    solver: str = "apgd"
+    tolerance: float = 1e-4
+    iterations: int = 200
+    coulomb: bool = False
+    warm: bool = True
+    stabilisation: float = 0.2
+    recovery: float | None = None
+    threshold: float | None = None
+    omega: float = 0.3
+    relaxation: float = 1.0
+    broad: str = "bins"
+
+    def __post_init__(self):
+        pick("solver", self.solver, solvers.SOLVERS)
+        pick("broad phase", self.broad, BROAD)
+        if isinstance(self.iterations, bool) or not (isinstance(self.iterations, Integral) and self.iterations >= 1):
+            raise ValueError(f"Complementarity: iterations = {self.iterations!r} must be a whole number, 1 or more")
+        for name in ("coulomb", "warm"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise TypeError(f"Complementarity: {name} = {getattr(self, name)!r} must be True or False")
+        for name, (least, most, words) in LIMITS.items():
+            value = getattr(self, name)
+            if value is None and name in ("recovery", "threshold"):
+                continue
+            if isinstance(value, bool) or not isinstance(value, Real):
+                raise TypeError(f"Complementarity: {name} must be a number {words}, got {value!r}")
+            if not least <= value <= most or not math.isfinite(value):
+                raise ValueError(f"Complementarity: {name} = {value} must be {words}")
+        for name, default in (("omega", Complementarity.omega), ("relaxation", Complementarity.relaxation)):
+            if self.solver != "jacobi" and getattr(self, name) != default:
+                raise ValueError(f"Complementarity: {name} is an option of solver='jacobi', not of {self.solver!r}")
+
+    @property
+    def options(self):
+        """What the solver takes beside tolerance and iterations."""
+        own = {"omega": self.omega, "relaxation": self.relaxation} if self.solver == "jacobi" else {}
+        return own | ({"coulomb": True} if self.coulomb else {})
+
+    def mixes(self, scene):
+        """For every pair of materials friction, restitution, rolling, spinning friction, cohesion, compliance: (m*m,6)."""
+        mix = combine(scene.materials, scene.pairs)
+        columns = (
+            mix.friction,
+            mix.restitution,
+            mix.rolling_friction,
+            mix.spinning_friction,
+            mix.cohesion,
+            mix.compliance,
+        )
+        return np.ascontiguousarray(np.stack([column.ravel() for column in columns], axis=1))
+
+
+@func
+def world_inverse(q, inverse):
+    """Inverse inertia in world axes, (xx, yy, zz, xy, xz, yz), of one in body axes, at orientation q."""
+    x = spin_of(q, (1.0, 0.0, 0.0), inverse)
+    y = spin_of(q, (0.0, 1.0, 0.0), inverse)
+    z = spin_of(q, (0.0, 0.0, 1.0), inverse)
+    return (x[0], y[1], z[2], 0.5 * (x[1] + y[0]), 0.5 * (x[2] + z[0]), 0.5 * (y[2] + z[1]))
+
+
+def inverse_chunk(c, chunk, bodies, rows, inverses, inverse):
+    """Inverse inertia of one chunk of bodies in world axes [1/(kg m^2)]."""
+    for row in range(c * chunk, min(len(inverse), (c + 1) * chunk)):
+        i = np.uintp(row)
+        per_size = rows[i, 7] / (bodies.scale[i] * bodies.scale[i])
+        values = world_inverse(load4(bodies.orientation, i), load_matrix(inverses, bodies.mold[i]))
+        for j in range(6):
+            inverse[i, j] = per_size * values[j]
+
+
+def kick_chunk(c, chunk, rows, inverse, gravity, dt, kick, force, torque, free):
+    """Velocity and spin of one chunk of bodies without contacts: M^-1 k of eq. (9).
+
+    kick (n,): the part of the step's forces that acts now: 1, or 1/2 for bodies that touch nothing.
+    force, torque (n,3) [N, N m]: of springs and motors; of length 0 if there are none.
+    """
+    for row in range(c * chunk, min(len(free), (c + 1) * chunk)):
+        i = np.uintp(row)
+        step = kick[i] * dt if rows[i, 7] > 0.0 else 0.0
+        for j in range(3):
+            free[i, j] = rows[i, 4 + j] + step * gravity[j]
+            free[i, 3 + j] = rows[i, 8 + j]
+        if len(force) > 0:
+            w = turn_of(i, load(torque, i), rows, inverse, CLUMPS)
+            for j in range(3):
+                free[i, j] += step * rows[i, 7] * force[i, j]
+                free[i, 3 + j] += step * w[j]
+
+
+def drift_chunk(
+    c,
+    chunk,
+    bodies,
+    rows,
+    molds,
+    inverses,
+    free,
+    kick,
+    gravity,
+    dt,
+    world,
+    edges,
+    reference,
+    turned_from,
+    swing,
+    moved,
+    status,
+):
+    """Move one chunk of bodies to the end of the step with the velocities that they have: eq. (8).
+
+    Bodies that touch nothing get the second half of their kick afterwards, which makes free flight exact. `moved`,
+    `status`: as `integrate.advance_row`.
+    """
+    farthest = 0.0
+    state = FINE
+    for row in range(c * chunk, min(len(free), (c + 1) * chunk)):
+        i = np.uintp(row)
+        per_mass = rows[i, 7]
+        if per_mass == 0.0:
+            continue
+        v = (rows[i, 4], rows[i, 5], rows[i, 6])
+        w = (rows[i, 8], rows[i, 9], rows[i, 10])
+        x = add((rows[i, 0], rows[i, 1], rows[i, 2]), scale(dt, v))
+        q = load4(bodies.orientation, i)
+        tumbling = False
+        if CLUMPS:
+            tumbling = not molds.round[bodies.mold[i]]
+        change = sub(w, (free[i, 3], free[i, 4], free[i, 5]))
+        per_step = 1.0 / (per_mass * dt)
+        for j in range(3):
+            bodies.force[i, j] = (rows[i, 4 + j] - free[i, j]) * per_step
+            bodies.torque[i, j] = change[j] / (rows[i, 11] * dt)
+        if tumbling:
+            inertia, inverse = load_matrix(molds.inertia, bodies.mold[i]), load_matrix(inverses, bodies.mold[i])
+            couple = scale(per_step * bodies.scale[i] * bodies.scale[i], spin_of(q, change, inertia))
+            bodies.torque[i, 0], bodies.torque[i, 1], bodies.torque[i, 2] = couple
+            q, w = tumble(q, w, inertia, inverse, dt)
+        else:
+            q = near_unit(quat_multiply(quat_exponential(scale(dt, w)), q))
+        v = add(v, scale((1.0 - kick[i]) * dt, gravity))
+        d = sub(x, load(reference, i))
+        if PERIODIC:
+            x = (wrap(x[0], world[0], edges[0]), wrap(x[1], world[1], edges[1]), wrap(x[2], world[2], edges[2]))
+            d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
+        far = math.sqrt(dot(d, d))
+        if SOLIDS:
+            o = load4(turned_from, i)
+            e = (q[0] - o[0], q[1] - o[1], q[2] - o[2], q[3] - o[3])
+            chord = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3])
+            far += bodies.scale[i] * swing[bodies.mold[i]] * min(1.0, 2.1 * chord)
+        if not (far < np.inf and dot(w, w) < np.inf):
+            state = NOT_A_NUMBER
+        elif not (world[0] <= x[0] <= world[3] and world[1] <= x[1] <= world[4] and world[2] <= x[2] <= world[5]):
+            state = max(state, OUTSIDE)
+        farthest = max(farthest, far)
+        rows[i, 0], rows[i, 1], rows[i, 2] = x
+        rows[i, 4], rows[i, 5], rows[i, 6] = v
+        rows[i, 8], rows[i, 9], rows[i, 10] = w
+        bodies.orientation[i, 0], bodies.orientation[i, 1] = q[0], q[1]
+        bodies.orientation[i, 2], bodies.orientation[i, 3] = q[2], q[3]
+    moved[c] = farthest * farthest
+    status[c] = state

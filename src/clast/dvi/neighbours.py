@@ -1,0 +1,117 @@
+"""Who is near whom: the list of pairs of a simulation by hard contacts, and when it must be made again."""
+
+import math
+import time as clock
+
+import numpy as np
+
+from ..broad.search import turned
+from ..kernels import primitives
+from ..motion.state import ball_radii, place_parts
+from ..tables import FIRST_WALL, FREE
+
+ROOM = 0.1  # what the list sees beyond what can touch within a step, as a part of a typical radius
+SORT = 64  # steps after which bodies are sorted again: at fixed steps, so that a restart changes nothing
+
+
+class Nearby:
+    """The part of `clast.dvi.stepper.Hard` that looks after the list of pairs."""
+
+    @property
+    def widest(self):
+        """How far apart [m] shapes in the list of pairs may be at the most."""
+        return self.slack + (3.0 + ROOM) * self.state.size
+
+    def _find_pairs(self):
+        """Make the list of pairs anew if a body may have moved out of it."""
+        began, state = clock.perf_counter(), self.state
+        state.since += 1
+        self._look_ahead()
+        sort = (self.sim.steps + 1) % SORT == 0
+        far = self._moved_out()
+        # Two bodies may have come towards each other, or a body and a wall; and what is within reach must be there.
+        if sort or far + max(far, state.walls_moved() + self.sweep - self.swept) >= ROOM * state.size:
+            self._rebuild(sort)
+        self.seconds["pairs"] += clock.perf_counter() - began
+
+    def _look_ahead(self):
+        """How far [m] bodies may go within a step at the velocities that they have: ahead (n,) each, sweep: the walls,
+        reach: how far apart two may be that can touch.
+
+        A sliding contact is held open by friction times its way. None goes ahead by more than a typical radius: what
+        moves farther than that in one step may overlap for a moment.
+        """
+        state = self.state
+        bodies = state.bodies
+        speed = np.sqrt(np.einsum("ni,ni->n", bodies.velocity, bodies.velocity))
+        if self.solids or self.clumps:
+            spin = np.sqrt(np.einsum("ni,ni->n", bodies.spin, bodies.spin))
+            speed += np.where(bodies.motion == FREE, self.outer[bodies.mold] * bodies.scale * spin, 0.0)
+        walls = 0.0
+        for row, _, _, reach, axis in state.walls:
+            # The surface of a plane or cylinder that turns about its axis comes no nearer to anything.
+            spin = bodies.spin[row]
+            across = spin if axis is None else np.cross(spin, turned(bodies.orientation[row].tolist(), axis))
+            walls = max(walls, float(speed[row]) + reach * float(np.linalg.norm(across)))
+        part = (1.0 + self.friction) * self.dt
+        free = bodies.motion == FREE
+        self.ahead = np.where(free, np.minimum(part * speed, state.size), 0.0)
+        self.way = np.where(free, speed, 0.0) * self.dt
+        self.sweep = min(part * walls, state.size)
+        most = float(self.ahead.max(initial=0.0))
+        self.reach = self.slack + most + max(most, self.sweep)
+
+    def _moved_out(self):
+        """By how much [m] a body's way since the list was made and what it may go in a step exceed what the list allows."""
+        state = self.state
+        if self.plain:
+            n = len(state.bodies.number)
+            d = state.rows[:n, :3] - state.reference[:n]
+            d -= self.box.length * np.round(d * self.box.inverse)
+            far = np.sqrt(np.einsum("ni,ni->n", d, d)) + self.ahead - self.grown
+            return float(far[state.bodies.motion == FREE].max(initial=0.0))
+        far = math.sqrt(self._moved.max(initial=0.0))
+        if state.has_parts:
+            bodies, shapes, parts = state.kernel_tables[:3]
+            far = max(far, place_parts(bodies, shapes, parts, self.box, state.rows, state.reference))
+        return far + float(self.ahead.max(initial=0.0)) - self.grown
+
+    def _rebuild(self, sort):
+        """Make the list of pairs, wide enough for what can touch within the next steps, and put it in order."""
+        state = self.state
+        state.remember_walls()
+        self._look_ahead()
+        self.swept = self.sweep
+        state.margin = self.slack + ROOM * state.size + self.sweep
+        if self.plain:
+            # Each sphere is taken as large as it needs: one that is fast does not make the list of all others long.
+            state.rebuild(sort=sort, grow=self._grow)
+        else:
+            self.grown = float(self.ahead.max(initial=0.0))
+            state.margin += 2.0 * self.grown
+            state.rebuild(sort=sort)
+        if self.joints is not None:
+            self.joints.renew(state.bodies)
+        shapes = state.shapes
+        # In the order of rows, whatever the order in which the broad phase met them.
+        order = np.arange(len(state.pairs.shape), dtype=np.int32)
+        for column in (1, 0):
+            order = order[primitives.group(np.ascontiguousarray(state.pairs.shape[order, column]), len(shapes.kind))[1]]
+        if self.joints is not None and len(self.joints.apart):
+            order = order[~self._joined(state.pairs.shape[order])]
+        self.order, self.listed = order, np.ascontiguousarray(state.pairs.shape[order])
+        self.ball = np.where(shapes.kind < FIRST_WALL, ball_radii(state), 0.0)
+
+    def _grow(self):
+        """How much larger [m] shapes are taken for the list: what they go ahead in a step, and two more steps' way."""
+        self._look_ahead()
+        shapes, size = self.state.shapes, self.state.size
+        self.grown = np.minimum(self.ahead + 2.0 * self.way, size)
+        return np.where(shapes.kind < FIRST_WALL, self.grown[shapes.body], 0.0)
+
+    def _joined(self, pairs):
+        """Which of these pairs of shapes (p,2) are of two bodies that are joined and must not collide."""
+        number = self.state.bodies.number[self.state.shapes.body[pairs]]
+        number.sort(axis=1)
+        apart, wide = self.joints.apart, int(self.scene.next_number) + 1
+        return np.isin(number[:, 0] * wide + number[:, 1], apart[:, 0] * wide + apart[:, 1])

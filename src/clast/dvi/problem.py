@@ -1,0 +1,122 @@
+"""The cone problem of a step as solvers see it: contacts between bodies, never assembled."""
+
+import functools
+import math
+
+import numba
+import numpy as np
+
+from ..kernels import primitives
+from ..kernels.backend import kernel
+from . import constraints as blocks
+from .constraints import CHUNK
+
+COLOURS = 63  # contacts that find none of so many colours free are worked off one after the other
+
+
+@numba.njit(cache=True)
+def colour_contacts(body, free, bodies):
+    """A colour for each contact, such that no two of one colour share a free body; the first that is not used yet.
+
+    body (c,2): rows of bodies; free (n,): whether a body can move. One after the other, because the result must not
+    depend on the number of threads; it takes about as long as one sweep. Colour COLOURS means: on its own.
+    """
+    used = np.zeros(bodies, np.uint64)
+    colour = np.empty(len(body), np.int32)
+    one = np.uint64(1)
+    for i in range(len(body)):
+        a, b = body[i, 0], body[i, 1]
+        taken = (used[a] if free[a] else np.uint64(0)) | (used[b] if free[b] else np.uint64(0))
+        c = 0
+        while c < COLOURS and (taken >> np.uint64(c)) & one:
+            c += 1
+        colour[i] = c
+        if c < COLOURS:
+            if free[a]:
+                used[a] |= one << np.uint64(c)
+            if free[b]:
+                used[b] |= one << np.uint64(c)
+    return colour
+
+
+def owner_row(e, rows, body, owner):
+    """The body that entry e = 2 * contact + side acts on; the number of bodies where it cannot move."""
+    i = np.uintp(body[np.uintp(e >> 1), np.uintp(e & 1)])
+    owner[e] = i if rows[i, 7] > 0.0 else len(rows)
+
+
+class BodyCones:
+    """The contacts of bodies as a cone problem u = D^T M^-1 D gamma + q; see `clast.dvi.solvers` for the members.
+
+    touches: Touches; rows (s,12): see `clast.motion.state`, whose velocities are those of the last impulse asked for;
+    inverse (n,6): inverse inertia, or (0,6) for balls; free (n,6): velocity and spin without contacts, filled in before
+    anything is asked. has: constants for the kernels of `clast.dvi.constraints`. joints: None, or a function (rows,
+    fresh) that restores joints in the velocities of bodies; fresh: they know of no impulse of a joint yet.
+    """
+
+    def __init__(self, touches, rows, inverse, free, has, width, joints=None):
+        self.touches, self.rows, self.inverse, self.free = touches, rows, inverse, free
+        self.has, self.width, self.joints = has, width, joints
+        self.count = len(touches.gap)
+        self.normal, self.limit, self.size = touches.normal, touches.limit, touches.size
+        self.shift = np.zeros(self.count)
+        self.norm = math.sqrt(max(self.count, 1))
+        owner = np.empty(2 * self.count, np.int32)
+        kernel(owner_row)(2 * self.count, rows, touches.body, owner)
+        self.start, self.entry = primitives.group(owner, len(rows) + 1)
+        self._bodies = kernel(blocks.body_chunk, grain=4, **has)
+        self._contacts = kernel(blocks.contact_chunk, grain=4, **has)
+
+    @functools.cached_property
+    def rho(self):
+        """One over the mean of the diagonal of each block [kg]: what the residual is measured with."""
+        rest = self.width - 1
+        return self.width / (self.size[:, 0] + rest * self.size[:, 1])
+
+    def begin(self, impulse):
+        """Velocities of the bodies under these impulses (c,width) [N s]."""
+        touches, n = self.touches, len(self.free)
+        chunks = (n + CHUNK - 1) // CHUNK
+        shared = self.rows, self.inverse, self.free, self.start, self.entry, touches.arm, touches.length
+        self._bodies(chunks, CHUNK, *shared, impulse)
+        if self.joints is not None:
+            self.joints(self.rows, True)
+
+    def velocity(self, impulse, out):
+        """Velocity of each contact, with its bias, under these impulses: out (c,width) [m/s]."""
+        self.begin(impulse)
+        touches = self.touches
+        shared = self.rows, touches.body, touches.normal, touches.arm, touches.bias, touches.soft, self.shift
+        chunks = (self.count + CHUNK - 1) // CHUNK
+        self._contacts(chunks, CHUNK, *shared, touches.length, impulse, out)
+
+    def relax(self, impulse, omega, relaxation):
+        """One step of the fixed point iteration, eqs. (12) to (14), in place: contacts, then bodies; `begin` comes first."""
+        touches = self.touches
+        shared = self.rows, touches.body, touches.normal, touches.arm, touches.bias, touches.soft, self.shift
+        chunks = (self.count + CHUNK - 1) // CHUNK
+        relax = kernel(blocks.relax_block, grain=4, fastmath=("contract", "nsz"), allocates=True, **self.has)
+        relax(chunks, *shared, touches.length, self.limit, self.size, omega, relaxation, impulse)
+        self.begin(impulse)
+
+    @functools.cached_property
+    def _colours(self):
+        """Contacts in the order of their colours, and the first of each colour; then each on its own."""
+        colour = colour_contacts(self.touches.body, self.rows[:, 7] > 0.0, len(self.rows))
+        start, order = primitives.group(colour, COLOURS + 1)
+        single = np.arange(start[COLOURS], self.count + 1)
+        start = np.concatenate([start[:COLOURS], single])
+        touches = self.touches
+        columns = touches.body, touches.normal, touches.arm, touches.bias, touches.soft, touches.length
+        # Copies in the order of colours: a sweep reads them one after the other.
+        columns = tuple(column[order] if len(column) else column for column in (*columns, self.limit, self.size))
+        return start[np.append(np.diff(start) > 0, True)].astype(np.int64), order, columns
+
+    def sweep(self, impulse):
+        """One Gauss-Seidel pass over all contacts, colour by colour, in place; `begin` comes before the first."""
+        first, order, columns = self._colours
+        kernel(blocks.sweep_row, grain=256, phased=True, **self.has)(
+            first, order, self.rows, self.inverse, *columns, self.shift, impulse
+        )
+        if self.joints is not None:
+            self.joints(self.rows, False)

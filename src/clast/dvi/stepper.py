@@ -1,0 +1,444 @@
+"""Hard contacts: how a simulation takes a step by complementarity (DVI).
+
+A step of Negrut et al. 2010, algorithm 1: contacts within reach, buffers, the cone problem, and the new positions. Bodies
+that touch nothing are kicked by half of their forces before and half after they move, which makes free flight exact to
+second order; the others as eqs. (4) to (8) say.
+"""
+
+import math
+import time as clock
+from copy import copy
+from types import SimpleNamespace
+
+import numpy as np
+
+from ..broad.search import BROAD
+from ..errors import Diverged, Unavailable, pick
+from ..joints.reactions import watch
+from ..joints.system import JointSystem
+from ..kernels import backend
+from ..kernels.backend import kernel
+from ..motion.state import State
+from ..narrow.dispatch import measure, measure_listed, select
+from ..tables import FREE
+from . import constraints as blocks
+from . import method as complementarity
+from . import solvers
+from .constraints import CHUNK, empty_touches
+from .neighbours import Nearby
+from .problem import BodyCones
+
+DEEP = 0.05  # part of a typical radius by which a contact that was left out may overlap at the end of a step
+SLACK = 0.005  # contacts wider open than this part of a typical radius, now and at the end of the step, are left out
+STAGES = ("pairs", "contacts", "solver", "bodies")
+
+
+class Hard(Nearby):
+    """Takes the steps of a Simulation by impulses that keep bodies from overlapping."""
+
+    def __init__(self, sim, dt):
+        self.sim, self.scene, self.method, self.device, self.box = sim, sim.scene, sim.method, sim.device, sim.box
+        if self.device is not backend.CPU:
+            raise Unavailable("Simulation: Complementarity runs on the CPU only; leave device='cuda' out")
+        scene = self.scene
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+        self.mixes = self.method.mixes(scene)
+        self.couples = bool((self.mixes[:, 2:4] > 0.0).any())
+        self.soft = bool((self.mixes[:, 5] > 0.0).any())
+        self.width = 6 if self.couples else 3
+        patches = bool(len(scene.hulls.inner))
+        columns = 4 * (self.width + 3) if patches else self.width
+        self.state = State(scene, self.box, copy(BROAD[self.method.broad]), False, None, width=columns)
+        self.state.tuned = False
+        self.joints = JointSystem(scene, self.box) if scene.joints or scene.springs else None
+        self.dt = self._choose_step(dt)
+        self._bind(patches)
+        self.touches, self.impulse = empty_touches(0), np.empty((0, self.width))
+        self.measured = None  # contacts of the last step, and which of them took part
+        self.told = 0, 0.0  # contacts with a force and elastic energy [J] of the last step before a restart
+        self.solution = None  # of the last step
+        self.workspace = solvers.Workspace()
+        self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0, "open": 0.0}
+        self._moved, self._status = np.zeros(0), np.zeros(0, np.int8)
+        self._fresh = True
+
+    def step(self):
+        """One step: contacts within reach, their impulses, new positions, and who is near whom then."""
+        poses = self._begin_drives()
+        self._touch()
+        self._solve()
+        self._look_again()
+        self._count()
+        self._move(poses)
+        self._find_pairs()
+
+    def start(self):
+        """The list of pairs at the very beginning; no time passes. Later calls do nothing."""
+        if self._fresh:
+            self._rebuild(sort=True)
+            self._fresh = False
+            if self.joints is not None:
+                self.joints.prepare(self.state.rows, self.state.bodies, 0.0, self.dt)
+                self.joints.settle(self.state.rows)
+                self.joints.check()
+
+    def finish(self):
+        """A step ends by itself."""
+
+    def carried(self):
+        """Numbers beside the tables that go from step to step, for a checkpoint.
+
+        The solver's first step length, the typical radius of those that were there at the start, what reports tell of
+        the last step and of all steps, and joints.
+        """
+        own = np.zeros(0) if self.joints is None else self.joints.state()
+        told = self.touching(), self._pressed_energy(), *self.tally.values()
+        return np.concatenate([[self.workspace.curvature, self.state.size, *told], own])
+
+    def resume(self, order, carried):
+        """Make the list of pairs of a simulation that goes on, with bodies in the order that they had in memory."""
+        self.workspace.curvature, self.state.size, touching, elastic, *rest = (float(x) for x in carried)
+        self.told = int(touching), elastic
+        whole = ("steps", "iterations", "missed")
+        self.tally = {k: int(v) if k in whole else v for k, v in zip(self.tally, rest, strict=False)}
+        self._measure_against(self.state.size)
+        self.state.permute(np.searchsorted(self.state.bodies.number, order).astype(np.int32))
+        self._rebuild(sort=False)
+        if self.joints is not None:
+            self.joints.restore_state(np.asarray(carried)[4 + len(self.tally) :])
+            self.joints.prepare(self.state.rows, self.state.bodies, self.sim.time, self.dt)
+
+    def take_up(self):
+        """The memory of contacts has been put back as it was saved: nothing is to be started."""
+        self._fresh = False
+
+    def rebuild(self):
+        """Make the list of pairs anew because bodies came or went."""
+        self._rebuild(sort=False)
+
+    # The parts of a step.
+
+    def _begin_drives(self):
+        """Give driven bodies the mean velocity of the step; returns where they will be at its end."""
+        bodies, poses = self.state.bodies, list(self.sim.poses((self.sim.steps + 1) * self.dt))
+        for row, (position, orientation, _, _) in poses:
+            bodies.velocity[row] = (np.array(position) - bodies.position[row]) / self.dt
+            bodies.spin[row] = rotation_between(bodies.orientation[row], orientation) / self.dt
+        return poses
+
+    def _touch(self):
+        """Contacts that may be closed at the end of the step, and their buffers."""
+        began, state = clock.perf_counter(), self.state
+        pairs = state.pairs
+        where = state.tables, state.label, self.box, self.reach, self.listed
+        if state.polyhedra:
+            contacts, source = measure(*where)
+            source, near = self.order[source], np.arange(len(source), dtype=np.int32)
+        else:
+            # One row for each pair, and nothing copied: of most columns only what takes part is ever looked at.
+            contacts, status = measure_listed(*where)
+            source, near = self.order, np.nonzero(status)[0].astype(np.int32)
+        shared = self._edges, state.shapes.body
+        keep = np.empty(len(near), np.int8)
+        chunks = (len(near) + CHUNK - 1) // CHUNK
+        about = pairs.shape, source, self.mixes, pairs.mix, contacts
+        self._kernels.keep(
+            chunks, CHUNK, self.dt, self.slack, self.scene.gravity, state.rows, *shared, *about, near, keep
+        )
+        self.near = near, source, contacts
+        self._fill(near[np.nonzero(keep)[0]])
+        self.seconds["contacts"] += clock.perf_counter() - began
+
+    def _fill(self, kept):
+        """Buffers of the contacts in these rows of what was measured."""
+        state, pairs = self.state, self.state.pairs
+        _, source, contacts = self.near
+        shared = self._edges, state.shapes.body
+        about = pairs.shape, source, self.mixes, pairs.mix, contacts
+        if self.clumps:
+            self.inverse = np.empty((len(state.bodies.number), 6))
+            self._kernels.inverse(self._chunks(), CHUNK, state.bodies, state.rows, state.inverses, self.inverse)
+        self.touches = touches = empty_touches(len(kept), self.couples, self.soft)
+        self._kernels.touch(
+            (len(kept) + CHUNK - 1) // CHUNK,
+            CHUNK,
+            self.dt,
+            self.slack,
+            self.method.stabilisation,
+            self.recovery,
+            self.threshold,
+            self.scene.gravity,
+            state.rows,
+            self.inverse,
+            *shared,
+            self.ball,
+            *about,
+            kept,
+            touches,
+        )
+        self.measured = contacts, kept
+
+    def _look_again(self):
+        """Solve once more with the contacts that nobody saw coming: bodies struck within the step may run into others."""
+        state, (near, source, contacts) = self.state, self.near
+        if self.joints is not None or len(near) == 0:
+            return
+        came = np.empty(len(near), np.int8)
+        about = state.pairs.shape, source, self.mixes, state.pairs.mix, contacts
+        chunks, still = (len(near) + CHUNK - 1) // CHUNK, (0.0, 0.0, 0.0)
+        shared = self._edges, state.shapes.body
+        self._kernels.keep(chunks, CHUNK, self.dt, -DEEP * state.size, still, state.rows, *shared, *about, near, came)
+        kept, found = self.measured[1], near[np.nonzero(came)[0]]
+        # Only what the list of pairs holds for certain, or results would depend on when it was made.
+        body = state.shapes.body[state.pairs.shape[source[found]]]
+        sure = self.ahead[body].sum(1) + np.where((state.bodies.motion[body] == FREE).all(1), 0.0, self.sweep)
+        found = found[contacts.gap[found] <= self.slack + sure]
+        missed = np.setdiff1d(found, kept, assume_unique=True)
+        if len(missed):
+            n = len(state.bodies.number)
+            state.rows[:n, 4:7], state.rows[:n, 8:11] = self.before[:, :3], self.before[:, 3:]
+            iterations = self.solution.iterations
+            self._fill(np.sort(np.concatenate([kept, missed])))
+            self._solve()
+            self.solution = self.solution._replace(iterations=iterations + self.solution.iterations)
+
+    def _solve(self):
+        """Impulses of all contacts; the velocities of the bodies are those at the end of the step afterwards."""
+        began, state, method = clock.perf_counter(), self.state, self.method
+        touches, rows, n = self.touches, state.rows, len(state.bodies.number)
+        free, none = np.empty((n, 6)), np.empty((0, 3))
+        self.before = np.hstack([rows[:n, 4:7], rows[:n, 8:11]])
+        joints, loads = self.joints, (none, none)
+        restore = None if joints is None else joints.restore
+        cones = BodyCones(touches, rows, self.inverse, free, self._inner, self.width, joints=restore)
+        whole = np.diff(cones.start[: n + 1]) > 0
+        if joints is not None:
+            whole = joints.begin(rows, whole)
+            loads = joints.forces(rows) if joints.pulling else loads
+        self.kick = np.where(whole, 1.0, 0.5)
+        self._kernels.kick(
+            self._chunks(), CHUNK, rows, self.inverse, self.scene.gravity, self.dt, self.kick, *loads, free
+        )
+        self.free = free
+        self.impulse = np.zeros((len(touches.gap), self.width))
+        chunks = (len(touches.gap) + CHUNK - 1) // CHUNK
+        if method.warm:
+            self._kernels.recall(chunks, CHUNK, touches, rows, state.pairs.memory, self.impulse)
+        self.solution = solvers.solve(
+            cones,
+            self.impulse,
+            solver=method.solver,
+            tolerance=method.tolerance,
+            iterations=method.iterations,
+            workspace=self.workspace,
+            **self.method.options,
+        )
+        self.impulse = self.solution.impulse
+        if cones.count == 0:
+            cones.begin(self.impulse)  # the solver had nothing to do, but forces act all the same
+        if joints is not None:
+            joints.aim(rows, self.dt)
+        state.pairs.memory[:] = 0.0
+        self._kernels.remember(chunks, CHUNK, touches, rows, self.impulse, state.pairs.memory)
+        self.seconds["solver"] += clock.perf_counter() - began
+
+    def _count(self):
+        """Keep the book of what the solver did."""
+        tally, solution = self.tally, self.solution
+        tally["steps"] += 1
+        tally["iterations"] += solution.iterations
+        tally["missed"] += not solution.converged
+        tally["worst"] = max(tally["worst"], solution.residual)
+        gap = self.touches.gap
+        apart = np.nonzero((gap < 0.0) & (self.touches.soft == 0.0) if self.soft else gap < 0.0)[0]
+        pressed = np.einsum("ci,ci->c", self.impulse[apart, :3], self.touches.normal[apart])
+        speed = np.minimum(-self.method.stabilisation * gap[apart] / self.dt, self.recovery)
+        tally["stabilisation"] += float(pressed @ speed)
+
+    def _move(self, poses):
+        """Move all bodies to the end of the step."""
+        began, state = clock.perf_counter(), self.state
+        chunks = self._chunks()
+        if len(self._moved) != chunks:
+            self._moved, self._status = np.zeros(chunks), np.zeros(chunks, np.int8)
+        self._kernels.drift(
+            chunks,
+            CHUNK,
+            state.bodies,
+            state.rows,
+            state.molds,
+            state.inverses,
+            self.free,
+            self.kick,
+            self.scene.gravity,
+            self.dt,
+            self.sim.world,
+            self._edges,
+            state.reference,
+            state.there.turned_from,
+            state.swing,
+            self._moved,
+            self._status,
+        )
+        self.sim.drive(poses)
+        if self.joints is not None:
+            self._end_joints()
+        if self._wrong():
+            self.sim.complain()
+        self.seconds["bodies"] += clock.perf_counter() - began
+
+    def _wrong(self):
+        """Whether some body's state is not a number or has left the world."""
+        if self.joints is None:
+            return self._status.max(initial=0) > 0
+        # Groups that touch nothing have gone another way since the status was written.
+        bodies, world = self.state.bodies, np.array(self.sim.world)
+        free = bodies.motion == FREE
+        state = np.hstack([bodies.position, bodies.velocity, bodies.spin])[free]
+        inside = (state[:, :3] >= world[:3]) & (state[:, :3] <= world[3:])
+        return not (inside.all() and (np.abs(state) < 1e150).all())
+
+    def _end_joints(self):
+        """Groups that touch nothing go their own way; all joints as they are at the end of the step."""
+        joints, state = self.joints, self.state
+        joints.advance(state.rows, state.bodies, self.dt)
+        joints.prepare(state.rows, state.bodies, (self.sim.steps + 1) * self.dt, self.dt, joints.unprepared)
+        joints.settle(state.rows, joints.touching)
+        opened, trouble = watch(joints, state.size)
+        if trouble:
+            raise Diverged(f"t = {self.sim.time + self.dt:.6g} s: {trouble}; {self.cause()}")
+        self.tally["open"] = max(self.tally["open"], opened)
+
+    def _chunks(self):
+        return (len(self.state.bodies.number) + CHUNK - 1) // CHUNK
+
+    def _bind(self, patches):
+        """Compose the kernels of this scene: only what it has."""
+        state = self.state
+        molds = state.molds
+        # By all molds if bodies come and go: a restart must not find another kind of scene.
+        steady = not (self.scene.inlets or self.scene.outlets)
+        used = np.unique(state.bodies.mold) if steady else np.arange(len(molds.round))
+        self.clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
+        self.solids = state.ellipsoids or state.polyhedra
+        self.plain = not self.solids and bool((molds.count[used] == 1)[molds.volume[used] > 0.0].all())
+        near = {"PERIODIC": bool(self.box.periodic)}
+        self._inner = {"CLUMPS": self.clumps, "COUPLES": self.couples, "SOFT": self.soft}
+        memory = {"PATCHES": patches}
+        turning = {"CLUMPS": self.clumps}
+
+        def chunked(row, **bound):
+            return kernel(row, grain=4, **bound)
+
+        self._kernels = SimpleNamespace()
+        self._kernels.keep = chunked(blocks.keep_chunk, **near)
+        self._kernels.touch = chunked(blocks.touch_chunk, **near, **self._inner)
+        self._kernels.recall = chunked(blocks.recall_chunk, **memory)
+        self._kernels.remember = chunked(blocks.remember_chunk, **memory)
+        self._kernels.inverse = chunked(complementarity.inverse_chunk)
+        self._kernels.kick = chunked(complementarity.kick_chunk, **turning)
+        self._kernels.drift = chunked(complementarity.drift_chunk, SOLIDS=self.solids, **near, **turning)
+        self._edges = (*self.box.length.tolist(), *self.box.inverse.tolist())
+        reach = np.where(np.isfinite(state.parts.reach), state.parts.reach, 0.0)
+        reach += np.linalg.norm(state.parts.offset, axis=1)
+        self.outer = np.array([reach[f : f + k].max() for f, k in zip(molds.first, molds.count, strict=True)])
+        self.inverse = np.empty((0, 6))  # of balls the rows know it
+        self.friction = float(self.mixes[:, 0].max(initial=0.0))
+        self._measure_against(state.size)
+
+    def _measure_against(self, size):
+        """What counts as near, slow and deep in a scene of bodies of this radius [m]."""
+        method, gravity = self.method, math.sqrt(sum(g * g for g in self.scene.gravity))
+        self.slack = max(SLACK * size, 2.0 * gravity * self.dt**2)
+        self.threshold = 2.0 * gravity * self.dt if method.threshold is None else float(method.threshold)
+        fall = math.sqrt(gravity * size) if gravity > 0.0 else 0.1 * size / self.dt
+        self.recovery = 0.2 * fall if method.recovery is None else float(method.recovery)
+
+    def _choose_step(self, dt):
+        gravity = math.sqrt(sum(g * g for g in self.scene.gravity))
+        if isinstance(dt, str):
+            pick("time step", dt, {"auto": None})
+            if gravity == 0.0:
+                raise ValueError("Simulation: dt='auto' with Complementarity needs gravity; give dt in seconds")
+            return complementarity.FALL * math.sqrt(2.0 * self.state.size / gravity)
+        dt = float(dt)
+        if not 0.0 < dt < math.inf:
+            raise ValueError(f"Simulation: dt = {dt} must be above 0 s, or 'auto'")
+        return dt
+
+    # What is asked of a step.
+
+    def cause(self):
+        """What a message about a state that went wrong says of the time step."""
+        return f"dt = {self.dt:.3g} s"
+
+    def touching(self):
+        """Number of contacts that carry a force."""
+        return self.told[0] if self.measured is None else int(np.count_nonzero(self.impulse.any(1)))
+
+    def contacts(self):
+        """See Simulation.contacts; gaps are those at the start of the last step, whose forces these are.
+
+        Before the first step after a restart gaps are those of the moment, and forces those that pairs remember.
+        """
+        if self.measured is None:
+            found, source = measure(self.state.tables, self.state.label, self.box, self.reach, self.listed)
+            memory = self.state.pairs.memory[self.order[source]]
+            if self.state.polyhedra:
+                # A pair remembers its contacts one after the other.
+                slot = np.arange(len(source)) - np.searchsorted(source, source)
+                memory = memory.reshape(len(source), 4, self.width + 3)[np.arange(len(source)), slot]
+            force = memory[:, :3] / self.dt
+            rows = np.nonzero(force.any(1) | (found.gap <= 0.0))[0]
+            found, force = select(found, rows), force[rows]
+        else:
+            contacts, kept = self.measured
+            rows = np.nonzero(self.impulse.any(1) | (self.touches.gap <= 0.0))[0]
+            found, force = select(contacts, kept[rows]), self.impulse[rows, :3] / self.dt
+        # The list has walls second; here the lower number comes first, and normal and force follow.
+        swap = found.pair[:, 0] > found.pair[:, 1]
+        sign, turn = np.where(swap, -1.0, 1.0)[:, None], np.where(swap[:, None], [1, 0], [0, 1])
+        pair, shape = (np.take_along_axis(column, turn, 1) for column in (found.pair, found.shape))
+        found = found._replace(pair=pair, shape=shape, normal=sign * found.normal, force=sign * force)
+        return select(found, np.lexsort((found.feature, shape[:, 1], shape[:, 0], pair[:, 1], pair[:, 0])))
+
+    def elastic_energy(self):
+        """Energy [J] stored in compliant contacts and in the springs of joints that have a stiffness."""
+        return self._pressed_energy() + (0.0 if self.joints is None else self.joints.elastic_energy)
+
+    def _pressed_energy(self):
+        """Energy [J] stored in compliant contacts: half of the compliance times the square of the normal force."""
+        if self.measured is None:
+            return self.told[1]
+        if not self.soft:
+            return 0.0
+        pressed = np.einsum("ci,ci->c", self.impulse[:, :3], self.touches.normal)
+        return 0.5 * float((self.touches.soft * pressed**2).sum())
+
+    def remembered(self, pairs):
+        """Rows of the list of pairs that a checkpoint must hold."""
+        return np.nonzero(pairs.memory.any(1))[0]
+
+    def describe(self):
+        """What Report tells of the solver."""
+        tally = dict(self.tally)
+        if self.joints is None:
+            del tally["open"]
+        return {"solver": self.method.solver, **tally}
+
+
+def rotation_between(before, after):
+    """Rotation vector (3,) [rad], world axes, that turns one orientation (4,) into the other."""
+    w, x, y, z = (float(c) for c in before)
+    a, b, c, d = (float(v) for v in after)
+    q = np.array(
+        [
+            a * w + b * x + c * y + d * z,
+            b * w - a * x + d * y - c * z,
+            c * w - a * y + b * z - d * x,
+            d * w - a * z + c * x - b * y,
+        ]
+    )
+    q *= 1.0 if q[0] >= 0.0 else -1.0
+    sine = float(np.linalg.norm(q[1:]))
+    return q[1:] * (2.0 * math.atan2(sine, float(q[0])) / sine if sine > 0.0 else 2.0)

@@ -1,0 +1,1 @@
+"""Bilateral constraints: joints, limits, motors, springs and what they carry."""

@@ -1,0 +1,486 @@
+"""Joints in motion: the bodies they hold together keep their velocities, and where they go, within what the joints allow.
+
+Bodies that hang together through joints and springs make a group. A group that touches nothing goes on its own (`advance`), by the
+second-order scheme RATTLE (Andersen 1983), here with rotations, in steps of length h:
+
+    v += h/2 M^-1 f
+    v += M^-1 J^T lambda             so that the drift ends with closed joints, Psi = 0
+    drift: x += h v, free rotation
+    J, S at the new poses
+    v += h/2 M^-1 f
+    v += M^-1 J^T lambda             so that J v = -rate
+
+Five such steps of different lengths make one step of the simulation, of fourth order. A group that touches something, or stands at a limit,
+takes the whole kick; its joints are restored whenever impulses of contacts have changed velocities (`restore`), and before
+the drift it is aimed at closed joints in the same way (`aim`).
+"""
+
+from contextlib import contextmanager
+
+import numba
+import numpy as np
+
+from ..kernels import backend
+from ..kernels.backend import kernel
+from ..scene import drives
+from ..tables import BY_AXES, DRIVEN, FREE, ROD
+from . import rows as joint_rows
+from .elimination import connected, eliminate_by_group, pattern
+from .limits import Stops
+from .motors import Goals
+from .reactions import present_forces, read
+from .rows import NEWTON, ROWS, Assembly
+from .springs import SpringSystem, turns_of
+
+# Steps of RATTLE, as parts of a step of the simulation, one of them backward, whose errors of second order cancel
+# (Suzuki 1990).
+PART = 1.0 / (4.0 - 4.0 ** (1.0 / 3.0))
+SWING = 0.7  # [rad], what the fastest swinging of a group may go on in a round of these
+ROUNDS = 32  # at the most
+PARTS = (PART, PART, 1.0 - 4.0 * PART, PART, PART)
+
+
+class JointSystem:
+    """All joints, springs and motors of a scene while it moves. box: the periodic world, tables.Box."""
+
+    def __init__(self, scene, box):
+        self.scene, self.box = scene, box
+        self.joints, springs = scene.joint_tables()
+        self.apart = scene.apart
+        self.edges = (*box.length.tolist(), *box.inverse.tolist())
+        self.goals = Goals(scene)
+        self.springs = SpringSystem(scene, springs, self)
+        self.stops = Stops(self)
+        self.numbers = np.unique(np.concatenate([self.joints.body.reshape(-1), springs.body.reshape(-1)]))
+        self.numbers = self.numbers[self.numbers >= 0]
+        self._kernels = {
+            name: kernel(getattr(joint_rows, f"{name}_group"), grain=2) for name in ("prepare", "solve", "aim")
+        }
+        self.table = None
+        self._single = False
+        self.time, self.dt = 0.0, 0.0  # of the last `prepare`
+        self._reactions = None  # of the present moment, if they have been asked for
+
+    def __len__(self):
+        return len(self.joints.kind)
+
+    @property
+    def pulling(self):
+        """Whether there are springs or motors that give a force."""
+        return bool(len(self.springs) or self.goals.pushing)
+
+    # Where bodies stand in memory.
+
+    def renew(self, bodies):
+        """Take note of the rows in which the bodies stand now; the first time, set everything up."""
+        order = np.argsort(bodies.number, kind="stable")
+        place = np.searchsorted(bodies.number, self.numbers, sorter=order)
+        gone = self.numbers[~np.isin(self.numbers, bodies.number)]
+        if len(gone):
+            raise ValueError(
+                f"body {gone[0]} is gone, but a joint or spring holds it; keep outlets away from joined bodies"
+            )
+        self.rows, self.count = order[place], len(bodies.number)
+        if self.table is None:
+            self._assemble(bodies)
+        self.groups = np.full(self.count, -1, np.int32)  # of each row of Bodies; -1 without joint or spring
+        self.groups[self.rows] = self.slot_group[:-1]
+        self.driven = [
+            (slot, self.scene.drives[int(bodies.number[row])])
+            for slot, row in enumerate(self.rows.tolist())
+            if bodies.motion[row] == DRIVEN
+        ]
+
+    def _assemble(self, bodies):
+        """Slots, groups, the order of elimination, and all arrays."""
+        table, world, rows = self.joints, len(self.numbers), self.rows
+        slots = np.where(table.body >= 0, np.searchsorted(self.numbers, table.body), world)
+        pulled = self.springs.place(self.numbers, world)
+        free = np.append(bodies.motion[rows] == FREE, False)
+        links = [(a, b) for a, b in np.concatenate([slots, pulled]).tolist() if free[a] and free[b]]
+        group = connected(world + 1, links)
+        names = np.unique(group[free])
+        group = np.where(free, np.searchsorted(names, group), -1)
+        self.slot_group, self.group_count = group.astype(np.int32), len(names)
+        owner = np.where(free[slots[:, 0]], group[slots[:, 0]], group[slots[:, 1]])
+        order, met = eliminate_by_group(slots, free, owner, self.group_count)
+        self.order = chosen = np.array(order, dtype=np.int64)  # row of Joints of each joint in the assembly
+        self.place = np.argsort(chosen)  # the other way round
+        self.joint_group = owner[chosen]
+        column_start, block_row, target_start, target = pattern(order, met)
+        members = [np.flatnonzero(group == g) for g in range(self.group_count)]
+        j, k = len(order), world + 1
+        inertia, lightness = np.tile(np.eye(3), (k, 1, 1)), np.zeros(k)
+        mine = rows[free[:-1]]
+        inertia[free] = self.scene.molds.inertia[bodies.mold[mine]] * (bodies.scale[mine] ** 2)[:, None, None]
+        lightness[free] = 1.0 / bodies.mass[mine]
+        turn = np.tile([1.0, 0.0, 0.0, 0.0], (k, 1))
+        demanded = table.locked.sum(1) + table.motor.sum(1) + (table.kind != BY_AXES) + (table.kind == ROD)
+        goal = np.zeros((j, 3))
+        goal[:, 0] = table.length[chosen]
+        self.table = Assembly(
+            position=np.zeros((k, 3)),
+            orientation=turn,
+            velocity=np.zeros((k, 6)),
+            next_position=np.zeros((k, 3)),
+            next_orientation=turn.copy(),
+            next_spin=np.zeros((k, 3)),
+            lightness=lightness,
+            inertia=inertia,
+            inverse=np.linalg.inv(inertia),
+            slot=np.ascontiguousarray(slots[chosen], dtype=np.int32),
+            kind=table.kind[chosen],
+            locked=table.locked[chosen],
+            point=table.point[chosen],
+            frame=table.frame[chosen],
+            rise=table.rise[chosen],
+            motor=table.motor[chosen],
+            goal=goal,
+            goal_rate=np.zeros((j, 3)),
+            rows=demanded[chosen].astype(np.int8),
+            coordinate=np.zeros((j, 2)),
+            violation=np.zeros((j, ROWS)),
+            rate=np.zeros((j, ROWS)),
+            jacobian=np.zeros((j, ROWS, 12)),
+            response=np.zeros((j, ROWS, 12)),
+            impulse=np.zeros((j, ROWS)),
+            right=np.zeros((j, ROWS)),
+            group_start=np.searchsorted(self.joint_group, np.arange(self.group_count + 1)).astype(np.int32),
+            slot_start=np.cumsum([0, *map(len, members)]).astype(np.int32),
+            group_slot=np.concatenate([*members, np.zeros(0, np.int64)]).astype(np.int32),
+            column_start=column_start,
+            block_row=block_row,
+            block=np.zeros((len(block_row), ROWS, ROWS)),
+            diagonal=np.zeros((j, ROWS)),
+            target_start=target_start,
+            target=target,
+            worst=np.zeros(self.group_count),
+        )
+        self._scratch = np.zeros((j, ROWS, 12))
+        self.everyone = np.ones(self.group_count, bool)
+        self.touching = ~self.everyone  # groups that took the whole kick in this step
+        self.held = ~self.everyone  # groups that stand at a limit or have a motor of limited strength
+        self.felt = None  # (j,6) forces of rows in the last step of groups that touch nothing
+        self.arm = np.sqrt((self.table.point**2).sum(2))  # (j,2) [m]
+        self.least = np.linalg.eigvalsh(inertia)[:, 0]  # (k,) [m^2], smallest moment of inertia per mass
+        self.start = np.zeros((k, 6))  # velocities when the step began
+        self.pressed = np.zeros((j, ROWS)), np.zeros((j, 6)), {}  # of groups that touch: see `reactions`
+
+    # The parts of a step.
+
+    def prepare(self, rows, bodies, time, dt, groups=None):
+        """Equations of joints at the present poses and time [s], and their factorisation, for steps of length dt.
+
+        rows (s,12): see `clast.motion.state`; groups: mask (g,) of those that need it, default all.
+        """
+        t, mine = self.table, self.rows
+        t.position[:-1], t.orientation[:-1] = bodies.position[mine], bodies.orientation[mine]
+        self._fetch(rows)
+        self._prepare(time, dt, self.everyone if groups is None else groups)
+        self.held = self.stops.find(t, time, dt)
+
+    def check(self):
+        """Refuse springs that are too fast for the time step of the last `prepare`."""
+        self.springs.respond(self.table, self.edges)
+        self.springs.check(self.dt, SWING * ROUNDS)
+
+    def settle(self, rows, groups=None):
+        """Velocities obey the joints as they are now; groups: mask (g,), default all."""
+        groups = self.everyone if groups is None else groups
+        if groups.any():
+            self._fetch(rows)
+            self.solve_slots(groups)
+            self._give(rows)
+
+    def begin(self, rows, touched):
+        """A step begins; touched (n,): which bodies touch something. Returns which of them take the whole kick, (n,)."""
+        self._fetch(rows)
+        self.start[:] = self.table.velocity
+        self.touching = self.held.copy()
+        self.touching[self.groups[touched & (self.groups >= 0)]] = True
+        member = self.groups >= 0
+        return np.where(member, self.touching[np.where(member, self.groups, 0)], touched)
+
+    def forces(self, rows):
+        """Force [N] and torque [N m] about the centre of mass, (n,3) each, of springs and motors of force."""
+        force, torque = np.zeros((self.count, 3)), np.zeros((self.count, 3))
+        if self.pulling:
+            self._fetch(rows)
+            self.springs.respond(self.table, self.edges)
+            load = self._loads(self.time, self.table.velocity, self.dt)
+            force[self.rows], torque[self.rows] = load[:-1, :3], load[:-1, 3:]
+        return force, torque
+
+    def restore(self, rows, fresh):
+        """Change velocities in `rows` so that groups that touch obey their joints and limits.
+
+        fresh: the velocities know of no impulse of a joint yet; otherwise those so far count.
+        """
+        if self.touching.any():
+            self._fetch(rows)
+            if fresh:
+                self.table.impulse[:] = 0.0
+            self.solve_slots(self.touching)
+            self.stops.solve(self.table, fresh)
+            self._give(rows)
+
+    def aim(self, rows, dt):
+        """Change velocities in `rows` so that a drift over dt closes the joints of groups that touch.
+
+        The drift must be x += dt v and, for the rotation, `clast.motion.integrate.tumble`.
+        """
+        if self.touching.any():
+            self._fetch(rows)
+            self._aim(self.time, dt, self.touching)
+            self._give(rows)
+            extra, efforts = self.stops.wrenches(dt, len(self))
+            self.pressed = self.table.impulse / dt, extra, efforts
+
+    def advance(self, rows, bodies, dt):
+        """Move the groups that touch nothing to the end of the step, from where they were at its start."""
+        alone = ~self.touching
+        if not alone.any():
+            self.goals.move_on(np.ones(len(self), bool), self.time, dt)
+            return
+        with self._few_threads():
+            self._advance(rows, bodies, dt, alone)
+
+    def _advance(self, rows, bodies, dt, alone):
+        t, began = self.table, self.time
+        free = self.slot_group >= 0
+        member = np.where(free, alone[np.where(free, self.slot_group, 0)], False)
+        t.velocity[member] = self.start[member]
+        before = t.velocity.copy(), t.orientation.copy()
+        pinned = t.position[~free], t.orientation[~free], t.velocity[~free]
+        counts = self._rounds(dt)
+        for count in np.unique(counts[alone]).tolist():
+            mask = alone & (counts == count)
+            slots = np.flatnonzero(member & mask[np.where(free, self.slot_group, 0)])
+            t.position[~free], t.orientation[~free], t.velocity[~free] = pinned
+            for k in range(count):
+                time = began + k * dt / count
+                for part in PARTS:
+                    self._own_step(time, part * dt / count, mask, slots)
+                    time += part * dt / count
+        self.goals.move_on(self.touching[self.joint_group][self.place], began, dt)
+        self._hand_back(rows, bodies, np.flatnonzero(member), before, dt)
+
+    def _rounds(self, dt):
+        """How many rounds of its own steps each group takes in a step, (g,): more than one where something swings too fast.
+
+        Light bodies between joints under a large force swing like strings; explicit steps must follow that.
+        """
+        t = self.table
+        square = self.springs.frequencies(t, self.slot_group, self.group_count) ** 2
+        if len(self):
+            if self.felt is None:
+                self.felt = present_forces(self)
+            pull = np.sqrt((np.einsum("jr,jrk->jk", self.felt, t.jacobian[:, :, 6:9]) ** 2).sum(1))
+            least = self.least[t.slot]
+            swing = self.arm / (least + self.arm**2)
+            swing = np.where(t.kind[:, None] == BY_AXES, swing, 1.0 / np.maximum(t.goal[:, :1], 1e-300) + swing)
+            np.maximum.at(square, self.joint_group, pull * (t.lightness[t.slot] * swing).sum(1))
+        return np.clip(np.ceil(dt * np.sqrt(square) / SWING), 1, ROUNDS).astype(int)
+
+    def _own_step(self, time, dt, mask, slots):
+        """One step of RATTLE of the groups in the mask; slots: their free bodies."""
+        t = self.table
+        start = t.velocity[slots]
+        mine = mask[self.joint_group]
+        t.impulse[mine] = 0.0
+        self._kick(time, 0.5 * dt, slots, 0.0)
+        self._aim(time, dt, mask)
+        if len(self):
+            self.felt[mine] = t.impulse[mine] / (0.5 * dt)
+        gained = t.velocity[slots] - start
+        t.position[slots], t.orientation[slots] = t.next_position[slots], t.next_orientation[slots]
+        t.velocity[slots, 3:] = t.next_spin[slots]
+        self.goals.move_on(mask[self.joint_group][self.place], time, dt)
+        self._drive(time, dt)
+        self._prepare(time + dt, dt, mask)
+        # Dampers see the velocity after the kick, as far as the first kick tells.
+        self._kick(time + dt, 0.5 * dt, slots, gained)
+        self.solve_slots(mask)
+
+    def _hand_back(self, rows, bodies, slots, before, dt):
+        """Write poses, velocities and forces of these slots into the tables of all bodies."""
+        t, mine = self.table, self.rows[slots]
+        position = t.position[slots]
+        for axis in np.flatnonzero(self.box.length):
+            length, low = self.box.length[axis], self.box.low[axis]
+            position[:, axis] -= length * np.floor((position[:, axis] - low) / length)
+        bodies.position[mine], bodies.orientation[mine] = position, t.orientation[slots]
+        rows[mine, 4:7], rows[mine, 8:11] = t.velocity[slots, :3], t.velocity[slots, 3:]
+        mass = 1.0 / t.lightness[slots, None]
+        velocity, orientation = before
+        pull = (t.velocity[slots, :3] - velocity[slots, :3]) / dt - np.array(self.scene.gravity)
+        bodies.force[mine] = mass * pull
+        momenta = [
+            np.einsum("kxy,kyz,kwz,kw->kx", turn, t.inertia[slots], turn, spin)
+            for turn, spin in (
+                (turns_of(orientation[slots]), velocity[slots, 3:]),
+                (turns_of(t.orientation[slots]), t.velocity[slots, 3:]),
+            )
+        ]
+        bodies.torque[mine] = mass * (momenta[1] - momenta[0]) / dt
+
+    # On slots.
+
+    @contextmanager
+    def _few_threads(self):
+        """One thread where there is one group, set once: to change the number of threads takes longer than a small step."""
+        threads = numba.get_num_threads()
+        self._single = self.group_count == 1 and not backend.SIMULATED
+        if self._single:
+            numba.set_num_threads(1)
+        try:
+            yield
+        finally:
+            if self._single:
+                numba.set_num_threads(threads)
+            self._single = False
+
+    def _launch(self, name, *arguments):
+        if self._single:
+            self._kernels[name].loop(self.group_count, *arguments)
+        else:
+            self._kernels[name](self.group_count, *arguments)
+
+    def _fetch(self, rows):
+        both = rows[self.rows]
+        self.table.velocity[:-1, :3], self.table.velocity[:-1, 3:] = both[:, 4:7], both[:, 8:11]
+
+    def _give(self, rows):
+        rows[self.rows, 4:7], rows[self.rows, 8:11] = self.table.velocity[:-1, :3], self.table.velocity[:-1, 3:]
+
+    def _prepare(self, time, dt, mask):
+        self.time, self.dt, self._reactions = time, dt, None
+        if len(self):
+            self.goals.write(self.table, self.place, time, 0.0, dt)
+            self._launch("prepare", self.table, mask, self.edges)
+
+    def solve_slots(self, mask):
+        """Velocities of the slots of these groups obey their joints."""
+        if len(self):
+            self._launch("solve", self.table, mask)
+
+    def _aim(self, time, dt, mask, most=NEWTON):
+        t = self.table
+        self.goals.write(t, self.place, time, dt, dt if dt else self.dt)
+        pinned = self.slot_group < 0
+        t.next_position[pinned], t.next_orientation[pinned] = t.position[pinned], t.orientation[pinned]
+        if dt:
+            for slot, drive in self.driven:
+                t.next_position[slot], t.next_orientation[slot] = self._pose(slot, drive, time, dt)[:2]
+        self._launch("aim", t, mask, self.edges, dt, most, self._scratch)
+
+    def glance(self, ahead):
+        """Violations (j,6) that the free motion from now would have after a time `ahead`."""
+        self._aim(self.time, ahead, self.everyone, most=0)
+        return self.table.violation.copy()
+
+    def _pose(self, slot, drive, time, dt):
+        """Position, orientation, velocity and spin of a driven body at time + dt."""
+        if drive.function is None:
+            return drives.pose(drive, time + dt)
+        here = tuple(self.table.position[slot].tolist()), tuple(self.table.orientation[slot].tolist())
+        return drives.advance(drive, *here, time, dt)
+
+    def _drive(self, time, dt):
+        t = self.table
+        for slot, drive in self.driven:
+            pose = self._pose(slot, drive, time, dt)
+            t.position[slot], t.orientation[slot], t.velocity[slot, :3], t.velocity[slot, 3:] = pose
+
+    def _kick(self, time, part, slots, gained):
+        """Give these slots their forces for a time `part`."""
+        t = self.table
+        if self.pulling:
+            seen = t.velocity.copy()
+            seen[slots] += gained
+            t.velocity[slots] += part * self.accelerations(self._loads(time, seen))[slots]
+        t.velocity[slots, :3] += part * np.array(self.scene.gravity)
+
+    def _loads(self, time, velocity, ahead=0.0):
+        """Forces and torques (k,6) of springs and motors on all slots; ahead: see `SpringSystem.pull`."""
+        load = np.zeros((len(velocity), 6))
+        self.springs.pull(self.table, velocity, time, self.edges, load, ahead)
+        for motor in self.goals.pushing:
+            j = int(self.place[motor.joint])
+            value = motor.value if motor.function is None else float(motor.function(time))
+            row = value * self.coordinate_row(j, 0 if motor.turning else 1)
+            a, b = self.table.slot[j]
+            load[a] += row[:6]
+            load[b] += row[6:]
+        return load
+
+    def accelerations(self, load):
+        """M^-1 times forces and torques (k,6) on all slots."""
+        t = self.table
+        turns = turns_of(t.orientation)
+        local = np.einsum("kxy,kx->ky", turns, load[:, 3:])
+        spin = np.einsum("kxy,kyz,kz->kx", turns, t.inverse, local)
+        return t.lightness[:, None] * np.concatenate([load[:, :3], spin], axis=1)
+
+    def coordinate_row(self, j, which):
+        """The row (12,) that gives the rate of the angle (0) or shift (1) of joint j of the assembly."""
+        t = self.table
+        a, b = t.slot[j]
+        turns = turns_of(t.orientation[[a, b]])
+        z = turns[0] @ turns_of(t.frame[j, :1])[0][:, 2]
+        zero = np.zeros(3)
+        if which == 0:
+            return np.concatenate([zero, -z, zero, z])
+        ra, rb = turns[0] @ t.point[j, 0], turns[1] @ t.point[j, 1]
+        return np.concatenate([-z, -np.cross(ra + t.coordinate[j, 1] * z, z), z, np.cross(rb, z)])
+
+    # What is asked.
+
+    @property
+    def reactions(self):
+        """Reactions of all joints at the end of the last step, in the order of adding; see `clast.joints.reactions`."""
+        if self._reactions is None:
+            self._reactions = read(self, present_forces(self))
+        return self._reactions
+
+    @property
+    def unprepared(self):
+        """Mask (g,) of groups whose equations `advance` did not make anew already."""
+        # Where a function of the user drives a body, `advance` went its way in shorter steps and is off by rounding or more.
+        return self.everyone if any(drive.function is not None for _, drive in self.driven) else self.touching
+
+    @property
+    def pulls(self):
+        """What springs do at present, in the order of adding; see `clast.joints.springs`."""
+        self._loads(self.time, self.table.velocity)
+        return self.springs.pulls
+
+    @property
+    def elastic_energy(self):
+        """Energy [J] stored in springs at present; those with a user's function have none."""
+        return self.springs.energy(self.table, self.edges) if len(self.springs) else 0.0
+
+    @property
+    def violation(self):
+        """Largest violation of each joint at the present poses, [m] or [rad], (j,), in the order of adding."""
+        return abs(self.table.violation).max(1, initial=0.0)[self.place]
+
+    def state(self):
+        """What must survive a restart, as one array."""
+        pressed = self.pressed[:2]
+        felt = np.full_like(pressed[0], np.nan) if self.felt is None else self.felt
+        parts = self.goals.travelled, self.table.coordinate, felt, *pressed, self.touching.astype(float)
+        return np.concatenate([part.reshape(-1) for part in parts])
+
+    def restore_state(self, state):
+        """Take up what `state` returned."""
+        if not len(state):
+            return
+        pressed = self.pressed[:2]
+        at = 0
+        touching, felt = self.touching.astype(float), np.zeros_like(pressed[0])
+        for part in (self.goals.travelled, self.table.coordinate, felt, *pressed, touching):
+            part.reshape(-1)[:] = state[at : at + part.size]
+            at += part.size
+        self.touching = touching > 0.0
+        self.felt = None if np.isnan(felt).any() else felt

@@ -1,0 +1,1 @@
+"""How row functions become loops on threads or on a CUDA grid; scan, sort and group; vectors."""

@@ -1,0 +1,345 @@
+"""Row functions become parallel loops. A row function f(i, tables...) writes row i of its outputs and nothing else.
+
+`func` marks the small functions that kernels call; `kernel` makes a loop of a row function. The loop is written as
+text because numba's disk cache never finds a closure; its name carries a hash of every kernel source because the cache
+does not see an edit in another file and would run old code.
+
+Rows and their functions are compiled without numba's counting of references (_nrt=False): otherwise every look into a
+table counts the references to its arrays up and down, atomically, and that took three times as long as the work itself
+in the wall kernel. A row that makes arrays of its own (`allocates`) cannot do without.
+"""
+
+import functools
+import hashlib
+import inspect
+import os
+import types
+from contextlib import contextmanager
+from pathlib import Path
+
+import numba
+import numpy as np
+
+# A thread that spins while it waits for work keeps others from running on a busy machine: a launch of two threads took
+# 6 ms with the OpenMP library's own choice, 74 us with this one, and 13 us with no spinning at all; but on a quiet
+# machine 10,000 spheres made 11.9 million particle-steps/s with it and 10.0 without. The library reads it when the first
+# kernel starts.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+FUSE = {"contract", "nsz"}  # the fast-math flags that do not reorder sums
+KERNEL_ROOMS = ("tables.py", "kernels", "shapes", "broad", "narrow", "motion", "dem", "dvi", "joints")
+
+
+# Left open, fastmath is that of the kernel which first calls a function in a process, and stays so for all that call it
+# later: results would depend on the order of compilation by a last bit. So it is said for every function.
+
+
+def func(function):
+    """Compile a small function for use inside kernels; in the CUDA simulator it stays plain Python."""
+    if SIMULATED:
+        return function
+    return numba.njit(error_model="numpy", forceinline=True, _nrt=False, fastmath=False)(function)
+
+
+def fused(function):
+    """Like `func`, with products and sums fused where the machine can: for laws, whose last bit has no meaning."""
+    if SIMULATED:
+        return function
+    return numba.njit(error_model="numpy", forceinline=True, _nrt=False, fastmath=FUSE)(function)
+
+
+def part(function):
+    """Like `func`, for large functions that are called from several places: compiled once, not into each of them."""
+    if SIMULATED:
+        return function
+    return numba.njit(error_model="numpy", _nrt=False, fastmath=False)(function)
+
+
+def search(function):
+    """Like `part`, for loops that look for the largest of many numbers: they become vector instructions only where the
+    compiler need not care for what is not a number. Products and sums are fused. No sum is reordered."""
+    if SIMULATED:
+        return function
+    return numba.njit(error_model="numpy", _nrt=False, fastmath=FUSE | {"nnan"})(function)
+
+
+@functools.cache
+def sources_hash():
+    """Hash of all files that hold kernels or what kernels call."""
+    here = Path(__file__).parents[1]
+    digest = hashlib.sha256(numba.__version__.encode())
+    for room in KERNEL_ROOMS:
+        place = here / room
+        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            if file.exists():
+                digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def bind(function, **names):
+    """The same code with other global names: how a law or a constant is put into a kernel without a closure."""
+    plain = getattr(function, "py_func", function)
+    bound = types.FunctionType(plain.__code__, {**plain.__globals__, **names}, plain.__name__)
+    bound.__module__ = plain.__module__
+    bound.__qualname__ = plain.__name__
+    bound.__signature__ = inspect.signature(plain)
+    return bound
+
+
+def _label(value):
+    """A short piece of a kernel's name that tells bound values apart."""
+    plain = getattr(value, "py_func", value)
+    if not callable(plain):
+        return str(value)
+    if plain.__module__.startswith("clast."):
+        return plain.__name__
+    # A user's function may change between two processes without its name changing.
+    return plain.__name__ + hashlib.sha256(_content(plain, set()).encode()).hexdigest()[:8]
+
+
+def _content(plain, seen):
+    """Text that changes with what a user's function computes: its code, the values it uses, the functions it calls."""
+    if plain in seen:
+        return ""
+    seen.add(plain)
+    code = plain.__code__
+    text = [plain.__name__, code.co_code.hex(), repr([c for c in code.co_consts if not inspect.iscode(c)])]
+    outer = dict(zip(code.co_freevars, (cell.cell_contents for cell in plain.__closure__ or ()), strict=True))
+    for name in (*code.co_freevars, *code.co_names):
+        value = outer.get(name, plain.__globals__.get(name))
+        inner = getattr(value, "py_func", value)
+        if isinstance(inner, types.FunctionType):
+            # What belongs to clast is in the hash of the sources.
+            inside = (inner.__module__ or "").startswith("clast.")
+            text.append(f"{name} {inner.__qualname__ if inside else _content(inner, seen)}")
+        elif isinstance(value, np.ndarray):
+            text.append(f"{name} {value.dtype} {value.shape} {value.tobytes().hex()}")
+        elif isinstance(value, int | float | complex | str | tuple | np.generic):
+            text.append(f"{name} {value!r}")
+        else:
+            text.append(name)
+    return "\n".join(text)
+
+
+class Kernel:
+    """A row function with the values bound to its global names; call it as kernel(rows, *arguments)."""
+
+    def __init__(self, row, bound, fastmath, grain, allocates, phased):
+        self.row = row
+        self.allocates = allocates
+        self.phased = phased
+        self.grain = grain
+        self.bound = bound
+        self.fastmath = fastmath
+        self.name = "_".join([row.__name__, *(_label(v) for v in bound.values()), sources_hash()])
+        self.name = "".join(c if c.isalnum() else "_" for c in self.name)
+
+    def __call__(self, count, *arguments):
+        DEVICE[-1].launch(self, count, arguments)
+
+    @functools.cached_property
+    def loop(self):
+        """The compiled parallel loop on CPU threads."""
+        if SIMULATED:
+            return self.plain_loop
+        row = numba.njit(error_model="numpy", forceinline=True, fastmath=self.fastmath, _nrt=self.allocates)(
+            bind(self.row, **self.bound)
+        )
+        names = ", ".join(list(inspect.signature(self.row).parameters)[1:])
+        source = (
+            f"def {self.name}(_count, {names}):\n    for _i in prange(_count):\n        _row(signed(_i), {names})\n"
+        )
+        if self.phased:
+            source = (
+                f"def {self.name}(_start, {names}):\n    for _p in range(len(_start) - 1):\n        first = _start[_p]\n"
+                f"        for _i in prange(_start[_p + 1] - first):\n            _row(first + signed(_i), {names})\n"
+            )
+        # prange counts in unsigned numbers, and numba makes a float of unsigned plus signed.
+        scope = {"prange": numba.prange, "signed": np.int64, "_row": row, "__name__": self.row.__module__}
+        exec(compile(source, self.row.__code__.co_filename, "exec"), scope)
+        loop = numba.njit(parallel=True, cache=True, error_model="numpy", fastmath=self.fastmath)(scope[self.name])
+        return loop
+
+    def plain_loop(self, count, *arguments):
+        """The loop in plain Python, where `func` compiles nothing."""
+        row = bind(self.row, **self.bound)
+        for i in range(int(count[-1]) if self.phased else count):
+            row(i, *arguments)
+
+
+_kernels: dict = {}
+
+
+def kernel(row, fastmath=False, grain=512, allocates=False, phased=False, **bound):
+    """The kernel of a row function; the same arguments give the same kernel.
+
+    grain: rows below which a second thread costs more than it helps. allocates: the row makes arrays of its own.
+    phased: it is called with first rows (k+1,) in place of the number of rows, and the rows of one phase are worked off
+    before those of the next begin; one launch for all phases, because a launch costs more than a few rows do.
+    fastmath: False, or a set of LLVM flags. Never one that reorders sums: results must not depend on the machine's
+    mood. "contract" lets a multiply and an add become one instruction.
+    """
+    bound_items = tuple(sorted(bound.items(), key=lambda item: item[0]))
+    key = (row, frozenset(fastmath) if fastmath else False, phased, bound_items)
+    if key not in _kernels:
+        _kernels[key] = Kernel(row, bound, set(fastmath) if fastmath else False, grain, allocates, phased)
+    return _kernels[key]
+
+
+class CPU:
+    """Kernels as loops over CPU threads, arrays as NumPy arrays."""
+
+    name = "cpu"
+    chunk = 256  # rows per task where a kernel reduces over rows
+
+    @staticmethod
+    def launch(kernel, count, arguments):
+        rows = int(count[-1]) if kernel.phased else count
+        if rows >= kernel.grain:
+            kernel.loop(count, *arguments)
+        elif rows > 0:
+            # Waiting for a second thread takes longer than a little work, above all on a busy machine.
+            threads = numba.get_num_threads()
+            numba.set_num_threads(1)
+            try:
+                kernel.loop(count, *arguments)
+            finally:
+                numba.set_num_threads(threads)
+
+    empty = staticmethod(np.empty)
+    zeros = staticmethod(np.zeros)
+
+    @staticmethod
+    def concatenate(first, second):
+        return np.concatenate([first, second])
+
+    @staticmethod
+    def copy(array):
+        return array.copy()
+
+    @staticmethod
+    def view(array, rows, first, last):
+        """The first rows of some columns of an (n,k) array, sharing its memory."""
+        return array[:rows, first:last]
+
+    @staticmethod
+    def peak(array):
+        """The largest entry, or 0 where there is none."""
+        return float(array.max()) if len(array) else 0.0
+
+    @staticmethod
+    def put(target, rows, values):
+        target[rows] = values
+
+    @staticmethod
+    def table(table):
+        """The table as NumPy arrays."""
+        return table
+
+    @staticmethod
+    def upload(table, **views):
+        """The table where kernels run; views: columns that are there already."""
+        return table
+
+    @staticmethod
+    def renumber(pairs, rows):
+        pairs[:, 1] = rows[pairs[:, 1]]
+        return pairs
+
+    @staticmethod
+    def column(array, k):
+        return np.ascontiguousarray(array[:, k])
+
+    @staticmethod
+    def to_device(array):
+        return array
+
+    @staticmethod
+    def to_host(array):
+        return array
+
+
+DEVICE: list = [CPU]
+
+
+@contextmanager
+def use(device):
+    """Run kernels on this device within the block."""
+    DEVICE.append(device)
+    try:
+        yield device
+    finally:
+        DEVICE.pop()
+
+
+def set_threads(count):
+    """Use this many CPU threads from now on; results do not depend on it."""
+    most = numba.config.NUMBA_NUM_THREADS
+    if not 1 <= count <= most:
+        raise ValueError(f"threads = {count}: choose 1 to {most} (this machine's cores, or NUMBA_NUM_THREADS)")
+    numba.set_num_threads(int(count))
+
+
+class _Watch:
+    """Counts compilations and tells a listener about each."""
+
+    def __init__(self):
+        self.names = []
+        self.listener = None
+        self.depth = 0
+
+    def on_start(self, event):
+        self.depth += 1
+        if self.depth == 1 and self.listener is not None:
+            self.listener(self._name(event), False)
+
+    def on_end(self, event):
+        self.depth -= 1
+        if self.depth == 0:
+            self.names.append(self._name(event))
+            if self.listener is not None:
+                self.listener(self.names[-1], True)
+
+    @staticmethod
+    def _name(event):
+        dispatcher = event.data.get("dispatcher") if isinstance(event.data, dict) else None
+        name = getattr(getattr(dispatcher, "py_func", None), "__name__", "kernel")
+        return name.replace("_" + sources_hash(), "")
+
+    def notify(self, event):
+        (self.on_start if event.is_start else self.on_end)(event)
+
+
+_watch = _Watch()
+
+
+def _install_watch():
+    from numba.core import event
+
+    class Listener(event.Listener):
+        def on_start(self, happening):
+            _watch.on_start(happening)
+
+        def on_end(self, happening):
+            _watch.on_end(happening)
+
+    event.register("numba:compile", Listener())
+
+
+_install_watch()
+
+
+def compiled():
+    """Names of the kernels that this process compiled instead of loading them from the cache."""
+    return list(_watch.names)
+
+
+@contextmanager
+def watching(listener):
+    """Call listener(name, done) before and after each compilation within the block."""
+    before, _watch.listener = _watch.listener, listener
+    try:
+        yield
+    finally:
+        _watch.listener = before

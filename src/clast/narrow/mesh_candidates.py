@@ -1,0 +1,298 @@
+"""Which triangles of two surfaces may touch: descent of their trees of boxes.
+
+For each pair of a list the trees are descended together, in the axes of the mesh of the pair (see `surface_pose`), down to
+*meetings* of two leaves; then the triangles of each meeting are tested one by one. Which of two boxes is split depends on the
+number of triangles below them alone, so that the order of candidates is the same wherever the bodies are, whatever the
+margin. What has no tree is taken in bunches: the vertices of the mesh 16 at a time, which a plane or a shell may touch.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels import primitives
+from ..kernels.backend import func, kernel
+from ..kernels.vec import dot, norm, sub
+from ..tables import CYLINDER, MESH, PLANE, TRIANGLE
+from .mesh_pose import BALL, HALF, HALO, KIND, OTHER, OWN, RADIUS, SENSE, SIZE, WAY, make_setting
+from .mesh_tree import (
+    BARE,
+    RIM,
+    STACK,
+    cylinder_near,
+    descend_cylinder,
+    descend_one,
+    descend_two,
+    highest,
+    load_axis,
+    load_turn,
+    load_way,
+    lowest,
+    placed,
+    wall_corner,
+)
+
+BUNCH = 16  # candidates of a meeting at most: two leaves of four triangles, or as many vertices
+PAIRS = 4  # pairs a task
+BLOCK = 64  # meetings a task
+
+
+class Candidates(NamedTuple):
+    """Triangles that may touch, of all pairs of a list: pair p owns rows start[p] up to start[p + 1]."""
+
+    start: np.ndarray  # (p+1,) int64
+    first: (
+        np.ndarray
+    )  # (k,) int32, triangle of the mesh, a column of Surfaces.corner; vertex, a column of Surfaces.vertex,
+    # where the partner is a plane or a shell and `second` is BARE
+    second: np.ndarray  # (k,) int32, triangle of the other mesh; row of Meshes.triangle of a wall; BARE; RIM
+
+
+@func
+def bunches(s, surfaces, at, fill, one, two):
+    """All vertices of surface s in bunches: how many."""
+    first, last = surfaces.vertex_start[s], surfaces.vertex_start[s + 1]
+    count = (last - first + BUNCH - 1) // BUNCH
+    if fill:
+        for i in range(count):
+            one[at + i], two[at + i] = first + BUNCH * i, BARE
+    return count
+
+
+def descend_block(block, pose, who, sheets, surfaces, margin, start, owner, one, two, count):
+    """Meetings of a block of pairs: counted, or written where start says."""
+    stack = np.empty(STACK, np.int32)
+    fill = len(start) > 0
+    for p in range(block * PAIRS, min(len(pose), (block + 1) * PAIRS)):
+        kind, surface, other = who[p, KIND], who[p, OWN], who[p, OTHER]
+        root = surfaces.node_start[surface]
+        size, threshold = pose[p, SIZE], pose[p, HALO] + margin
+        m, way = load_turn(pose, p), load_way(pose, p)
+        at = start[p] if fill else 0
+        found = 0
+        if kind == MESH:
+            stem = surfaces.node_start[other]
+            far = math.sqrt(m[0][0] * m[0][0] + m[1][0] * m[1][0] + m[2][0] * m[2][0])
+            found = descend_two(root, stem, surfaces, size, far, m, way, threshold, stack, at, fill, one, two)
+        elif kind in (PLANE, CYLINDER):
+            shell = touches_vertices(kind, p, pose)
+            if shell:
+                found = bunches(surface, surfaces, at, fill, one, two)
+            if kind == CYLINDER and not (shell and pose[p, HALF] == math.inf):
+                code = RIM if shell else BARE
+                at = at + found
+                found += descend_cylinder(root, surfaces, p, pose, threshold, code, stack, at, fill, one, two)
+        else:
+            low, high = way, way
+            if kind == TRIANGLE:
+                x = wall_corner(sheets, other, 0, m, way)
+                y = wall_corner(sheets, other, 1, m, way)
+                z = wall_corner(sheets, other, 2, m, way)
+                low, high = lowest(x, y, z), highest(x, y, z)
+            reach = threshold + pose[p, BALL]
+            found = descend_one(root, surfaces, size, low, high, reach, stack, at, fill, one, two)
+        if fill:
+            for i in range(start[p], start[p] + found):
+                owner[i] = p
+        else:
+            count[p] = found
+
+
+# The triangles of a meeting.
+
+
+@func
+def own_corner(surfaces, size, t, k):
+    """Corner k of triangle t of the mesh."""
+    corner, i = surfaces.corner, 3 * k
+    return (size * corner[i, t], size * corner[i + 1, t], size * corner[i + 2, t])
+
+
+@func
+def around(surfaces, size, t):
+    """Middle and radius of a ball around triangle t of the mesh."""
+    a, b, c = own_corner(surfaces, size, t, 0), own_corner(surfaces, size, t, 1), own_corner(surfaces, size, t, 2)
+    x = ((a[0] + b[0] + c[0]) / 3.0, (a[1] + b[1] + c[1]) / 3.0, (a[2] + b[2] + c[2]) / 3.0)
+    return x, max(norm(sub(a, x)), norm(sub(b, x)), norm(sub(c, x)))
+
+
+@func
+def put_corners(target, row, i, a, b, c):
+    """Write a triangle into column i of an array, from this row on."""
+    for k in range(3):
+        target[row + k, i], target[row + 3 + k, i], target[row + 6 + k, i] = a[k], b[k], c[k]
+
+
+@func
+def partner_triangles(kind, b, other, sheets, surfaces, m, way, leaf):
+    """Write the triangles of the partner in a meeting into columns of leaf (9,4): how many. A sphere is its centre."""
+    if kind == MESH:
+        first, last = surfaces.first[b], surfaces.last[b]
+        for j in range(last - first):
+            t = first + j
+            put_corners(
+                leaf,
+                0,
+                j,
+                placed(m, way, own_corner(surfaces, 1.0, t, 0)),
+                placed(m, way, own_corner(surfaces, 1.0, t, 1)),
+                placed(m, way, own_corner(surfaces, 1.0, t, 2)),
+            )
+        return last - first
+    if kind == TRIANGLE:
+        put_corners(
+            leaf,
+            0,
+            0,
+            wall_corner(sheets, other, 0, m, way),
+            wall_corner(sheets, other, 1, m, way),
+            wall_corner(sheets, other, 2, m, way),
+        )
+    else:
+        put_corners(leaf, 0, 0, way, way, way)
+    return 1
+
+
+@func
+def triangles_near(lane, i, leaf, j, limit):
+    """Whether the boxes around triangle i of lane and j of leaf are nearer than the root of limit."""
+    square = 0.0
+    for k in range(3):
+        low = min(lane[k, i], lane[3 + k, i], lane[6 + k, i])
+        high = max(lane[k, i], lane[3 + k, i], lane[6 + k, i])
+        down = min(leaf[k, j], leaf[3 + k, j], leaf[6 + k, j])
+        up = max(leaf[k, j], leaf[3 + k, j], leaf[6 + k, j])
+        apart = max(down - high, low - up, 0.0)
+        square += apart * apart
+    return square <= limit
+
+
+@func
+def touches_vertices(kind, p, pose):
+    """Whether the partner is one that vertices of the mesh touch: a plane or a shell."""
+    return kind == PLANE or (kind == CYLINDER and pose[p, SENSE] > 0.0)
+
+
+@func
+def vertex_near(surfaces, v, kind, p, pose, limit):
+    """Whether vertex v of the mesh may be within limit [m] of the plane or shell of pair p, or beyond it."""
+    size = pose[p, SIZE]
+    axis = load_axis(pose, p)
+    d = (
+        size * surfaces.vertex[0, v] - pose[p, WAY],
+        size * surfaces.vertex[1, v] - pose[p, WAY + 1],
+        size * surfaces.vertex[2, v] - pose[p, WAY + 2],
+    )
+    along = dot(d, axis)
+    if kind == PLANE:
+        return along <= limit
+    across = math.sqrt(max(dot(d, d) - along * along, 0.0))
+    if pose[p, HALF] == math.inf:
+        return pose[p, RADIUS] - across <= limit * (1.0 + 1e-12)
+    return abs(along) <= pose[p, HALF] + limit and abs(pose[p, RADIUS] - across) <= limit * (1.0 + 1e-12)
+
+
+@func
+def lane_triangle(surfaces, size, t, lane, used):
+    """Write triangle t of the mesh into column `used` of lane."""
+    put_corners(
+        lane,
+        0,
+        used,
+        own_corner(surfaces, size, t, 0),
+        own_corner(surfaces, size, t, 1),
+        own_corner(surfaces, size, t, 2),
+    )
+
+
+def sift_block(block, pose, who, sheets, surfaces, margin, owner, one, two, mask):
+    """Which candidates of a block of meetings stay, as bits: bit 4 i + j for triangles i and j of the leaves; bit i for
+    vertex i of a bunch, bit 4 i for triangle i where the partner is no leaf."""
+    own, leaf = np.empty((9, 4)), np.empty((9, 4))
+    for e in range(block * BLOCK, min(len(mask), (block + 1) * BLOCK)):
+        mask[e] = 0
+        p, a = owner[e], one[e]
+        kind = who[p, KIND]
+        threshold = pose[p, HALO] + margin
+        if touches_vertices(kind, p, pose) and two[e] == BARE:
+            last = surfaces.vertex_start[who[p, OWN] + 1]
+            for i in range(min(BUNCH, last - a)):
+                if vertex_near(surfaces, a + i, kind, p, pose, threshold):
+                    mask[e] |= 1 << i
+        elif kind == CYLINDER:
+            for i in range(surfaces.last[a] - surfaces.first[a]):
+                x, reach = around(surfaces, pose[p, SIZE], surfaces.first[a] + i)
+                if cylinder_near(x, reach, p, pose, threshold):
+                    mask[e] |= 1 << (4 * i)
+        else:
+            m, way = load_turn(pose, p), load_way(pose, p)
+            many = partner_triangles(kind, two[e], who[p, OTHER], sheets, surfaces, m, way, leaf)
+            # A little more than the limit: the distance found later is a root and has its own rounding.
+            limit = threshold + pose[p, BALL]
+            limit = limit * limit * (1.0 + 1e-12)
+            for i in range(surfaces.last[a] - surfaces.first[a]):
+                lane_triangle(surfaces, pose[p, SIZE], surfaces.first[a] + i, own, i)
+                for j in range(many):
+                    if triangles_near(own, i, leaf, j, limit):
+                        mask[e] |= 1 << (4 * i + j)
+
+
+def bits_row(e, mask, many):
+    """How many candidates a meeting has."""
+    x = mask[e]
+    count = 0
+    while x != 0:
+        x &= x - 1
+        count += 1
+    many[e] = count
+
+
+def list_row(p, pose, who, leaf, meeting, one, two, mask, row, start, first, second):
+    """Write the candidates of pair p, one meeting after the other; leaf: first triangle of each node."""
+    kind = who[p, KIND]
+    at = row[meeting[p]]
+    start[p] = at
+    for e in range(meeting[p], meeting[p + 1]):
+        vertices = touches_vertices(kind, p, pose) and two[e] == BARE
+        for bit in range(BUNCH):
+            if (mask[e] >> bit) & 1:
+                first[at], second[at] = one[e] + bit, two[e]
+                if not vertices:
+                    first[at] = leaf[one[e]] + bit // 4
+                if kind == MESH:
+                    second[at] = leaf[two[e]] + bit % 4
+                elif kind == TRIANGLE:
+                    second[at] = who[p, OTHER]
+                at += 1
+
+
+def find_candidates(tables, surfaces, pair, box, margin):
+    """Candidates of listed pairs (p,2), rows of Shapes, each with a triangulated particle: all that may be nearer than their
+    halo and margin [m] together.
+
+    margin=inf: every triangle with every triangle.
+    """
+    count = len(pair)
+    setting = make_setting(tables, surfaces, pair, box)
+    found = np.empty(count, np.int32)
+    nothing, none = np.empty(0, np.int32), np.empty(0, np.int64)
+    descend = kernel(descend_block, grain=2, allocates=True)
+    blocks = (count + PAIRS - 1) // PAIRS
+    given = *setting, surfaces, float(margin)
+    descend(blocks, *given, none, nothing, nothing, nothing, found)
+    meeting = primitives.scan(found)
+    many = int(meeting[-1])
+    owner, one, two = (np.empty(many, np.int32) for _ in range(3))
+    descend(blocks, *given, meeting, owner, one, two, found)
+    mask, bits = np.empty(many, np.int32), np.empty(many, np.int32)
+    sift = kernel(sift_block, grain=2, allocates=True)
+    sift((many + BLOCK - 1) // BLOCK, *given, owner, one, two, mask)
+    kernel(bits_row)(many, mask, bits)
+    row = primitives.scan(bits)
+    total = int(row[-1])
+    start, first, second = np.empty(count + 1, np.int64), np.empty(total, np.int32), np.empty(total, np.int32)
+    start[count] = total
+    listed = meeting, one, two, mask, row, start, first, second
+    kernel(list_row)(count, setting.pose, setting.who, surfaces.first, *listed)
+    return Candidates(start, first, second)

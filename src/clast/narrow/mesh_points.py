@@ -1,0 +1,236 @@
+"""How far candidates are apart: triangles with triangles 64 at a time, vertices with planes and shells in closed form.
+
+The flat list of candidates is cut into blocks regardless of the pairs they belong to, so that all lanes are full. Lanes do
+not know of each other: what is found for a candidate does not depend on what else is in the list.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels.backend import FUSE, func, kernel
+from ..kernels.vec import add, dot, load, normalize, rotate, scale, sub
+from ..tables import CYLINDER, MESH, PLANE, SPHERE, TRIANGLE
+from .mesh_candidates import lane_triangle, own_corner, put_corners
+from .mesh_cylinder import triangle_cylinder, vertex_shell
+from .mesh_pose import BALL, FACING, HALF, HALO, KIND, PLACE, RADIUS, SENSE, SIGN, SIZE, make_setting
+from .mesh_tree import BARE, load_axis, load_turn, load_way, placed, wall_corner
+from .triangle_lanes import LANES, METHODS, RESULT, ROWS, brute_lanes
+
+CLOSE = 1e-9  # triangles that are nearer than this part of the halo count as crossing
+OPPOSED = 1e-6  # squared length of the difference of two unit normals below which they do not tell a direction
+
+METHOD = brute_lanes  # bound to the kernel: how triangles are measured
+
+
+class Spots(NamedTuple):
+    """What was measured of candidates, one row each."""
+
+    gap: np.ndarray  # (k,) [m], distance of the surfaces less the halo
+    point: np.ndarray  # (k,3) [m], world, middle of the shortest way from one to the other
+    normal: np.ndarray  # (k,3) unit, world, from the first shape of the pair to the second
+    crossing: np.ndarray  # (k,) int8, 1 where the surfaces go through each other and the normal is only a way out
+
+
+def empty_spots(count):
+    """Spots with room for `count` candidates."""
+    return Spots(np.empty(count), np.empty((count, 3)), np.empty((count, 3)), np.empty(count, np.int8))
+
+
+@func
+def pair_of(start, row):
+    """The pair that owns a row of candidates."""
+    low, high = 0, len(start) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if start[middle] <= row:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@func
+def fill_lane(k, kind, p, f, g, sheets, surfaces, pose, lane):
+    """Write the two triangles of a candidate into column k of lane; a sphere is its centre, others are nothing."""
+    zero = (0.0, 0.0, 0.0)
+    a, b, c = zero, zero, zero
+    if kind == MESH:
+        m, way = load_turn(pose, p), load_way(pose, p)
+        a = placed(m, way, own_corner(surfaces, 1.0, g, 0))
+        b = placed(m, way, own_corner(surfaces, 1.0, g, 1))
+        c = placed(m, way, own_corner(surfaces, 1.0, g, 2))
+    elif kind == TRIANGLE:
+        m, way = load_turn(pose, p), load_way(pose, p)
+        a, b, c = (
+            wall_corner(sheets, g, 0, m, way),
+            wall_corner(sheets, g, 1, m, way),
+            wall_corner(sheets, g, 2, m, way),
+        )
+    elif kind == SPHERE:
+        a = load_way(pose, p)
+        b, c = a, a
+    put_corners(lane, 9, k, a, b, c)
+    if kind in (PLANE, CYLINDER):
+        put_corners(lane, 0, k, zero, zero, zero)
+    else:
+        lane_triangle(surfaces, pose[p, SIZE], f, lane, k)
+
+
+@func
+def face_normal(surfaces, f):
+    """Outward normal of triangle f of a mesh."""
+    return (surfaces.normal[0, f], surfaces.normal[1, f], surfaces.normal[2, f])
+
+
+@func
+def way_out(kind, p, f, g, sheets, surfaces, pose):
+    """A direction from the mesh to its partner where their triangles f and g cross, from the normals of both, and how much
+    they look at each other: 0, alike, to 2, face to face."""
+    n = face_normal(surfaces, f)
+    zero = (0.0, 0.0, 0.0)
+    m = load_turn(pose, p)
+    other = zero
+    if kind == MESH:
+        other = normalize(sub(placed(m, zero, face_normal(surfaces, g)), zero))
+    elif kind == TRIANGLE:
+        # A sheet is felt from both sides: that of the particle's centre counts.
+        other = normalize(placed(m, zero, load(sheets.normal, g)))
+        corner = wall_corner(sheets, g, 0, m, load_way(pose, p))
+        other = scale(-1.0 if dot(other, corner) > 0.0 else 1.0, other)
+    d = sub(n, other)
+    square = dot(d, d)
+    return (normalize(d) if square > OPPOSED else n), math.sqrt(square)
+
+
+@func
+def at_triangles(kind, p, f, g, sheets, surfaces, pose, square, x, y, crossing):
+    """Gap, point, normal and crossing of two triangles, from their squared distance and nearest points x and y."""
+    ball, halo = pose[p, BALL], pose[p, HALO]
+    distance = math.sqrt(square)
+    # What is left of a distance by rounding has no direction.
+    apart = distance > CLOSE * halo
+    n = scale(1.0 / (distance if apart else 1.0), sub(y, x))
+    d = distance - ball
+    gap = d - halo
+    if not apart:
+        n, opposed = way_out(kind, p, f, g, sheets, surfaces, pose)
+        # Of all triangles that cross at a place, those that look at each other are deepest, by a hair.
+        gap -= CLOSE * opposed * halo
+    return gap, add(x, scale(0.5 * d, n)), n, crossing or d <= 0.0 or not apart
+
+
+@func
+def at_plane(p, v, surfaces, pose):
+    """The same for vertex v and a plane, which is a half-space: it touches at any depth."""
+    size, axis = pose[p, SIZE], load_axis(pose, p)
+    x = (size * surfaces.vertex[0, v], size * surfaces.vertex[1, v], size * surfaces.vertex[2, v])
+    height = dot(sub(x, load_way(pose, p)), axis)
+    return height - pose[p, HALO], add(x, scale(-0.5 * height, axis)), scale(-1.0, axis), False
+
+
+@func
+def at_shell(p, v, surfaces, pose):
+    """The same for vertex v and a shell."""
+    size, way = pose[p, SIZE], load_way(pose, p)
+    x = (size * surfaces.vertex[0, v], size * surfaces.vertex[1, v], size * surfaces.vertex[2, v])
+    d, n = vertex_shell(sub(x, way), scale(-1.0, way), load_axis(pose, p), pose[p, RADIUS], pose[p, HALF])
+    return d - pose[p, HALO], add(x, scale(0.5 * d, n)), n, d <= 0.0 and pose[p, HALF] < math.inf
+
+
+@func
+def at_cylinder(p, f, surfaces, pose):
+    """The same for triangle f and a cylinder."""
+    size, way, axis = pose[p, SIZE], load_way(pose, p), load_axis(pose, p)
+    d, x, n, crossing = triangle_cylinder(
+        sub(own_corner(surfaces, size, f, 0), way),
+        sub(own_corner(surfaces, size, f, 1), way),
+        sub(own_corner(surfaces, size, f, 2), way),
+        face_normal(surfaces, f),
+        scale(-1.0, way),
+        axis,
+        pose[p, RADIUS],
+        pose[p, HALF],
+        pose[p, SENSE],
+        pose[p, HALO],
+    )
+    return d - pose[p, HALO], add(add(x, way), scale(0.5 * d, n)), n, crossing
+
+
+@func
+def put_spot(row, p, pose, spots, gap, point, n, crossing):
+    """Write what was found for a candidate, in the world."""
+    q = (pose[p, FACING], pose[p, FACING + 1], pose[p, FACING + 2], pose[p, FACING + 3])
+    point = add((pose[p, PLACE], pose[p, PLACE + 1], pose[p, PLACE + 2]), rotate(q, point))
+    n = scale(pose[p, SIGN], rotate(q, n))
+    spots.gap[row] = gap
+    spots.crossing[row] = 1 if crossing else 0
+    for i in range(3):
+        spots.point[row, i] = point[i]
+        spots.normal[row, i] = n[i]
+
+
+def measure_block(block, pose, who, sheets, surfaces, start, first, second, tolerance, spots):
+    """Spots of LANES candidates, but for those of cylinders."""
+    lane, result = np.empty((ROWS, LANES)), np.empty((RESULT, LANES))
+    begin = block * LANES
+    used = min(LANES, len(first) - begin)
+    whose = np.empty(LANES, np.int64)
+    p = pair_of(start, begin)
+    for k in range(LANES):
+        # The last block repeats its last candidate.
+        row = begin + min(k, used - 1)
+        while start[p + 1] <= row:
+            p += 1
+        whose[k] = p
+        fill_lane(k, who[p, KIND], p, first[row], second[row], sheets, surfaces, pose, lane)
+    METHOD(lane, tolerance, result)
+    for k in range(used):
+        row, p = begin + k, whose[k]
+        kind = who[p, KIND]
+        if kind == PLANE:
+            gap, point, n, crossing = at_plane(p, first[row], surfaces, pose)
+        else:
+            gap, point, n, crossing = at_triangles(
+                kind,
+                p,
+                first[row],
+                second[row],
+                sheets,
+                surfaces,
+                pose,
+                result[0, k],
+                (result[1, k], result[2, k], result[3, k]),
+                (result[4, k], result[5, k], result[6, k]),
+                result[7, k] > 0.0,
+            )
+        if kind != CYLINDER:
+            put_spot(row, p, pose, spots, gap, point, n, crossing)
+
+
+def round_row(p, pose, who, surfaces, start, first, second, spots):
+    """Spots of pair p if its partner is a cylinder: a kernel of its own, for scenes that have one."""
+    if who[p, KIND] == CYLINDER:
+        for row in range(start[p], start[p + 1]):
+            if pose[p, SENSE] > 0.0 and second[row] == BARE:
+                gap, point, n, crossing = at_shell(p, first[row], surfaces, pose)
+            else:
+                gap, point, n, crossing = at_cylinder(p, first[row], surfaces, pose)
+            put_spot(row, p, pose, spots, gap, point, n, crossing)
+
+
+def measure_candidates(tables, surfaces, pair, candidates, box, narrow, tolerance, spots):
+    """Fill in Spots, one row for each of the Candidates of listed pairs (p,2).
+
+    narrow: name of a method in `triangle_lanes.METHODS`; tolerance: what it aims at, relative to the longest edge.
+    """
+    count = len(candidates.first)
+    if count == 0:
+        return
+    setting = make_setting(tables, surfaces, pair, box)
+    measure = kernel(measure_block, grain=4, allocates=True, fastmath=FUSE, METHOD=METHODS[narrow])
+    blocks = (count + LANES - 1) // LANES
+    measure(blocks, *setting, surfaces, *candidates, float(tolerance), spots)
+    if (tables[2].kind == CYLINDER).any():
+        kernel(round_row, grain=16)(len(pair), setting.pose, setting.who, surfaces, *candidates, spots)

@@ -1,0 +1,123 @@
+"""How the partner of a triangulated particle lies in the axes of that particle, once for each pair of a list.
+
+The *mesh* of a pair is its first shape if that is a triangulated particle, else its second. All lengths are in metres, in
+the axes of the mesh's body about its centre; a corner of the mesh is at `SIZE` times its column of `Surfaces.corner`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels import backend
+from ..kernels.backend import func, kernel
+from ..kernels.vec import add, load, load4, quat_matrix, quat_multiply, rotate, scale, unrotate
+from ..tables import FIRST_WALL, MESH, SPHERE, TRIANGLE
+from .ellipsoids import between
+from .polyhedra import conjugate, wall_pose
+
+# Columns of a pose. A point x of another mesh or of the mesh of a wall is at TURN x + WAY. A sphere has its centre at WAY;
+# a plane or a cylinder has its origin there, its axis in the first three columns, then radius, half length and sense.
+TURN = 0  # 9 columns, row by row, with the size factor of the partner
+AXIS = 0
+RADIUS = 3
+HALF = 4
+SENSE = 5
+WAY = 9  # 3 columns
+SIZE = 12  # size factor of the mesh
+HALO = 13  # thickness of the halo of the mesh, and of its partner if that is one too
+BALL = 14  # radius of a sphere; 0 otherwise
+SIGN = 15  # +1 if the mesh is the first shape of the pair, -1 if it is the second
+PLACE = 16  # 3 columns, centre of the mesh in the world
+FACING = 19  # 4 columns, quaternion of the mesh's body
+COLUMNS = 23
+
+# Columns of `who`.
+KIND = 0  # of the partner
+OWN = 1  # the mesh, a row of Surfaces
+OTHER = 2  # its partner: a row of Surfaces, of Meshes.triangle, or -1
+
+
+class Sheets(NamedTuple):
+    """The triangles of walls; columns of Meshes."""
+
+    vertex: np.ndarray
+    triangle: np.ndarray
+    normal: np.ndarray
+
+
+class Setting(NamedTuple):
+    """All that is needed of listed pairs to measure them; the tables themselves would take long to compile into kernels."""
+
+    pose: np.ndarray  # (p,23)
+    who: np.ndarray  # (p,3) int32
+    sheets: Sheets
+
+
+@func
+def mesh_first(p, pair, shapes):
+    """The mesh of pair p, its partner, and whether they stand in the other order in the list."""
+    a, b = pair[p, 0], pair[p, 1]
+    swap = shapes.kind[a] != MESH
+    return (b, a, True) if swap else (a, b, False)
+
+
+@func
+def put_turn(pose, p, m):
+    """Write a matrix into row p."""
+    for i in range(3):
+        pose[p, TURN + 3 * i] = m[i][0]
+        pose[p, TURN + 3 * i + 1] = m[i][1]
+        pose[p, TURN + 3 * i + 2] = m[i][2]
+
+
+@func
+def scaled(s, m):
+    """The number s times the matrix m."""
+    return (scale(s, m[0]), scale(s, m[1]), scale(s, m[2]))
+
+
+def pose_row(p, bodies, shapes, parts, epsilon, pair, box, edges, pose, who):
+    """The pose of pair p."""
+    s, t, swap = mesh_first(p, pair, shapes)
+    row, other = shapes.part[t], shapes.body[t]
+    size, own = bodies.scale[other], bodies.scale[shapes.body[s]]
+    kind = shapes.kind[t]
+    q = load4(bodies.orientation, shapes.body[s])
+    halo = own * epsilon[parts.feature[shapes.part[s]]]
+    who[p, KIND], who[p, OWN], who[p, OTHER] = kind, parts.feature[shapes.part[s]], parts.feature[row]
+    ball = 0.0
+    if kind >= FIRST_WALL:
+        turn, way = wall_pose(s, t, bodies, shapes, box)
+        if kind == TRIANGLE:
+            put_turn(pose, p, scaled(size, quat_matrix(turn)))
+        else:
+            way = add(way, scale(size, rotate(turn, load(parts.offset, row))))
+            axis = rotate(turn, load(parts.axis, row))
+            pose[p, AXIS], pose[p, AXIS + 1], pose[p, AXIS + 2] = axis[0], axis[1], axis[2]
+            pose[p, RADIUS], pose[p, HALF] = size * parts.size[row, 0], size * parts.size[row, 1]
+            pose[p, SENSE] = parts.size[row, 2]
+    else:
+        way = unrotate(q, between(s, t, shapes.centre, edges, box.periodic))
+        if kind == SPHERE:
+            ball = shapes.radius[t]
+        elif kind == MESH:
+            turn = quat_multiply(conjugate(q), load4(bodies.orientation, other))
+            put_turn(pose, p, scaled(size, quat_matrix(turn)))
+            halo += size * epsilon[parts.feature[row]]
+    for i in range(3):
+        pose[p, WAY + i] = way[i]
+        pose[p, PLACE + i] = shapes.centre[s, i]
+    for i in range(4):
+        pose[p, FACING + i] = q[i]
+    pose[p, SIZE], pose[p, HALO], pose[p, BALL] = own, halo, ball
+    pose[p, SIGN] = -1.0 if swap else 1.0
+
+
+def make_setting(tables, surfaces, pair, box):
+    """The Setting of listed pairs (p,2), rows of Shapes, each with a triangulated particle."""
+    bodies, shapes, parts, meshes = tables[:4]
+    device = backend.DEVICE[-1]
+    pose, who = device.empty((len(pair), COLUMNS), np.float64), device.empty((len(pair), 3), np.int32)
+    edges = (*box.length.tolist(), *box.inverse.tolist())
+    kernel(pose_row)(len(pair), bodies, shapes, parts, surfaces.epsilon, pair, box, edges, pose, who)
+    return Setting(pose, who, Sheets(meshes.vertex, meshes.triangle, meshes.normal))

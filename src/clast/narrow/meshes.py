@@ -1,0 +1,154 @@
+"""Contacts of shapes of which one is a triangulated particle, for many pairs at once."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels.backend import kernel
+from ..tables import CYLINDER, FIRST_WALL, MESH, PLANE, SPHERE, TRIANGLE
+from .mesh_candidates import Candidates, find_candidates
+from .mesh_distance import nearest_triangles
+from .mesh_inside import contained
+from .mesh_merge import merge_site
+from .mesh_points import empty_spots, measure_candidates
+from .mesh_pose import BALL, HALO, make_setting
+from .mesh_tree import BARE
+
+TOLERANCE = 1e-8  # of distances, relative to the longest edge, where a method aims at one
+
+
+class Touches(NamedTuple):
+    """Contacts of listed pairs, one after the other: pair p owns rows start[p] up to start[p + 1]."""
+
+    start: np.ndarray  # (p+1,) int64
+    point: np.ndarray  # (c,3) [m]
+    normal: np.ndarray  # (c,3) unit, from the first to the second
+    gap: np.ndarray  # (c,) [m]
+    feature: np.ndarray  # (c,) int32, the triangle of the mesh as it was given; its vertex at a plane or in a shell
+
+
+def merge_row(i, site, near, shapes, pair, start, spots, limit, kept):
+    """Which candidates of one site stay."""
+    low = site[i]
+    body = shapes.body[pair[low, 1]]
+    merge_site(low, site[i + 1], body, shapes, pair, start, spots, limit, near[i], kept)
+
+
+def shortest_edges(tables, surfaces, pair):
+    """The shorter of the shortest edges [m] of the meshes in each pair (s,2) of shapes: (s,)."""
+    bodies, shapes, parts = tables[:3]
+    mesh = shapes.kind[pair] == MESH
+    edge = np.full(pair.shape, np.inf)
+    rows = pair[mesh]
+    edge[mesh] = surfaces.shortest[parts.feature[shapes.part[rows]]] * bodies.scale[shapes.body[rows]]
+    return edge.min(1)
+
+
+def at_vertices(tables, pair):
+    """Which pairs (c,2), the particle first, are with a plane or in a shell, where vertices touch: (c,) bool."""
+    shapes, parts = tables[1], tables[2]
+    kind, row = shapes.kind[pair[:, 1]], shapes.part[pair[:, 1]]
+    return (kind == PLANE) | ((kind == CYLINDER) & (parts.size[row, 2] > 0.0))
+
+
+def in_sites(shapes, pair):
+    """Pairs with the particle before the wall; an order in which those of a site stand side by side; first row of each."""
+    wall_first = shapes.kind[pair[:, 0]] >= FIRST_WALL
+    pair = np.where(wall_first[:, None], pair[:, ::-1], pair)
+    first, second = pair[:, 0], pair[:, 1]
+    # The triangles of a wall are one site with each particle; everything else is one by itself.
+    sheet = shapes.kind[second] == TRIANGLE
+    place = np.where(sheet, shapes.body[second], -1)
+    order = np.lexsort((shapes.number[second], place, shapes.number[first]))
+    pair, sheet, place = pair[order], sheet[order], place[order]
+    same = sheet[1:] & (place[1:] == place[:-1]) & (pair[1:, 0] == pair[:-1, 0])
+    site = np.append(np.nonzero(np.append(True, ~same))[0], len(pair)) if len(pair) else np.zeros(1)
+    return np.ascontiguousarray(pair), wall_first[order], order, site.astype(np.int32)
+
+
+def nearest_candidates(tables, surfaces, pair, box):
+    """One candidate for each pair of two meshes, the nearest triangles; for others all that there are."""
+    two = (tables[1].kind[pair] == MESH).all(1)
+    nearest = nearest_triangles(tables, surfaces, pair[two], box)
+    if two.all():
+        return Candidates(np.arange(len(pair) + 1), nearest.first, nearest.second)
+    rest = find_candidates(tables, surfaces, pair[~two], box, math.inf)
+    count = np.ones(len(pair), np.int64)
+    count[~two] = np.diff(rest.start)
+    start = np.concatenate([[0], np.cumsum(count)])
+    mine = np.repeat(two, count)
+    first, second = np.empty(len(mine), np.int32), np.empty(len(mine), np.int32)
+    first[mine], second[mine] = nearest.first, nearest.second
+    first[~mine], second[~mine] = rest.first, rest.second
+    return Candidates(start, first, second)
+
+
+def turn_round(tables, surfaces, pair, box, narrow):
+    """The contact of pairs (p,2) of which one shape lies inside the other: the shortest way out, as far as the nearest triangles
+    tell. Returns gap (p,), point (p,3), normal (p,3) and the triangle (p,) of each."""
+    shapes = tables[1]
+    candidates = nearest_candidates(tables, surfaces, pair, box)
+    spots = empty_spots(len(candidates.first))
+    measure_candidates(tables, surfaces, pair, candidates, box, narrow, TOLERANCE, spots)
+    kept = np.empty(len(candidates.first), np.int8)
+    each = np.arange(len(pair) + 1, dtype=np.int32)
+    far = np.full(len(pair), np.inf)
+    kernel(merge_row)(len(pair), each, far, shapes, pair, candidates.start, spots, math.inf, kept)
+    row = np.nonzero(kept)[0]
+    pose = make_setting(tables, surfaces, pair, box).pose
+    ball = pose[:, BALL]
+    distance = spots.gap[row] + pose[:, HALO] + ball  # to the centre of a sphere, else to the surface
+    toward = spots.normal[row]
+    sign = np.where(shapes.kind[pair[:, 0]] == MESH, 1.0, -1.0)
+    gap = -distance - ball - pose[:, HALO]
+    return gap, spots.point[row] + (sign * ball)[:, None] * toward, -toward, candidates.first[row]
+
+
+def surface_contacts(tables, surfaces, box, margin, pair, narrow, tree=True):
+    """Contacts of listed pairs (p,2), rows of Shapes, each with a triangulated particle, within the margin [m]: Touches.
+
+    margin=inf: one for each pair, the nearest. narrow: name of a method in `surface_measure.METHODS`.
+    tree=False: all triangles of two meshes are measured.
+    """
+    shapes, parts = tables[1:3]
+    every = math.isinf(margin)
+    pair, swapped, order, site = in_sites(shapes, pair)
+    if every:
+        site = np.arange(len(pair) + 1, dtype=np.int32)
+    if every and tree:
+        candidates = nearest_candidates(tables, surfaces, pair, box)
+    else:
+        candidates = find_candidates(tables, surfaces, pair, box, margin if tree else math.inf)
+    count = len(candidates.first)
+    spots, kept = empty_spots(count), np.zeros(count, np.int8)
+    measure_candidates(tables, surfaces, pair, candidates, box, narrow, TOLERANCE, spots)
+    limit = math.inf if every else np.nextafter(margin, math.inf)
+    near = np.full(len(pair), np.inf) if every else shortest_edges(tables, surfaces, pair[site[:-1]])
+    kernel(merge_row)(len(site) - 1, site, near, shapes, pair, candidates.start, spots, limit, kept)
+    owner = np.repeat(np.arange(len(pair)), np.diff(candidates.start))
+    row = np.nonzero(kept)[0]
+    owner, gap, point, normal = owner[row], spots.gap[row], spots.point[row], spots.normal[row]
+    feature = candidates.first[row]
+    # Only of walls, before which the particle stands.
+    vertices = surfaces.vertex_start[np.maximum(parts.feature[shapes.part[pair[owner, 0]]], 0)]
+    on_vertex = (candidates.second[row] == BARE) & at_vertices(tables, pair[owner])
+    feature = np.where(on_vertex, feature - vertices, surfaces.row[np.where(on_vertex, 0, feature)])
+    held = np.nonzero(contained(tables, surfaces, pair, box))[0]
+    # Where meshes cross there is no inside; a sphere's centre is one.
+    crossed = np.unique(owner[spots.crossing[row] != 0])
+    held = held[(shapes.kind[pair[held]] == SPHERE).any(1) | ~np.isin(held, crossed)]
+    if len(held):
+        out, where, way, triangle = turn_round(tables, surfaces, pair[held], box, narrow)
+        rest = ~np.isin(owner, held)
+        owner = np.concatenate([owner[rest], held])
+        gap, point, normal = (
+            np.concatenate([old[rest], new]) for old, new in ((gap, out), (point, where), (normal, way))
+        )
+        feature = np.concatenate([feature[rest], surfaces.row[triangle]])
+    normal = np.where(swapped[owner][:, None], -normal, normal)
+    # Back to the order of the list; the deepest first within a pair.
+    owner = order[owner]
+    sort = np.lexsort((gap, owner))
+    start = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(pair)))])
+    return Touches(start, point[sort], normal[sort], gap[sort], feature[sort].astype(np.int32))

@@ -1,0 +1,289 @@
+"""Contacts of shapes of which one is a polyhedron: which of them are near, and all their points, for many pairs at once.
+
+Points are found in the axes of a polyhedron; see `clast.narrow.polyhedron_polyhedron` for how they stand in `work`.
+"""
+
+import math
+
+import numpy as np
+
+from ..broad.near import image
+from ..kernels import primitives
+from ..kernels.backend import func, kernel
+from ..kernels.vec import add, dot, load, load4, quat_matrix, quat_multiply, rotate, scale, sub, unrotate
+from ..tables import CYLINDER, FIRST_WALL, PLANE, POLYHEDRON, SPHERE, TRIANGLE
+from .ellipsoids import between, keep_row
+from .polyhedron_cylinder import hull_cylinder
+from .polyhedron_distance import hull_distance
+from .polyhedron_manifold import contact_points
+from .polyhedron_plane import hull_plane
+from .polyhedron_polyhedron import POINT, face_separation, get, put, separation, two_boxes, work_width
+from .polyhedron_sphere import hull_ball
+from .polyhedron_triangle import hull_triangle
+
+BLOCK = 64  # pairs a task
+
+
+@func
+def conjugate(q):
+    """The turn back."""
+    return (q[0], -q[1], -q[2], -q[3])
+
+
+@func
+def second_in_first(a, b, bodies, shapes, edges, periodic):
+    """How shape b lies in the axes of shape a's body: matrix of its turn, way from centre to centre."""
+    body_a, body_b = shapes.body[a], shapes.body[b]
+    q = load4(bodies.orientation, body_a)
+    turn = quat_matrix(quat_multiply(conjugate(q), load4(bodies.orientation, body_b)))
+    return turn, unrotate(q, between(a, b, shapes.centre, edges, periodic))
+
+
+@func
+def hull_hull(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work, distance):
+    """Points of two polyhedra a and b in the axes of a: how many, 0 if they are farther apart than margin [m].
+
+    distance: `hull_distance`, or `no_distance` where the margin is 0.
+    """
+    ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
+    ka, kb = bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
+    turn, d = second_in_first(a, b, bodies, shapes, edges, periodic)
+    s, n, kind, one, two = separation(ha, ka, hb, kb, turn, d, hulls, margin, work)
+    if s > margin:
+        return 0
+    if s > 0.0:
+        gap, m, x = distance(ha, ka, hb, kb, turn, d, hulls, n)
+        if gap > margin:
+            return 0
+        # Where a face or a pair of edges is nearest, its patch of points is there; a corner is one point.
+        if gap > s + 1e-9 * (ka * hulls.outer[ha] + kb * hulls.outer[hb]):
+            put(work, 0, x)
+            work[3] = gap
+            put(work, 4, m)
+            work[7] = 0.0
+            return 1
+    return contact_points(ha, ka, hb, kb, turn, d, s, n, kind, one, two, hulls, margin, work)
+
+
+@func
+def hull_sphere(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work):
+    """The point of polyhedron a and sphere b in the axes of a: 1, or 0 if they are farther apart than margin [m]."""
+    body = shapes.body[a]
+    q = load4(bodies.orientation, body)
+    c = unrotate(q, between(a, b, shapes.centre, edges, periodic))
+    found, gap, n, x, feature = hull_ball(
+        parts.feature[shapes.part[a]], bodies.scale[body], hulls, c, shapes.radius[b], margin
+    )
+    put(work, 0, x)
+    work[3] = gap
+    put(work, 4, n)
+    work[7] = feature
+    return 1 if found == 1 and gap <= margin else 0
+
+
+@func
+def wall_pose(s, w, bodies, shapes, box):
+    """How the body of wall w lies in the axes of shape s's body: quaternion of its turn, way to its origin."""
+    body, wall = shapes.body[s], shapes.body[w]
+    q = load4(bodies.orientation, body)
+    d = sub(load(bodies.position, wall), load(shapes.centre, s))
+    if box.periodic:
+        # The image nearest to the wall piece itself, which may lie far from its body's origin.
+        away = sub(load(shapes.centre, w), load(shapes.centre, s))
+        d = (
+            d[0] + image(away[0], box.length[0], box.inverse[0]) - away[0],
+            d[1] + image(away[1], box.length[1], box.inverse[1]) - away[1],
+            d[2] + image(away[2], box.length[2], box.inverse[2]) - away[2],
+        )
+    return quat_multiply(conjugate(q), load4(bodies.orientation, wall)), unrotate(q, d)
+
+
+@func
+def no_distance(ha, ka, hb, kb, turn, d, hulls, start):
+    """In place of `hull_distance` where only overlaps count: it is large, and never called then."""
+    return math.inf, start, d
+
+
+@func
+def no_sphere(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work):
+    """In place of `hull_sphere` in a scene without spheres."""
+    return 0
+
+
+# Points of polyhedron s and wall w in the axes of s: how many. Which of these functions a kernel gets depends on what a
+# scene has, so that nothing is compiled for nothing.
+
+
+@func
+def hull_flat(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work):
+    """Against a plane."""
+    turn, d = wall_pose(s, w, bodies, shapes, box)
+    row, body = shapes.part[w], shapes.body[s]
+    c = add(d, scale(bodies.scale[shapes.body[w]], rotate(turn, load(parts.offset, row))))
+    axis = rotate(turn, load(parts.axis, row))
+    # The plane's normal points to the side of the bodies.
+    n = (-axis[0], -axis[1], -axis[2])
+    return hull_plane(parts.feature[shapes.part[s]], bodies.scale[body], hulls, n, dot(c, n), margin, work)
+
+
+@func
+def hull_smooth(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work):
+    """Against a plane or a cylinder."""
+    row = shapes.part[w]
+    if parts.kind[row] == PLANE:
+        return hull_flat(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work)
+    turn, d = wall_pose(s, w, bodies, shapes, box)
+    size, body = bodies.scale[shapes.body[w]], shapes.body[s]
+    c = add(d, scale(size, rotate(turn, load(parts.offset, row))))
+    axis = rotate(turn, load(parts.axis, row))
+    radius, half, sense = size * parts.size[row, 0], size * parts.size[row, 1], parts.size[row, 2]
+    h, k = parts.feature[shapes.part[s]], bodies.scale[body]
+    return hull_cylinder(h, k, hulls, c, axis, radius, half, sense, margin, work)
+
+
+@func
+def hull_mesh(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work):
+    """Against a plane or a triangle."""
+    row = shapes.part[w]
+    if parts.kind[row] == PLANE:
+        return hull_flat(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work)
+    turn, d = wall_pose(s, w, bodies, shapes, box)
+    h, k, size = parts.feature[shapes.part[s]], bodies.scale[shapes.body[s]], bodies.scale[shapes.body[w]]
+    return hull_triangle(h, k, hulls, meshes, parts.feature[row], turn, d, size, margin, work)
+
+
+@func
+def hull_any(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work):
+    """Against any wall."""
+    if parts.kind[shapes.part[w]] == TRIANGLE:
+        return hull_mesh(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work)
+    return hull_smooth(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work)
+
+
+def wall_points_for(parts):
+    """The function for the walls that there are in Parts."""
+    cylinders, triangles = bool((parts.kind == CYLINDER).any()), bool((parts.kind == TRIANGLE).any())
+    return {
+        (False, False): hull_flat,
+        (True, False): hull_smooth,
+        (False, True): hull_mesh,
+        (True, True): hull_any,
+    }[cylinders, triangles]
+
+
+# Bound to the kernels: what the scene has.
+PERIODIC = False
+sphere_points = hull_sphere
+wall_points = hull_any
+distance = hull_distance
+
+# Which pairs of a list are near enough to keep.
+
+
+def near_block(block, bodies, shapes, parts, hulls, pair, edges, margin, width, near):
+    """Whether pairs of a block are within the margin; may err towards yes."""
+    work = np.empty(width)
+    for p in range(block * BLOCK, min(len(near), (block + 1) * BLOCK)):
+        near[p] = is_near(p, bodies, shapes, parts, hulls, pair, edges, margin, work, PERIODIC, sphere_points)
+
+
+@func
+def is_near(p, bodies, shapes, parts, hulls, pair, edges, margin, work, periodic, sphere_points):
+    """Whether the separation of pair p is within the margin: 1 or 0."""
+    a, b = pair[p, 0], pair[p, 1]
+    if shapes.kind[a] == POLYHEDRON and shapes.kind[b] == POLYHEDRON:
+        ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
+        ka, kb = bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
+        turn, d = second_in_first(a, b, bodies, shapes, edges, periodic)
+        if hulls.box[ha, 0] > 0.0 and hulls.box[hb, 0] > 0.0:
+            return 1 if two_boxes(ha, ka, hb, kb, turn, d, hulls, margin, 0.0)[0] <= margin else 0
+        # Faces alone find out most that are apart, and edges would cost as much again to compile.
+        return 1 if face_separation(ha, ka, hb, kb, turn, d, hulls, margin, work)[0] <= margin else 0
+    if shapes.kind[a] != POLYHEDRON:
+        a, b = b, a
+    return sphere_points(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work)
+
+
+def sphere_points_for(parts):
+    """The function for spheres if there are any among the Parts."""
+    return hull_sphere if (parts.kind == SPHERE).any() else no_sphere
+
+
+def near_hulls(tables, pair, box, margin):
+    """Those of the pairs (p,2) of which one is a polyhedron that may be within the margin [m], in their order."""
+    bodies, shapes, parts, _, hulls = tables
+    count = len(pair)
+    near = np.empty(count, np.int8)
+    edges = (*box.length.tolist(), *box.inverse.tolist())
+    search = kernel(
+        near_block, grain=2, allocates=True, PERIODIC=bool(box.periodic), sphere_points=sphere_points_for(parts)
+    )
+    blocks = (count + BLOCK - 1) // BLOCK
+    search(blocks, bodies, shapes, parts, hulls, pair, edges, float(margin), work_width(hulls), near)
+    start = primitives.scan(near)
+    kept = np.empty((int(start[-1]), 2), np.int32)
+    kernel(keep_row)(count, pair, start, kept)
+    return kept
+
+
+# All points of listed pairs.
+
+
+def spot_block(block, bodies, shapes, parts, meshes, hulls, box, edges, margin, pair, rows, width, found, spots):
+    """Contact points of a block of pairs rows[k], in the world: how many, and (k,32) as in `work`.
+
+    Normals point from the first to the second shape of the pair, and points are in the middle of the overlap or gap.
+    """
+    work = np.empty(width)
+    for k in range(block * BLOCK, min(len(rows), (block + 1) * BLOCK)):
+        a, b = pair[rows[k], 0], pair[rows[k], 1]
+        swap = shapes.kind[a] != POLYHEDRON
+        s, t = (b, a) if swap else (a, b)
+        if shapes.kind[t] >= FIRST_WALL:
+            count = wall_points(s, t, bodies, shapes, parts, meshes, hulls, box, margin, work)
+        elif shapes.kind[t] == POLYHEDRON:
+            count = hull_hull(s, t, bodies, shapes, parts, hulls, edges, PERIODIC, margin, work, distance)
+        else:
+            count = sphere_points(s, t, bodies, shapes, parts, hulls, edges, PERIODIC, margin, work)
+        found[k] = count
+        q, x = load4(bodies.orientation, shapes.body[s]), load(shapes.centre, s)
+        sign = -1.0 if swap else 1.0
+        for i in range(count):
+            n = rotate(q, get(work, POINT * i + 4))
+            point = add(x, rotate(q, get(work, POINT * i)))
+            gap = work[POINT * i + 3]
+            for j in range(3):
+                spots[k, POINT * i + j] = point[j] + 0.5 * gap * n[j]
+                spots[k, POINT * i + 4 + j] = sign * n[j]
+            spots[k, POINT * i + 3] = gap
+            spots[k, POINT * i + 7] = work[POINT * i + 7]
+
+
+def measure_hulls(tables, box, margin, pair, rows):
+    """Contact points of the pairs rows (k,) of pair (p,2), of which one is a polyhedron: how many (k,), and spots (k,32)."""
+    bodies, shapes, parts, meshes, hulls = tables
+    found, spots = np.zeros(len(rows), np.int64), np.empty((len(rows), 4 * POINT))
+    edges = (*box.length.tolist(), *box.inverse.tolist())
+    has = {
+        "PERIODIC": bool(box.periodic),
+        "sphere_points": sphere_points_for(parts),
+        "wall_points": wall_points_for(parts),
+        "distance": hull_distance if margin > 0.0 else no_distance,
+    }
+    kernel(spot_block, grain=2, allocates=True, **has)(
+        (len(rows) + BLOCK - 1) // BLOCK,
+        bodies,
+        shapes,
+        parts,
+        meshes,
+        hulls,
+        box,
+        edges,
+        float(margin),
+        pair,
+        rows,
+        work_width(hulls),
+        found,
+        spots,
+    )
+    return found, spots

@@ -1,0 +1,323 @@
+"""A convex polyhedron against one triangle of a mesh wall. Axes, units and the answer are those of `hull_walls`.
+
+A mesh is a thin sheet felt from both sides; the side on which the polyhedron's centre lies counts. What touches is
+
+    corners of the polyhedron behind the face and over its inside;
+    edges of the mesh that stick out towards the polyhedron, or where the sheet ends, crossing edges of the polyhedron;
+    corners of the mesh that stick out, inside the polyhedron, with the least way out through a face.
+
+Each contact is reported by one triangle: a corner of the polyhedron by the triangle it is over, an edge and a corner of the
+mesh by their owners. Over a flat or nearly flat mesh the points are therefore those of a plane, and its inner edges are
+not felt. All decisions about shared edges are taken from the same numbers, bit for bit, by all triangles that share them.
+
+In a valley that is no longer nearly flat a corner touches both faces, as it would touch two planes. A corner touches a face only if
+the straight way to it from the polyhedron's centre leads through the sheet: else it got behind around an end or ridge.
+"""
+
+import math
+
+import numpy as np
+
+from ..kernels.backend import func, part
+from ..kernels.vec import add, cross, dot, load, norm, rotate, scale, sub, unrotate
+from .polyhedron_plane import add_point, corner, face_normal, keep_four
+from .polyhedron_polyhedron import EDGE_EDGE, VERTEX_FACE
+from .sphere_walls import height_over_side, over_plane
+from .triangle_sides import came_through, inward, over_inside, sharing, side_of
+
+# Two neighbours whose planes differ by less than 0.001 rad are one plane, and their edge is never felt: 1 - 0.001^2 / 2.
+FLAT = 1.0 - 5e-7
+# Directions from the polyhedron in which an edge or a corner of the mesh may be felt, as a cosine. A little more than the mesh
+# allows for: else a face lying flat on a plate would gain and lose points at its end with every rounding of its tilt.
+RISES = 0.2
+ON_CORNER = 1e-9  # of the outer radius: what stands so near to a corner of the mesh is left to the corner's owner
+PARALLEL = 1e-12  # squared sine between two edges below which they do not cross
+STRAIGHT = 0.9999  # cosine above which two edges at a corner of the mesh are one straight line
+
+
+@part
+def corners_touch(h, k, hulls, meshes, t, side, n, height, c, q, shift, size, margin, work):
+    """Corners of the polyhedron as candidates: how many. n and height are those of `hull_plane`."""
+    outer = k * hulls.outer[h]
+    first = hulls.vertex_start[h]
+    vertex = hulls.vertex
+    limit = (height - margin) / k
+    count = 0
+    for i in range(first, hulls.vertex_start[h + 1]):
+        v = np.uintp(i)
+        along = n[0] * vertex[0, v] + n[1] * vertex[1, v] + n[2] * vertex[2, v]
+        if along >= limit:
+            gap = height - k * along
+            x = corner(hulls, k, v)
+            p = scale(1.0 / size, unrotate(q, sub(x, shift)))
+            tolerance = ON_CORNER * outer / size
+            if gap <= margin and over_inside(p, c, gap < 0.0, meshes, t, side, tolerance):
+                if not gap < 0.0 or came_through(p, c, -gap / size, meshes, t, side, tolerance):
+                    count = add_point(work, count, outer, x, gap, n, 4.0 * (i - first) + VERTEX_FACE)
+    return count
+
+
+# Edges and corners of the mesh.
+
+
+@func
+def sticks_out(c, meshes, e):
+    """Whether edge e is the end of the sheet, or a ridge as seen from c."""
+    if sharing(meshes, e) != 2:
+        return True
+    row = meshes.edge_start[e]
+    t, u = meshes.edge_side[row, 0], meshes.edge_side[row + 1, 0]
+    one = inward(meshes, t, meshes.edge_side[row, 1])
+    two = inward(meshes, u, meshes.edge_side[row + 1, 1])
+    # Seen from within a valley both triangles have the other rising; over a ridge one of them at least has it falling.
+    falls = side_of(c, meshes, t) * dot(two, load(meshes.normal, t)) < 0.0
+    falls = falls or side_of(c, meshes, u) * dot(one, load(meshes.normal, u)) < 0.0
+    return falls and dot(one, two) > -FLAT
+
+
+@func
+def rises_from_edge(n, meshes, e):
+    """Whether no triangle at edge e leads from it against n (in the axes of the mesh), that is, into the polyhedron."""
+    for row in range(meshes.edge_start[e], meshes.edge_start[e + 1]):
+        if dot(n, inward(meshes, meshes.edge_side[row, 0], meshes.edge_side[row, 1])) < -RISES:
+            return False
+    return True
+
+
+@func
+def inside_part(h, k, hulls, a, b, margin):
+    """The part of the line from a to b inside the polyhedron, from 0 at a to 1 at b; whether it may touch at all."""
+    low, high = 0.0, 1.0
+    for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
+        f = np.uintp(i)
+        n = face_normal(hulls, f)
+        one = dot(n, a) - k * hulls.offset[f]
+        two = dot(n, b) - k * hulls.offset[f]
+        if one > margin and two > margin:
+            return False, low, high
+        if one > 0.0 and two > 0.0:
+            high = -1.0
+        elif one > 0.0:
+            low = max(low, one / (one - two))
+        elif two > 0.0:
+            high = min(high, one / (one - two))
+    return True, low, high
+
+
+@part
+def best_crossing(h, k, hulls, meshes, e, a, b, q):
+    """The edge of the polyhedron through which the line from a to b, edge e of the mesh, has the least way out.
+
+    (edge or -1, gap, normal, place on the polyhedron's edge, place on the line; whether the endless line is outside).
+    Seen along the line the polyhedron is a polygon; its sides are the edges between a face towards and one away.
+    """
+    u = sub(b, a)
+    square = dot(u, u)
+    found, best, most = -1, -math.inf, -math.inf
+    normal, on_edge, on_line = u, 0.0, 0.0
+    for i in range(hulls.edge_start[h], hulls.edge_start[h + 1]):
+        j = np.uintp(i)
+        one = face_normal(hulls, np.uintp(hulls.edge_face[j, 0]))
+        two = face_normal(hulls, np.uintp(hulls.edge_face[j, 1]))
+        if dot(one, u) * dot(two, u) <= 0.0:
+            v = corner(hulls, k, np.uintp(hulls.edge[j, 0]))
+            along = sub(corner(hulls, k, np.uintp(hulls.edge[j, 1])), v)
+            d = cross(along, u)
+            length = dot(along, along)
+            steep = dot(d, d)
+            if steep > PARALLEL * square * length:
+                d = scale((1.0 if dot(d, add(one, two)) >= 0.0 else -1.0) / math.sqrt(steep), d)
+                w = sub(a, v)
+                gap = dot(d, w)
+                most = max(most, gap)
+                if gap > best:
+                    # Where the two lines are nearest to each other.
+                    x, y, mixed = dot(along, w), dot(u, w), dot(along, u)
+                    s = (x * square - mixed * y) / steep
+                    g = (mixed * x - length * y) / steep
+                    if s >= 0.0 and s <= 1.0 and g >= 0.0 and g <= 1.0 and rises_from_edge(unrotate(q, d), meshes, e):
+                        found, best, normal, on_edge, on_line = i, gap, d, s, g
+    return found, best, normal, on_edge, on_line, most > 0.0
+
+
+@func
+def way_out(h, k, hulls, x, n):
+    """How far it is from x inside the polyhedron to its surface along n [m]."""
+    least = math.inf
+    for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
+        f = np.uintp(i)
+        m = face_normal(hulls, f)
+        slope = dot(m, n)
+        if slope > 1e-12:
+            least = min(least, (k * hulls.offset[f] - dot(m, x)) / slope)
+    return least
+
+
+@func
+def from_vertex(meshes, v, e):
+    """Unit vector from vertex v along its edge e."""
+    low = meshes.edge[e, 0]
+    way = sub(load(meshes.vertex, meshes.edge[e, 1] if low == v else low), load(meshes.vertex, v))
+    return scale(1.0 / norm(way), way)
+
+
+@part
+def rises_from_vertex(n, meshes, v):
+    """Whether no edge at vertex v leads from it against n (in the axes of the mesh), that is, into the polyhedron."""
+    for row in range(meshes.vertex_start[v], meshes.vertex_start[v + 1]):
+        if dot(n, from_vertex(meshes, v, meshes.vertex_edge[row])) < -RISES:
+            return False
+    return True
+
+
+@func
+def least_face_depth(h, k, hulls, meshes, e, a, b, low, high, q):
+    """The least depth [m] below one face of a part of edge e of the mesh, of the faces it may leave through.
+
+    The part lies inside the polyhedron, from `low` to `high` of the way from a to b; where it includes an end of the edge, that
+    corner of the mesh may have its say.
+    """
+    u = sub(b, a)
+    one, two = add(a, scale(low, u)), add(a, scale(high, u))
+    least = math.inf
+    for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
+        f = np.uintp(i)
+        n = face_normal(hulls, f)
+        depth = k * hulls.offset[f] - min(dot(n, one), dot(n, two))
+        if depth < least:
+            m = unrotate(q, n)
+            rises = rises_from_edge(m, meshes, e)
+            rises = rises or (low <= 0.0 and rises_from_vertex(m, meshes, meshes.edge[e, 0]))
+            rises = rises or (high >= 1.0 and rises_from_vertex(m, meshes, meshes.edge[e, 1]))
+            least = depth if rises else least
+    return least
+
+
+@part
+def edge_touches(h, k, hulls, meshes, e, j, q, shift, size, margin, work, count):
+    """Edge e of the mesh, side j of its owner, after `count` candidates: how many now.
+
+    One point where it crosses an edge of the polyhedron, and those where it enters or leaves the polyhedron, as deep as they
+    are along the same normal: together the ends of a line contact.
+    """
+    outer = k * hulls.outer[h]
+    a = add(shift, scale(size, rotate(q, load(meshes.vertex, meshes.edge[e, 0]))))
+    b = add(shift, scale(size, rotate(q, load(meshes.vertex, meshes.edge[e, 1]))))
+    u = sub(b, a)
+    near = min(max(-dot(a, u) / dot(u, u), 0.0), 1.0)
+    if norm(add(a, scale(near, u))) - outer > margin:
+        return count
+    may, low, high = inside_part(h, k, hulls, a, b, margin)
+    if not may:
+        return count
+    found, gap, n, s, g, apart = best_crossing(h, k, hulls, meshes, e, a, b, q)
+    if found < 0 or (gap <= 0.0 if apart else not low < high) or gap > margin:
+        return count
+    if not apart:
+        # Where the end of an edge dips into the polyhedron, its corner knows a shorter way out.
+        least = least_face_depth(h, k, hulls, meshes, e, a, b, low, high, q)
+        if -gap > least + ON_CORNER * outer:
+            return count
+    feature = 4.0 * (3 * (found - hulls.edge_start[h]) + j) + EDGE_EDGE
+    v = corner(hulls, k, np.uintp(hulls.edge[found, 0]))
+    point = add(v, scale(s, sub(corner(hulls, k, np.uintp(hulls.edge[found, 1])), v)))
+    count = add_point(work, count, outer, point, gap, n, feature)
+    if not apart:
+        for end in (low, high):
+            if end > 0.0 and end < 1.0 and abs(end - g) * norm(u) > ON_CORNER * outer:
+                x = add(a, scale(end, u))
+                depth = way_out(h, k, hulls, x, n)
+                if depth > ON_CORNER * outer:
+                    count = add_point(work, count, outer, add(x, scale(depth, n)), -depth, n, feature)
+    return count
+
+
+@part
+def pointed(c, meshes, v):
+    """Whether vertex v of the mesh sticks out towards c; between two edges in one line it adds nothing to what these report."""
+    count = 0
+    for row in range(meshes.vertex_start[v], meshes.vertex_start[v + 1]):
+        e = meshes.vertex_edge[row]
+        if sticks_out(c, meshes, e):
+            count += 1
+            way = from_vertex(meshes, v, e)
+            for other in range(meshes.vertex_start[v], row):
+                o = meshes.vertex_edge[other]
+                if dot(way, from_vertex(meshes, v, o)) < -STRAIGHT and sticks_out(c, meshes, o):
+                    return False
+    return count > 0
+
+
+@func
+def within_outline(k, hulls, f, x):
+    """Whether x stands over the inside of face f."""
+    for i in range(hulls.loop_start[f], hulls.loop_start[f + 1]):
+        s = np.uintp(i)
+        if hulls.side[0, s] * x[0] + hulls.side[1, s] * x[1] + hulls.side[2, s] * x[2] > k * hulls.side_offset[s]:
+            return False
+    return True
+
+
+@part
+def vertex_touches(h, k, hulls, meshes, v, j, c, q, shift, size, margin, work, count):
+    """Vertex v of the mesh, corner j of its owner, after `count` candidates: how many now."""
+    outer = k * hulls.outer[h]
+    x = add(shift, scale(size, rotate(q, load(meshes.vertex, v))))
+    if norm(x) - outer > margin:
+        return count
+    most = -math.inf
+    for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
+        f = np.uintp(i)
+        most = max(most, dot(face_normal(hulls, f), x) - k * hulls.offset[f])
+    if most > margin or not pointed(c, meshes, v):
+        return count
+    face, gap = -1, -math.inf
+    for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
+        f = np.uintp(i)
+        n = face_normal(hulls, f)
+        height = dot(n, x) - k * hulls.offset[f]
+        if height > gap and rises_from_vertex(unrotate(q, n), meshes, v):
+            face, gap = i, height
+    if face < 0 or (most > 0.0 and not (gap == most and within_outline(k, hulls, face, x))):
+        return count
+    n = face_normal(hulls, face)
+    corners = hulls.vertex_start[h + 1] - hulls.vertex_start[h]
+    feature = 4.0 * (corners + 3 * (face - hulls.face_start[h]) + j) + VERTEX_FACE
+    return add_point(work, count, outer, sub(x, scale(gap, n)), gap, n, feature)
+
+
+@part
+def hull_triangle(h, k, hulls, meshes, t, q, shift, size, margin, work):
+    """Hull h at size factor k against triangle t of a mesh: how many contact points were written, 0 to 4.
+
+    A point x of the mesh is at shift + size * rotate(q, x) in the axes of the polyhedron [m].
+    """
+    outer = k * hulls.outer[h]
+    c = scale(-1.0 / size, unrotate(q, shift))
+    reach = (outer + margin) / size
+    signed = over_plane(c, meshes, t)
+    if abs(signed) > reach:
+        return 0
+    for j in range(3):
+        if height_over_side(c, meshes, t, j) < -reach:
+            return 0
+    side = 1.0 if signed >= 0.0 else -1.0
+    n = rotate(q, scale(-side, load(meshes.normal, t)))
+    height = abs(signed) * size
+    vertex = hulls.vertex
+    most = -math.inf
+    for i in range(hulls.vertex_start[h], hulls.vertex_start[h + 1]):
+        v = np.uintp(i)
+        most = max(most, n[0] * vertex[0, v] + n[1] * vertex[1, v] + n[2] * vertex[2, v])
+    if height - k * most > margin:
+        return 0
+    count = corners_touch(h, k, hulls, meshes, t, side, n, height, c, q, shift, size, margin, work)
+    for j in range(3):
+        e = meshes.side[t, j]
+        if meshes.edge_owner[e] == t and sticks_out(c, meshes, e):
+            count = edge_touches(h, k, hulls, meshes, e, j, q, shift, size, margin, work, count)
+    for j in range(3):
+        v = meshes.triangle[t, j]
+        if meshes.vertex_owner[v] == t:
+            count = vertex_touches(h, k, hulls, meshes, v, j, c, q, shift, size, margin, work, count)
+    return keep_four(work, count, outer)

@@ -1,0 +1,103 @@
+"""A particle against one wall: (status, gap [m], unit normal from the particle to the wall, feature).
+
+Contacts with a gap above margin [m] may be left out (status 0). Which of these functions a kernel gets depends on what a
+scene has, so that nothing is compiled for nothing.
+"""
+
+from ..broad.near import local_centre
+from ..kernels.backend import func
+from ..kernels.vec import load, load4, quat_multiply, rotate, sub
+from ..tables import ELLIPSOID, PLANE, TRIANGLE
+from .ellipsoid_cylinder import ellipsoid_cylinder
+from .ellipsoid_walls import ellipsoid_plane, ellipsoid_triangle, triangle_bound
+from .sphere_walls import sphere_cylinder, sphere_plane, sphere_triangle
+
+
+@func
+def ball_smooth(s, w, bodies, shapes, parts, meshes, box, margin):
+    """Sphere s against plane or cylinder w."""
+    part = shapes.part[w]
+    body = shapes.body[w]
+    c = sub(local_centre(s, w, bodies, shapes, box), load(parts.offset, part))
+    axis = load(parts.axis, part)
+    if parts.kind[part] == PLANE:
+        status, distance, n, feature = sphere_plane(c, axis)
+    else:
+        status, distance, n, feature = sphere_cylinder(
+            c, axis, parts.size[part, 0], parts.size[part, 1], parts.size[part, 2]
+        )
+    gap = distance * bodies.scale[body] - shapes.radius[s]
+    return status, gap, rotate(load4(bodies.orientation, body), n), feature
+
+
+@func
+def ball_any(s, w, bodies, shapes, parts, meshes, box, margin):
+    """Sphere s against any wall w."""
+    part = shapes.part[w]
+    if parts.kind[part] != TRIANGLE:
+        return ball_smooth(s, w, bodies, shapes, parts, meshes, box, margin)
+    body = shapes.body[w]
+    c = local_centre(s, w, bodies, shapes, box)
+    status, distance, n, feature = sphere_triangle(c, meshes, parts.feature[part])
+    gap = distance * bodies.scale[body] - shapes.radius[s]
+    return status, gap, rotate(load4(bodies.orientation, body), n), feature
+
+
+@func
+def seen_from(s, w, bodies, shapes, parts):
+    """The ellipsoid s in the axes and units of the body of wall w: its orientation and half-axes."""
+    body, wall = shapes.body[s], shapes.body[w]
+    q = load4(bodies.orientation, wall)
+    q = quat_multiply((q[0], -q[1], -q[2], -q[3]), load4(bodies.orientation, body))
+    ratio = bodies.scale[body] / bodies.scale[wall]
+    part = shapes.part[s]
+    size = (ratio * parts.size[part, 0], ratio * parts.size[part, 1], ratio * parts.size[part, 2])
+    return q, size
+
+
+@func
+def particle_smooth(s, w, bodies, shapes, parts, meshes, box, margin):
+    """Sphere or ellipsoid s against plane or cylinder w."""
+    if shapes.kind[s] != ELLIPSOID:
+        return ball_smooth(s, w, bodies, shapes, parts, meshes, box, margin)
+    part = shapes.part[w]
+    body = shapes.body[w]
+    q, size = seen_from(s, w, bodies, shapes, parts)
+    c = sub(local_centre(s, w, bodies, shapes, box), load(parts.offset, part))
+    axis = load(parts.axis, part)
+    if parts.kind[part] == PLANE:
+        status, gap, n, feature = ellipsoid_plane(c, q, size, axis)
+    else:
+        status, gap, n, feature = ellipsoid_cylinder(
+            c, q, size, axis, parts.size[part, 0], parts.size[part, 1], parts.size[part, 2]
+        )
+    return status, gap * bodies.scale[body], rotate(load4(bodies.orientation, body), n), feature
+
+
+@func
+def particle_any(s, w, bodies, shapes, parts, meshes, box, margin):
+    """Sphere or ellipsoid s against any wall w."""
+    part = shapes.part[w]
+    if parts.kind[part] != TRIANGLE:
+        return particle_smooth(s, w, bodies, shapes, parts, meshes, box, margin)
+    if shapes.kind[s] != ELLIPSOID:
+        return ball_any(s, w, bodies, shapes, parts, meshes, box, margin)
+    body = shapes.body[w]
+    q, size = seen_from(s, w, bodies, shapes, parts)
+    c = local_centre(s, w, bodies, shapes, box)
+    # Most triangles near a particle do not touch it, and a bound tells so in a twentieth of the time.
+    t = parts.feature[part]
+    if triangle_bound(c, q, size, meshes, t) * bodies.scale[body] > margin:
+        return 0, 0.0, (0.0, 0.0, 0.0), 0
+    status, gap, n, feature = ellipsoid_triangle(c, q, size, meshes, t)
+    return status, gap * bodies.scale[body], rotate(load4(bodies.orientation, body), n), feature
+
+
+def touch_for(ellipsoids, triangles):
+    """The function for a scene that has ellipsoids or not, and triangle walls or not."""
+    return {
+        (False, False): ball_smooth,
+        (False, True): ball_any,
+        (True, False): particle_smooth,
+        (True, True): particle_any,
+    }[bool(ellipsoids), bool(triangles)]

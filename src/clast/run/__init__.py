@@ -1,0 +1,1 @@
+"""Steps, frames, runs that can be stopped and continued."""

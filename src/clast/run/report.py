@@ -1,0 +1,108 @@
+"""What a run tells at its end."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from .. import measure
+from ..tables import FREE
+from .progress import pace
+
+
+@dataclass(frozen=True)
+class Report:
+    """Numbers of a run; print it, or take `as_dict()`."""
+
+    time: float  # [s], simulated
+    dt: float  # [s]
+    steps: int
+    seconds: dict  # [s], wall time by stage
+    steps_per_second: float
+    bodies: int  # free ones
+    contacts: int
+    coordination: float
+    rebuilds: int
+    removed: int
+    poured: int
+    deepest: float  # [m], largest overlap
+    energy: dict  # [J]
+    momentum: list  # [kg m/s]
+    angular_momentum: list  # [kg m^2/s]
+    solver: dict  # of Complementarity: name, steps, iterations, steps that missed the tolerance, worst residual [m/s],
+    # energy that parting overlaps added at the most [J], with joints how far they were open [m]; empty for DEM
+    grid: dict  # of the broad phase "spacetree" in its last search: levels, cells, vertices, comparisons; empty for others
+    crossings: int  # pairs of triangulated bodies whose surfaces crossed, summed over steps
+
+    @classmethod
+    def of(cls, sim):
+        contacts = sim.contacts()
+        touching = measure.touching(sim, contacts)
+        bodies = sim.bodies
+        spent = sum(sim.seconds.values())
+        linear, angular = measure.momentum(sim)
+        free = bodies.number[bodies.motion == FREE]
+        counters = getattr(sim.state.search, "counters", None)
+        return cls(
+            time=sim.time,
+            dt=sim.dt,
+            steps=sim.steps,
+            seconds=dict(sim.seconds),
+            steps_per_second=sim.counted / spent if spent else 0.0,
+            bodies=len(free),
+            contacts=len(touching),
+            coordination=float(np.isin(touching, free).sum()) / max(len(free), 1),
+            rebuilds=sim.state.rebuilds,
+            removed=sim.removed,
+            poured=sum(sim.poured),
+            deepest=float(-contacts.gap.min()) if len(contacts.gap) else 0.0,
+            energy=measure.energy(sim),
+            momentum=linear.tolist(),
+            angular_momentum=angular.tolist(),
+            solver=sim.mover.describe(),
+            grid=counters._asdict() if counters is not None else {},
+            crossings=getattr(sim.mover, "crossings", 0),
+        )
+
+    def as_dict(self):
+        """All numbers as plain Python values."""
+        return asdict(self)
+
+    def __str__(self):
+        spent = sum(self.seconds.values())
+        rate = self.steps_per_second * self.bodies
+        worked = f"{rate / 1e6:.2f} million" if rate >= 1e5 else f"{rate / 1e3:.3g} thousand"
+        shares = ", ".join(f"{name} {100.0 * t / spent:.0f} %" for name, t in self.seconds.items()) if spent else ""
+        lines = [
+            ("simulated", f"{self.time:.6g} s in {self.steps:,} steps of {self.dt:.3g} s"),
+            ("speed", f"{pace(self.steps_per_second)} steps/s, {worked} particle-steps/s"),
+            ("spent", f"{spent:.3g} s: {shares}" if spent else "nothing yet"),
+            (
+                "bodies",
+                f"{self.bodies:,} free"
+                + (f", {self.poured:,} poured" if self.poured else "")
+                + (f", {self.removed:,} removed" if self.removed else ""),
+            ),
+            (
+                "contacts",
+                f"{self.contacts:,}, {self.coordination:.2f} a body, deepest overlap {self.deepest:.3g} m",
+            ),
+            ("pair list", f"made {self.rebuilds:,} times"),
+            ("energy", ", ".join(f"{name} {value:.4g}" for name, value in self.energy.items()) + " J"),
+            ("momentum", "({:.4g}, {:.4g}, {:.4g}) kg m/s".format(*self.momentum)),
+        ]
+        if self.grid:
+            lines.append(("grid", ", ".join(f"{count:,} {name}" for name, count in self.grid.items())))
+        if self.crossings:
+            lines.append(("crossings", f"{self.crossings:,} times two bodies had surfaces that crossed"))
+        if self.solver and self.solver["steps"]:
+            told = self.solver
+            lines.append(
+                (
+                    "solver",
+                    f"{told['solver']}, {told['iterations'] / told['steps']:.1f} iterations a step, "
+                    f"{told['missed']:,} of {told['steps']:,} steps missed the tolerance, worst residual "
+                    f"{told['worst']:.2g} m/s, stabilisation added at most {told['stabilisation']:.3g} J"
+                    + (f", joints open by at most {told['open']:.2g} m" if "open" in told else ""),
+                )
+            )
+        return "\n".join(f"{name:<10} {text}" for name, text in lines)

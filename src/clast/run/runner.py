@@ -1,0 +1,231 @@
+"""Runs that write files: frames, checkpoints, and stopping without losing anything."""
+
+import json
+import math
+import os
+import signal
+import threading
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from .. import measure
+from ..dem.method import DEM
+from ..dvi.method import Complementarity
+from ..errors import ClastError, Diverged
+from ..files import checkpoint
+from ..files.trajectory import Trajectory
+from ..kernels import backend
+from .progress import Progress
+
+COLUMNS = ("number", "position", "orientation", "velocity", "spin", "scale", "mold", "material", "motion")
+METHODS = {"DEM": DEM, "Complementarity": Complementarity}
+GLANCE = 0.2  # [s] of wall time between two looks at the progress bar
+
+
+class Stop:
+    """Turns Ctrl-C and SIGTERM into a flag that is looked at between steps."""
+
+    def __init__(self):
+        self.asked = None
+
+    def __call__(self, number, frame):
+        if self.asked is not None and number == signal.SIGINT:
+            raise KeyboardInterrupt("stopped twice; the last checkpoint stands")
+        self.asked = signal.Signals(number).name
+
+
+@contextmanager
+def stoppable():
+    """Within the block the signals only set a flag; outside the main thread they are left alone."""
+    stop = Stop()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class Nothing:
+    """A progress bar that shows nothing."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
+
+    def update(self, **_):
+        pass
+
+    def compiling(self, *_):
+        pass
+
+
+def run(sim, *, until, every, output, progress):
+    """See Simulation.run."""
+    if not sim.time < float(until) < math.inf:
+        raise ValueError(f"Simulation.run: until = {until} must be later than the present time, {sim.time:g} s")
+    every = float(until) - sim.time if every is None else every
+    folder = None if output is None else Path(output)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    bar = Progress(until=until, start=sim.time) if progress else Nothing()
+    compiled = []
+
+    def tell(name, done):
+        compiled.append(name) if done else bar.compiling(name, len(compiled) + 1, 0)
+
+    with bar, stoppable() as stop, backend.watching(tell):
+        try:
+            with recording(sim, folder) as record:
+                for _ in sim.frames(until=until, every=every, between=lambda: glance(sim, bar, stop)):
+                    if record is not None:
+                        # The checkpoint first: it refuses what is not a number, and a frame that is missing after
+                        # a crash is written again when the run goes on.
+                        write_checkpoint(sim, folder / "checkpoint.h5")
+                        record(sim)
+                    glance(sim, bar, stop, now=True)
+                    if stop.asked:
+                        break
+        except ClastError as fault:
+            if folder is not None and (folder / "checkpoint.h5").exists():
+                fault.args = (f"{fault}; the last good state is in {folder / 'checkpoint.h5'}",)
+            raise
+    if stop.asked:
+        if folder is not None:
+            write_checkpoint(sim, folder / "checkpoint.h5")
+            raise KeyboardInterrupt(f"{stop.asked} at t = {sim.time:.6g} s; go on with clast.resume({str(folder)!r})")
+        raise KeyboardInterrupt(f"{stop.asked} at t = {sim.time:.6g} s")
+    if folder is not None:
+        text = json.dumps(sim.report().as_dict(), indent=2)
+        whole(folder / "report.json", text + "\n")
+
+
+def whole(path, text):
+    """Write a text file that appears whole or not at all."""
+    writing = path.with_name(path.name + ".writing")
+    writing.write_text(text, encoding="utf-8")
+    os.replace(writing, path)
+
+
+def glance(sim, bar, stop, now=False):
+    """Keep the progress bar going; returns whether the run is to stop."""
+    if now or sim.clock() - sim.glanced > GLANCE:
+        sim.glanced = sim.clock()
+        bar.update(time=sim.time, steps=sim.steps, contacts=sim.touching(), energy=sim.kinetic_energy())
+    return stop.asked is not None
+
+
+@contextmanager
+def recording(sim, folder):
+    """A function that appends the present state to the trajectory in the folder."""
+    if folder is None:
+        yield None
+        return
+    path = folder / "trajectory.h5"
+    fresh = sim.steps == 0 or not path.exists()
+    with Trajectory(path, "w" if fresh else "a") as file:
+        if fresh:
+            groups, attributes = sim.scene.describe()
+            groups.pop("bodies")
+            file.header(groups, attributes)
+        else:
+            # A run that goes on from an earlier checkpoint writes the later frames again.
+            file.truncate_after(sim.steps - 1)
+
+        def record(sim):
+            bodies = sim.bodies._asdict()
+            scalars = dict(measure.energy(sim))
+            scalars["contacts"] = float(sim.touching())
+            file.append(sim.time, sim.steps, {name: bodies[name] for name in COLUMNS}, scalars)
+
+        yield record
+
+
+def write_checkpoint(sim, path):
+    """Write all that a run needs to go on with the same bits."""
+    sim.start()
+    sim.state.fetch()
+    bodies = sim.state.bodies
+    columns = bodies.force, bodies.torque, bodies.position, bodies.orientation, bodies.velocity, bodies.spin
+    fine = np.logical_and.reduce([np.isfinite(column).all(1) for column in columns])
+    if not fine.all():
+        number = int(bodies.number[np.argmin(fine)])
+        raise Diverged(
+            f"body {number} at t = {sim.time:.6g} s: its state is not a number, and no checkpoint was written; "
+            "likely a contact law that has no answer, or too large a time step"
+        )
+    groups, attributes = sim.scene.describe()
+    groups["contacts"] = remember(sim)
+    attributes["simulation"] = {
+        "dt": sim.dt,
+        "steps": sim.steps,
+        "removed": sim.removed,
+        "poured": list(sim.poured),
+        "method": type(sim.method).__name__,
+        "options": options_of(sim.method),
+    }
+    checkpoint.write(path, groups, attributes)
+
+
+def options_of(method):
+    """What the method was made with, as values that fit into JSON; a function is named."""
+    values = asdict(method)
+    return {name: f"function {v.__name__}" if callable(v) else v for name, v in values.items()}
+
+
+def method_of(path, numbers, law):
+    """The method that a checkpoint tells of; law: the function, if it was the user's own."""
+    options = dict(numbers["options"])
+    if str(options.get("law", "")).startswith("function "):
+        if law is None:
+            raise ValueError(f"{path}: the contact law was the {options['law']}, which a file cannot hold; pass law=")
+        options["law"] = law
+    elif law is not None:
+        options["law"] = law
+    return METHODS[numbers["method"]](**options)
+
+
+def remember(sim):
+    """Memory and force of all contacts as arrays, for a checkpoint; shapes are named by body number and part."""
+    state, pairs = sim.state, sim.state.fetch_pairs()
+    rows = sim.mover.remembered(pairs)
+    shape = pairs.shape[rows]
+    body = state.shapes.body[shape]
+    keep = {"body": state.bodies.number[body], "part": state.shapes.number[shape] - state.label[body]}
+    for name in ("memory", "action", "couple"):
+        column = getattr(pairs, name)
+        keep[name] = column[rows] if len(column) else np.empty((0, 3))
+    order = np.lexsort((keep["part"][:, 1], keep["body"][:, 1], keep["part"][:, 0], keep["body"][:, 0]))
+    kept = {name: column[order] if len(column) else column for name, column in keep.items()}
+    return kept | {"order": state.bodies.number, "carried": sim.mover.carried()}
+
+
+def recall(sim, kept):
+    """Give the contacts of a fresh list the memory and force that `remember` kept."""
+    state = sim.state
+    with backend.use(sim.device):
+        sim.mover.resume(kept["order"], kept["carried"])
+    pairs = state.fetch_pairs()
+    row = np.argsort(state.bodies.number, kind="stable")
+    body = row[np.searchsorted(state.bodies.number, kept["body"], sorter=row)]
+    key = state.label[body] + kept["part"]
+    listed = state.shapes.number[pairs.shape]
+    wide = state.next_label
+    names, wanted = listed[:, 0] * wide + listed[:, 1], key[:, 0] * wide + key[:, 1]
+    order = np.argsort(names)
+    found = order[np.minimum(np.searchsorted(names, wanted, sorter=order), max(len(names) - 1, 0))]
+    if not np.array_equal(names[found], wanted):
+        raise ValueError("the contacts in the checkpoint do not fit its bodies; the file was made by another version")
+    for name in ("memory", "action", "couple"):
+        if len(kept[name]):
+            getattr(pairs, name)[found] = kept[name]
+    state.pairs = sim.device.upload(pairs)
+    sim.mover.take_up()

@@ -1,0 +1,1 @@
+"""What a user describes; every input is checked here, once."""

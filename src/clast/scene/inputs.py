@@ -1,0 +1,208 @@
+"""Checks of what a user passes in: each returns clean values, or raises an error with the value, the place, the fix."""
+
+import math
+import operator
+
+import numpy as np
+
+from ..errors import pick
+from ..tables import DRIVEN, FIXED, FREE, MOTIONS
+from .drives import Oscillation
+from .materials import Material
+
+
+def numbers(place, name, value):
+    """An array of finite floats."""
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{place}: {name} must be numbers, got {_short(value)}") from None
+    if not np.isfinite(array).all():
+        row = np.argwhere(~np.isfinite(array))[0]
+        where = f"[{', '.join(map(str, row))}]" if array.ndim else ""
+        raise ValueError(f"{place}: {name}{where} is {array[tuple(row)]}; every number must be finite")
+    return array
+
+
+def rows(place, name, value, width):
+    """An array (k, width) of finite floats from (width,) or (k, width)."""
+    array = numbers(place, name, value)
+    if array.ndim not in (1, 2) or array.shape[-1] != width:
+        raise ValueError(f"{place}: {name} must have shape ({width},) or (n, {width}), got {array.shape}")
+    return array.reshape(-1, width)
+
+
+def column(place, name, value):
+    """An array (k,) of finite floats above zero from a number or (k,)."""
+    array = numbers(place, name, value)
+    if array.ndim > 1:
+        raise ValueError(f"{place}: {name} must be a number or have shape (n,), got {array.shape}")
+    array = array.reshape(-1)
+    if (array <= 0.0).any():
+        row = int(np.argmax(array <= 0.0))
+        raise ValueError(f"{place}: {name} must be above 0, got {array[row]:g} in row {row}")
+    return array
+
+
+def vector(place, name, value):
+    """Three finite floats as an array (3,)."""
+    array = numbers(place, name, value)
+    if array.shape != (3,):
+        raise ValueError(f"{place}: {name} must be three numbers, got an array of shape {array.shape}")
+    return array
+
+
+def quaternions(place, name, value):
+    """Unit quaternions (k,4); others are normalised, zero is refused."""
+    array = rows(place, name, value, 4)
+    size = np.sqrt(np.einsum("ij,ij->i", array, array))
+    if (size == 0.0).any():
+        row = int(np.argmax(size == 0.0))
+        raise ValueError(f"{place}: {name} in row {row} is zero; no turn is (1, 0, 0, 0), in the order w, x, y, z")
+    return array / size[:, None]
+
+
+def same_length(place, columns, count=None):
+    """The common number of rows of the named arrays, which must be `count` if given; one row stands for all."""
+    lengths = {name: len(array) for name, array in columns.items() if len(array) != 1}
+    if count == 1 and lengths:
+        lengths["count"] = 1
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ValueError(f"{place}: the numbers of rows do not agree: {told}; give one row or the same number to each")
+    return next(iter(lengths.values()), 1)
+
+
+def box(place, value, name="box"):
+    """Corners low and high, arrays (3,), of a box given as ((x, y, z), (x, y, z))."""
+    corners = numbers(place, name, value)
+    if corners.shape != (2, 3):
+        raise ValueError(f"{place}: {name} must be ((x, y, z), (x, y, z)), got shape {corners.shape}")
+    low, high = corners
+    if not (low < high).all():
+        axis = int(np.argmax(~(low < high)))
+        raise ValueError(
+            f"{place}: {name} must have its low corner first; along {'xyz'[axis]} it goes from {low[axis]:g} to "
+            f"{high[axis]:g}"
+        )
+    return low.copy(), high.copy()
+
+
+def whole(place, name, value, least=0):
+    """A whole number of at least `least`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{place}: {name} must be a whole number, got {value!r}") from None
+    if number < least:
+        raise ValueError(f"{place}: {name} must be at least {least}, got {number}")
+    return number
+
+
+def number(place, name, value, *, least=-math.inf, above=-math.inf, infinite=False):
+    """A float within limits; infinite only if allowed."""
+    try:
+        result = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{place}: {name} must be a number, got {value!r}") from None
+    if math.isnan(result) or (math.isinf(result) and not infinite):
+        raise ValueError(f"{place}: {name} must be finite, got {value!r}")
+    if result < least or result <= above:
+        limit = f"{least:g} or more" if result < least else f"above {above:g}"
+        raise ValueError(f"{place}: {name} must be {limit}, got {value!r}")
+    return result
+
+
+def mask(place, function):
+    """The user's `inside` function with its answer checked; None stays None."""
+    if function is None:
+        return None
+    if not callable(function):
+        raise TypeError(
+            f"{place}: inside must be a function of points (n, 3) that returns a mask (n,), got {function!r}"
+        )
+
+    def inside(points):
+        answer = np.asarray(function(points))
+        if answer.shape != (len(points),) or answer.dtype != bool:
+            raise ValueError(
+                f"{place}: inside must return a mask of shape ({len(points)},) and type bool, "
+                f"got {answer.dtype} of shape {answer.shape}"
+            )
+        return answer
+
+    return inside
+
+
+def switches(place, name, value):
+    """Three booleans as a tuple."""
+    try:
+        result = tuple(value)
+    except TypeError:
+        result = ()
+    if len(result) != 3 or not all(isinstance(one, bool | np.bool_) for one in result):
+        raise TypeError(f"{place}: {name} must be three times True or False, one for each axis, got {value!r}")
+    return tuple(bool(one) for one in result)
+
+
+def shape(place, value):
+    """Something that can be added: an object with parts, volume and inertia."""
+    if isinstance(value, type) or not all(hasattr(value, name) for name in ("parts", "volume", "inertia", "wall")):
+        raise TypeError(f"{place}: the first argument must be a shape such as clast.Sphere(0.01), got {value!r}")
+    return value
+
+
+def shapes(what, value):
+    """One shape, or a list of particles that share their options: where they come in, as in Scene.add(Sphere) for `what`
+    Scene.add, and the shapes as a list."""
+    many = list(value) if isinstance(value, list | tuple) else [value]
+    place = f"{what}({type(many[0]).__name__ if many else '[]'})"
+    if not many:
+        raise ValueError(f"{place}: the list of shapes is empty")
+    for one in many:
+        shape(place, one)
+    if len(many) > 1 and any(one.wall for one in many):
+        raise ValueError(f"{place}: a list of shapes is for particles; add walls one by one")
+    return place, many
+
+
+def material(place, value):
+    """A Material; None is the default one."""
+    if value is None:
+        return Material()
+    if not isinstance(value, Material):
+        raise TypeError(f"{place}: material must be a clast.Material, got {value!r}")
+    return value
+
+
+def motion(place, wall, name, moving, drive, pivot):
+    """FREE, FIXED or DRIVEN from what the user said.
+
+    wall: may not be free; name: the motion or None; moving: a velocity or spin was given.
+    """
+    if drive is not None and not isinstance(drive, Oscillation) and not callable(drive):
+        raise TypeError(f"{place}: drive must be a clast.Oscillation or a function of time, got {drive!r}")
+    if name is None:
+        kind = DRIVEN if drive is not None or (wall and moving) else FIXED if wall else FREE
+    elif isinstance(name, str):
+        kind = pick("motion", name, MOTIONS)
+    else:
+        raise TypeError(f"{place}: motion must be one of {', '.join(MOTIONS)}, got {name!r}")
+    if wall and kind == FREE:
+        raise ValueError(f"{place}: a wall has no mass and cannot be free; use motion='fixed' or motion='driven'")
+    if kind != DRIVEN:
+        for what, given in (("drive", drive), ("pivot", pivot)):
+            if given is not None:
+                raise ValueError(f"{place}: {what}={given!r} is for driven bodies; say motion='driven'")
+    if kind == FIXED and moving:
+        raise ValueError(f"{place}: a fixed body has no velocity or spin; say motion='driven' or leave them out")
+    if callable(drive) and moving:
+        raise ValueError(f"{place}: a drive function gives velocity and spin itself; leave velocity and spin out")
+    if callable(drive) and pivot is not None:
+        raise ValueError(f"{place}: a drive function gives the velocity of the body itself; leave pivot out")
+    return kind
+
+
+def _short(value):
+    text = repr(value)
+    return text if len(text) < 80 else text[:77] + "..."

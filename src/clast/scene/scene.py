@@ -1,0 +1,477 @@
+"""The scene: what is there before time runs. Every input is checked here, once, for whole arrays."""
+
+import math
+from dataclasses import asdict, fields
+
+import numpy as np
+
+from ..errors import pick
+from ..tables import DRIVEN, FREE, Bodies, Hulls, Meshes, Molds, Parts, Surfaces
+from . import clearance, filling, inputs
+from .drives import Drive, pose, rates
+from .filling import Inlet, Outlet, Sizes
+from .joining import Joinery
+from .materials import OVERRIDES, Material, check
+from .stacking import join_bodies, join_molds, make_bodies, make_mold, place_shapes
+
+FILLINGS = {"random": "random", "lattice": "lattice"}
+MOLDED = {"molds": Molds, "parts": Parts, "meshes": Meshes, "hulls": Hulls, "surfaces": Surfaces}
+
+
+class Scene(Joinery):
+    """Bodies, their shapes and materials, what joins them (see `Joinery`), and what drives, feeds and drains them.
+
+    gravity (3,) [m/s^2]; world: box ((x, y, z), (x, y, z)) [m] that no free body may leave, or None;
+    periodic: for each axis, whether a body that leaves the world on one side comes back on the other.
+    """
+
+    def __init__(self, gravity=(0.0, 0.0, -9.81), *, world=None, periodic=(False, False, False)):
+        super().__init__()
+        self.gravity = tuple(inputs.vector("Scene", "gravity", gravity).tolist())
+        self.periodic = inputs.switches("Scene", "periodic", periodic)
+        if any(self.periodic) and world is None:
+            raise ValueError(
+                f"Scene: periodic={self.periodic} needs a world to repeat; give world=((x, y, z), (x, y, z)) in metres"
+            )
+        self.world = None
+        if world is not None:
+            self.world = tuple(tuple(corner.tolist()) for corner in inputs.box("Scene", world, "world"))
+        self.materials: list[Material] = []
+        self.pairs: dict[tuple[int, int], dict[str, float]] = {}
+        self.drives: dict[int, Drive] = {}  # by body number
+        self.inlets: list[Inlet] = []
+        self.outlets: list[Outlet] = []
+        self.next_number = 0
+        self.source = None  # the running simulation, asked for `bodies()`; None while the scene is being built
+        self.originals: list = []  # the shape object of each mold; None after a restart
+        self.names: list[str] = []  # the name of the shape of each mold
+        self._chunks = [make_bodies(0, {})]
+        self._mold_rows: dict = {}
+        self._material_rows: dict[Material, int] = {}
+        self._mold_chunks: list[tuple[Molds, Parts, Meshes | None, Hulls | None, Surfaces | None]] = []
+        self._bulk: list[tuple[float, float]] = []  # volume and moment of inertia per mass of each mold
+        self._molded = None  # joined molds, parts, meshes, hulls and surfaces; made when asked
+
+    def add(
+        self,
+        shape,
+        *,
+        position=(0.0, 0.0, 0.0),
+        orientation=(1.0, 0.0, 0.0, 0.0),
+        velocity=(0.0, 0.0, 0.0),
+        spin=(0.0, 0.0, 0.0),
+        scale=1.0,
+        material=None,
+        motion=None,
+        pivot=None,
+        drive=None,
+    ):
+        """Add bodies of one shape, or of n particle shapes in a list, and return their numbers (n,).
+
+        position (3,) or (n,3) [m], centre of mass of a particle, origin of a wall; orientation (4,) or (n,4), w x y z;
+        velocity [m/s] and spin [rad/s, world axes] (3,) or (n,3); scale: size factor, a number or (n,).
+        material: Material, or None for Material(). motion: "free" (default of particles), "fixed" (default of walls)
+        or "driven" (default of walls that move). Driven bodies turn about `pivot` (3,) [m], by default their position,
+        which itself moves with `velocity`; drive: Oscillation, or a function t -> (velocity (3,), spin (3,)).
+        """
+        place, shapes = inputs.shapes("Scene.add", shape)
+        self._check_open(place)
+        columns = {
+            "position": inputs.rows(place, "position", position, 3),
+            "orientation": inputs.quaternions(place, "orientation", orientation),
+            "velocity": inputs.rows(place, "velocity", velocity, 3),
+            "spin": inputs.rows(place, "spin", spin, 3),
+            "scale": inputs.column(place, "scale", scale),
+        }
+        count = inputs.same_length(place, columns | {"shape": shapes})
+        moving = bool(columns["velocity"].any() or columns["spin"].any())
+        kind = inputs.motion(place, shapes[0].wall, motion, moving, drive, pivot)
+        centre = None if pivot is None else tuple(inputs.vector(place, "pivot", pivot).tolist())
+        if kind == FREE:
+            columns["position"] = self._into_world(place, columns["position"])
+        material = inputs.material(place, material)
+        still = rates(drive, 0.0) if callable(drive) else None
+        molds = np.array([self._mold_row(one) for one in shapes])
+        chunk = self._rows(molds, self._material_row(material), kind, count, columns)
+        if kind == DRIVEN:
+            self._drive(chunk, centre, drive, still)
+        self._chunks.append(chunk)
+        return chunk.number.copy()
+
+    def fill(
+        self,
+        shape,
+        *,
+        count,
+        box,
+        scale=1.0,
+        material=None,
+        velocity=(0.0, 0.0, 0.0),
+        spin=(0.0, 0.0, 0.0),
+        method="random",
+        jitter=0.0,
+        inside=None,
+        orientation="random",
+        seed=0,
+    ):
+        """Add `count` free bodies without overlap, each wholly inside the box, and return their numbers (count,).
+
+        shape: one for all, or a list of `count` particles; velocity [m/s] and spin [rad/s] (3,) or (count,3);
+        box ((x, y, z), (x, y, z)) [m]; scale: a number, (low, high) uniform, or {scale: weight} by number.
+        method "random": random points, large bodies first, up to a solid fraction of about 0.35;
+        "lattice": a cubic lattice from the bottom up, as wide as the largest body, shifted at random by `jitter`
+        (part of the diameter). inside: function points (n,3) -> mask (n,) that says where centres may be.
+        Bodies and walls already in the scene are kept clear of; particles that are not spheres count as the balls around them.
+        """
+        place, shapes = inputs.shapes("Scene.fill", shape)
+        self._check_open(place)
+        if shapes[0].wall:
+            raise ValueError(f"{place}: a wall cannot fill a box; use Scene.add")
+        count = inputs.whole(place, "count", count)
+        low, high = self._box_in_world(place, box)
+        sizes = Sizes.of(place, scale)
+        jitter = inputs.number(place, "jitter", jitter, least=0.0)
+        inside = inputs.mask(place, inside)
+        method = pick("filling method", method, FILLINGS)
+        if method == "random" and jitter > 0.0:
+            raise ValueError(f"{place}: jitter={jitter:g} is for method='lattice'; random filling needs none")
+        material = inputs.material(place, material)
+        rng = np.random.default_rng(inputs.whole(place, "seed", seed))
+        columns = {
+            "scale": sizes.draw(rng.random(count)),
+            "velocity": inputs.rows(place, "velocity", velocity, 3),
+            "spin": inputs.rows(place, "spin", spin, 3),
+        }
+        inputs.same_length(place, columns | {"shape": shapes, "count": range(count)}, count)
+        if isinstance(orientation, str):
+            pick("orientation", orientation, {"random": None})
+            columns["orientation"] = filling.random_orientation(rng.random((count, 3)))
+        else:
+            columns["orientation"] = inputs.quaternions(place, "orientation", orientation)
+            inputs.same_length(place, {"count": range(count), "orientation": columns["orientation"]}, count)
+        radius = columns["scale"] * [_bounding_radius(one.parts()) for one in shapes]
+        if count:
+            filling.check_fit(place, radius.max(), low, high)
+            room = self._room(low, high, radius.max())
+            if method == "random":
+                centre, placed = filling.fill_random(rng, radius, low, high, *room, inside)
+                done, hint = placed, "use a larger box, fewer bodies or method='lattice'"
+            else:
+                centre, spacing = filling.fill_lattice(rng, count, radius.max(), jitter, low, high, *room, inside)
+                done = np.arange(count) < len(centre)
+                hint = f"the spacing is {spacing:.6g} m; use a larger box, fewer bodies, or a smaller scale or jitter"
+            if not done.all():
+                volume = columns["scale"] ** 3 * [one.volume for one in shapes]
+                solid = float(volume[done].sum()) / (high - low).prod()
+                raise ValueError(
+                    f"{place}: placed only {int(done.sum())} of {count} bodies in the box {low.tolist()} to "
+                    f"{high.tolist()} (method {method!r}, solid fraction {solid:.3f}); {hint}"
+                )
+            columns["position"] = centre
+        else:
+            columns["position"] = np.zeros((0, 3))
+        molds = np.array([self._mold_row(one) for one in shapes])
+        chunk = self._rows(molds, self._material_row(material), FREE, count, columns)
+        self._chunks.append(chunk)
+        return chunk.number.copy()
+
+    def inlet(
+        self,
+        shape,
+        *,
+        box,
+        rate,
+        velocity=(0.0, 0.0, 0.0),
+        scale=1.0,
+        material=None,
+        start=0.0,
+        stop=math.inf,
+        count=None,
+        seed=0,
+    ):
+        """Pour bodies of one shape into a box while the simulation runs; returns the Inlet.
+
+        box [m], free of walls; rate [1/s]; velocity (3,) [m/s]; scale as in `fill`; start, stop [s]; count: bodies in
+        all, or None for no end. A body that finds no room waits; none is lost.
+        """
+        place = f"Scene.inlet({type(shape).__name__})"
+        self._check_open(place)
+        inputs.shape(place, shape)
+        if shape.wall:
+            raise ValueError(f"{place}: a wall cannot be poured; use Scene.add")
+        low, high = self._box_in_world(place, box)
+        sizes = Sizes.of(place, scale)
+        reach = _bounding_radius(shape.parts())
+        filling.check_fit(place, reach * sizes.largest, low, high)
+        start = inputs.number(place, "start", start)
+        material = inputs.material(place, material)
+        numbers = {
+            "reach": reach,
+            "low": tuple(low.tolist()),
+            "high": tuple(high.tolist()),
+            "rate": inputs.number(place, "rate", rate, above=0.0),
+            "velocity": tuple(inputs.vector(place, "velocity", velocity).tolist()),
+            "sizes": sizes,
+            "start": start,
+            "stop": inputs.number(place, "stop", stop, above=start, infinite=True),
+            "count": None if count is None else inputs.whole(place, "count", count),
+            "seed": inputs.whole(place, "seed", seed),
+        }
+        self.inlets.append(Inlet(self._mold_row(shape), self._material_row(material), **numbers))
+        return self.inlets[-1]
+
+    def outlet(self, *, box):
+        """Remove and count bodies whose centre enters the box [m]; returns the Outlet."""
+        self._check_open("Scene.outlet")
+        low, high = inputs.box("Scene.outlet", box)
+        self.outlets.append(Outlet(tuple(low.tolist()), tuple(high.tolist())))
+        return self.outlets[-1]
+
+    def combine(self, material_a, material_b, **values):
+        """Set what a contact between two materials uses instead of the combined values.
+
+        friction, restitution, rolling_friction; young, shear: the effective moduli E* and G* of the pair [Pa];
+        stiffness [N/m]; blaze_stiffness, blaze_damping, blaze_shear: see Material. None keeps what was there.
+        """
+        place = "Scene.combine"
+        self._check_open(place)
+        for name in values:
+            pick("property of a material pair", name, dict.fromkeys(OVERRIDES))
+        values = {name: check(place, name, value) for name, value in values.items() if value is not None}
+        if not values:
+            raise ValueError(f"{place}: nothing to set; give at least one of {', '.join(OVERRIDES)}")
+        for material in (material_a, material_b):
+            if not isinstance(material, Material):
+                raise TypeError(f"{place}: needs two clast.Material, got {material!r}")
+        a, b = self._material_row(material_a), self._material_row(material_b)
+        self.pairs.setdefault((min(a, b), max(a, b)), {}).update(values)
+
+    @property
+    def bodies(self):
+        """All bodies, sorted by number; those of the running simulation if there is one."""
+        if self.source is not None:
+            return self.source.bodies()
+        if len(self._chunks) > 1:
+            # Numbers only ever grow, so chunks in the order of adding are sorted.
+            self._chunks = [join_bodies(self._chunks)]
+        return self._chunks[0]
+
+    @property
+    def molds(self):
+        """One row per distinct shape."""
+        return self._tables()[0]
+
+    @property
+    def parts(self):
+        """One row per part of a mold."""
+        return self._tables()[1]
+
+    @property
+    def meshes(self):
+        """The triangles of all walls."""
+        return self._tables()[2]
+
+    @property
+    def hulls(self):
+        """All convex polyhedra."""
+        return self._tables()[3]
+
+    @property
+    def surfaces(self):
+        """All triangulated particles."""
+        return self._tables()[4]
+
+    def shapes(self, bodies=None):
+        """All parts of all bodies, placed in the world. bodies: Bodies in any order; default those of the scene.
+
+        Where each body is one part about its own centre, `centre` is the array `bodies.position` itself.
+        """
+        bodies = self.bodies if bodies is None else bodies
+        return place_shapes(bodies, self.molds, self.parts)
+
+    def hand_over(self, source):
+        """Let a simulation keep the bodies from now on: `source.bodies()` gives them, and the scene keeps no copy."""
+        self.source = source
+        self._chunks = [make_bodies(0, {})]
+
+    def pour(self, inlet, position, scale, orientation):
+        """New rows of Bodies, with new numbers, for what `inlet.place` returned. The scene does not store them."""
+        columns = {
+            "position": position,
+            "scale": scale,
+            "orientation": orientation,
+            "velocity": np.array([inlet.velocity]),
+            "spin": np.zeros((1, 3)),
+        }
+        return self._rows(inlet.mold, inlet.material, FREE, len(scale), columns)
+
+    def describe(self):
+        """The whole scene as (groups of named arrays, attributes that fit into JSON), for `rebuild`."""
+        groups = {
+            "bodies": self.bodies._asdict(),
+            "molds": self.molds._asdict(),
+            "parts": self.parts._asdict(),
+            "meshes": self.meshes._asdict(),
+            "hulls": self.hulls._asdict(),
+            "surfaces": self.surfaces._asdict(),
+        }
+        attributes = {
+            "gravity": list(self.gravity),
+            "world": None if self.world is None else [list(corner) for corner in self.world],
+            "periodic": list(self.periodic),
+            "next_number": self.next_number,
+            "names": list(self.names),
+            "materials": [asdict(material) for material in self.materials],
+            "pairs": [[a, b, dict(values)] for (a, b), values in self.pairs.items()],
+            "drives": {str(k): d._asdict() | {"function": _marker(d)} for k, d in self.drives.items()},
+            "inlets": [inlet.describe() for inlet in self.inlets],
+            "outlets": [asdict(outlet) for outlet in self.outlets],
+        }
+        return groups, attributes | self.describe_joints()
+
+    @classmethod
+    def rebuild(cls, groups, attributes, *, drives=None, functions=None):
+        """The scene that `describe` described.
+
+        drives: {body number: function} for bodies that were driven by a Python function, which no file can hold;
+        functions: the same for joints, motors and springs, {("joint" | "motor" | "spring", number): function}.
+        """
+        scene = cls(attributes["gravity"], world=attributes["world"], periodic=attributes["periodic"])
+        scene.next_number = int(attributes["next_number"])
+        scene.names = list(attributes["names"])
+        scene.originals = [None] * len(scene.names)
+        for values in attributes["materials"]:
+            known = {field.name: values[field.name] for field in fields(Material)}
+            scene.materials.append(Material(**known))
+        scene._material_rows = {material: row for row, material in enumerate(scene.materials)}
+        scene.pairs = {(int(a), int(b)): dict(values) for a, b, values in attributes["pairs"]}
+        scene.inlets = [Inlet.rebuild(values) for values in attributes["inlets"]]
+        scene.outlets = [Outlet(**{k: tuple(v) for k, v in values.items()}) for values in attributes["outlets"]]
+        scene._chunks = [Bodies(**{k: np.array(groups["bodies"][k]) for k in Bodies._fields})]
+        molded = [table(**{k: np.array(groups[name][k]) for k in table._fields}) for name, table in MOLDED.items()]
+        scene._mold_chunks = [tuple(molded)]
+        moment = np.trace(molded[0].inertia, axis1=1, axis2=2) / 3.0
+        scene._bulk = list(zip(molded[0].volume.tolist(), moment.tolist(), strict=True))
+        drivers = dict(drives or {})
+        for key, values in attributes["drives"].items():
+            number, function = int(key), None
+            if values["function"] is not None:
+                if number not in drivers:
+                    raise ValueError(
+                        f"Scene.rebuild: body {number} was driven by a Python function, which a file cannot hold; "
+                        f"pass it again with drives={{{number}: function}}"
+                    )
+                function = drivers.pop(number)
+            plain = {k: tuple(v) if isinstance(v, list | tuple) else v for k, v in values.items()}
+            scene.drives[number] = Drive(**(plain | {"function": function}))
+        if drivers:
+            raise ValueError(f"Scene.rebuild: drives names bodies {sorted(drivers)}, which no function drove")
+        scene.rebuild_joints(attributes, functions)
+        return scene
+
+    def _check_open(self, place):
+        if self.source is not None:
+            raise RuntimeError(f"{place}: a simulation is running this scene; add everything first, or use Scene.inlet")
+
+    def _mold_row(self, shape):
+        """The row of the mold of this shape; equal shapes share one."""
+        try:
+            key = ("equal", shape)
+            hash(key)
+        except TypeError:
+            key = ("same", id(shape))  # `originals` keeps the object alive, so its id is not given again
+        if key not in self._mold_rows:
+            mold = make_mold(shape)
+            self._mold_rows[key] = len(self.names)
+            self.names.append(type(shape).__name__)
+            self.originals.append(shape)
+            self._bulk.append((float(shape.volume), float(np.trace(shape.inertia)) / 3.0))
+            self._mold_chunks.append(mold)
+            self._molded = None
+        return self._mold_rows[key]
+
+    def _material_row(self, material):
+        """The row of this material; equal materials share one."""
+        if material not in self._material_rows:
+            self._material_rows[material] = len(self.materials)
+            self.materials.append(material)
+        return self._material_rows[material]
+
+    def _tables(self):
+        if self._molded is None:
+            self._molded = join_molds(self._mold_chunks)
+            self._mold_chunks = [self._molded]
+        return self._molded
+
+    def _rows(self, mold, material, motion, count, columns):
+        """New rows of Bodies with new numbers."""
+        volume, moment = np.array([self._bulk[m] for m in np.atleast_1d(mold)]).T
+        mass = inertia = math.inf
+        if motion == FREE:
+            mass = self.materials[material].density * volume * columns["scale"] ** 3
+            inertia = moment * mass * columns["scale"] ** 2
+        number = np.arange(self.next_number, self.next_number + count)
+        self.next_number += count
+        own = {"number": number, "mass": mass, "inertia": inertia, "mold": mold, "material": material, "motion": motion}
+        return make_bodies(count, columns | own)
+
+    def _drive(self, chunk, pivot, drive, still):
+        """Keep the motion of driven bodies, and write their velocity and spin at time zero."""
+        waves = {}
+        if callable(drive):
+            waves = {"function": drive}
+        elif drive is not None:
+            waves = asdict(drive)
+        pose_columns = (chunk.position, chunk.orientation, chunk.velocity, chunk.spin)
+        for row, number in enumerate(chunk.number.tolist()):
+            start = [tuple(column[row].tolist()) for column in pose_columns]
+            motion = Drive(*start, pivot=start[0] if pivot is None else pivot, **waves)
+            chunk.velocity[row], chunk.spin[row] = pose(motion, 0.0)[2:] if still is None else still
+            self.drives[number] = motion
+
+    def _into_world(self, place, position):
+        """Positions of free bodies: wrapped along periodic axes, refused outside the world along the others."""
+        if self.world is None:
+            return position
+        low, high = np.array(self.world)
+        position = position.copy()
+        for axis in np.flatnonzero(self.periodic):
+            wrapped = low[axis] + np.mod(position[:, axis] - low[axis], high[axis] - low[axis])
+            position[:, axis] = np.where(wrapped < high[axis], wrapped, low[axis])
+        outside = ((position < low) | (position > high)).any(axis=1)
+        if outside.any():
+            row = int(np.argmax(outside))
+            raise ValueError(
+                f"{place}: position {position[row].tolist()} in row {row} is outside the world {low.tolist()} to "
+                f"{high.tolist()}; move the body or give the scene a larger world"
+            )
+        return position
+
+    def _box_in_world(self, place, box):
+        low, high = inputs.box(place, box)
+        if self.world is not None and not ((low >= self.world[0]).all() and (high <= self.world[1]).all()):
+            raise ValueError(
+                f"{place}: the box {low.tolist()} to {high.tolist()} is not inside the world {list(self.world[0])} to "
+                f"{list(self.world[1])}; use a smaller box or give the scene a larger world"
+            )
+        return low, high
+
+    def _room(self, low, high, reach):
+        """Walls, and centres and radii of balls, that balls up to radius `reach` [m] may meet in the box."""
+        bodies = self.bodies
+        shapes = self.shapes(bodies)
+        span = np.zeros(3)
+        if self.world is not None:
+            span = np.where(self.periodic, np.subtract(self.world[1], self.world[0]), 0.0)
+        walls = clearance.stack_walls(bodies, shapes, self.parts, self.meshes, low, high, reach)
+        return walls, clearance.known_balls(shapes, low, high, span)
+
+
+def _bounding_radius(parts):
+    """Radius about the centre of mass that contains all parts [m], at size factor 1."""
+    return float((np.linalg.norm(parts.offset, axis=1) + parts.reach).max())
+
+
+def _marker(drive):
+    """What a file holds in place of a drive's function."""
+    return None if drive.function is None else "function"

@@ -1,0 +1,265 @@
+"""Tables put end to end: chunks of bodies, and the molds, parts, walls and solids of all shapes of a scene; parts in the world."""
+
+import numpy as np
+
+from ..tables import MESH, POLYHEDRON, Bodies, Hulls, Meshes, Molds, Parts, Shapes, Surfaces
+from .clearance import rotate
+
+BODY_COLUMNS = {  # type and width, 0 for a plain column
+    "number": (np.int64, 0),
+    "position": (float, 3),
+    "orientation": (float, 4),
+    "velocity": (float, 3),
+    "spin": (float, 3),
+    "force": (float, 3),
+    "torque": (float, 3),
+    "mass": (float, 0),
+    "inertia": (float, 0),
+    "scale": (float, 0),
+    "mold": (np.int32, 0),
+    "material": (np.int32, 0),
+    "motion": (np.int8, 0),
+}
+
+
+def make_bodies(count, columns):
+    """Bodies with `count` rows; a column of one row, or a number, stands for all rows, and all others are zero."""
+    made = {}
+    for name, (kind, width) in BODY_COLUMNS.items():
+        made[name] = np.empty((count, width) if width else count, dtype=kind)
+        made[name][...] = columns.get(name, 0)
+    return Bodies(**made)
+
+
+def place_shapes(bodies, molds, parts):
+    """All parts of all bodies as Shapes; where each body is one part about its centre, `centre` is `bodies.position` itself."""
+    n = len(bodies.number)
+    plain = (molds.count == 1) & ~parts.offset[molds.first].any(axis=1)
+    if plain.all() and (n < 2 or (np.diff(bodies.number) > 0).all()):
+        part = molds.first[bodies.mold]
+        radius = parts.reach[part] * bodies.scale
+        return Shapes(np.arange(n), np.arange(n, dtype=np.int32), part, parts.kind[part], bodies.position, radius)
+    many = molds.count[bodies.mold]
+    total = int(many.sum())
+    start = np.cumsum(many, dtype=np.int64) - many
+    body = np.repeat(np.arange(len(many), dtype=np.int32), many)
+    within = np.arange(total, dtype=np.int64) - start[body]
+    part = (molds.first[bodies.mold][body] + within).astype(np.int32)
+    number = np.arange(total, dtype=np.int64)
+    if len(many) and (np.diff(bodies.number) < 0).any():
+        order = np.argsort(bodies.number, kind="stable")
+        sorted_start = np.empty_like(start)
+        sorted_start[order] = np.cumsum(many[order], dtype=np.int64) - many[order]
+        number = sorted_start[body] + within
+    offset = parts.offset[part]
+    if total == len(many) and (many == 1).all() and not offset.any():
+        centre = bodies.position
+    else:
+        offset *= bodies.scale[body, None]
+        centre = bodies.position[body] + rotate(bodies.orientation[body], offset)
+    radius = parts.reach[part] * bodies.scale[body]
+    return Shapes(number=number, body=body, part=part, kind=parts.kind[part], centre=centre, radius=radius)
+
+
+def make_mold(shape):
+    """Molds with one row, Parts, Meshes or None, Hulls or None, and Surfaces or None, of one shape."""
+    parts = shape.parts()
+    mold = Molds(
+        first=np.zeros(1, dtype=np.int32),
+        count=np.array([len(parts.kind)], dtype=np.int32),
+        volume=np.array([shape.volume], dtype=float),
+        inertia=np.array([shape.inertia], dtype=float),
+        round=np.array([shape.round], dtype=bool),
+    )
+    return mold, parts, shape.mesh, getattr(shape, "hull", None), getattr(shape, "triangulation", None)
+
+
+def join_bodies(chunks):
+    """One table of all chunks, in their order."""
+    return Bodies(*[np.concatenate(column) for column in zip(*chunks, strict=True)])
+
+
+def join_molds(chunks):
+    """Molds, Parts, Meshes, Hulls and Surfaces of all chunks, which may have None for the last three, with row numbers
+    shifted."""
+    molds, parts, meshes, hulls, surfaces = ([make()] for make in EMPTY)
+    part_count = 0
+    before = dict.fromkeys(("triangle", "vertex", "edge", "edge_side", "vertex_edge"), 0)
+    earlier = dict.fromkeys(("vertex", "normal", "edge", "loop", "inner"), 0)
+    ahead = dict.fromkeys(("corner", "vertex", "box", "inner"), 0)
+    for mold, part, mesh, hull, surface in chunks:
+        molds.append(mold._replace(first=mold.first + part_count))
+        shift = np.full(len(part.kind), before["triangle"])
+        shift[part.kind == POLYHEDRON] = earlier["inner"]
+        shift[part.kind == MESH] = ahead["inner"]
+        parts.append(part._replace(feature=np.where(part.feature >= 0, part.feature + shift, part.feature)))
+        part_count += len(part.kind)
+        if mesh is not None:
+            meshes.append(_shift_mesh(mesh, before))
+            before = {name: count + len(getattr(mesh, name)) for name, count in before.items()}
+        if hull is not None:
+            hulls.append(_shift_hull(hull, earlier))
+            earlier = {name: count + _rows(hull, name) for name, count in earlier.items()}
+        if surface is not None:
+            surfaces.append(_shift_surface(surface, ahead))
+            ahead = {name: count + _rows(surface, name) for name, count in ahead.items()}
+    return tuple(_join(chunks) for chunks in (molds, parts, meshes, hulls, surfaces))
+
+
+# Columns of Hulls and Surfaces whose rows stand side by side.
+WIDE = {Hulls: ("vertex", "normal", "side"), Surfaces: ("corner", "normal", "vertex", "box")}
+
+
+def _rows(table, name):
+    """How many rows a column of Hulls or Surfaces has."""
+    return getattr(table, name).shape[name in WIDE[type(table)]]
+
+
+def _shift_surface(surface, before):
+    """A surface with its row numbers as they are when so many rows of each column stand before it."""
+    triangles = before["corner"]
+    return surface._replace(
+        triangle_start=surface.triangle_start[1:] + triangles,
+        vertex_start=surface.vertex_start[1:] + before["vertex"],
+        node_start=surface.node_start[1:] + before["box"],
+        child=np.where(surface.child >= 0, surface.child + before["box"], surface.child),
+        first=surface.first + triangles,
+        last=surface.last + triangles,
+    )
+
+
+def _shift_hull(hull, before):
+    """A hull with its row numbers as they are when so many rows of each column stand before it."""
+    return hull._replace(
+        vertex_start=hull.vertex_start[1:] + before["vertex"],
+        face_start=hull.face_start[1:] + before["normal"],
+        edge_start=hull.edge_start[1:] + before["edge"],
+        edge=hull.edge + before["vertex"],
+        edge_face=hull.edge_face + before["normal"],
+        loop_start=hull.loop_start[1:] + before["loop"],
+        loop=hull.loop + before["vertex"],
+        loop_edge=hull.loop_edge + before["edge"],
+        box_edge=hull.box_edge + before["edge"],
+    )
+
+
+def _shift_mesh(mesh, before):
+    """A mesh with its row numbers as they are when so many rows of each column stand before it."""
+    triangles, vertices, edges = before["triangle"], before["vertex"], before["edge"]
+    edge_side = mesh.edge_side.copy()
+    edge_side[:, 0] += triangles
+    return mesh._replace(
+        triangle=mesh.triangle + vertices,
+        side=mesh.side + edges,
+        edge=mesh.edge + vertices,
+        edge_owner=mesh.edge_owner + triangles,
+        # The end of one mesh is the start of the next: the first entry is there already.
+        edge_start=mesh.edge_start[1:] + before["edge_side"],
+        edge_side=edge_side,
+        vertex_owner=np.where(mesh.vertex_owner >= 0, mesh.vertex_owner + triangles, mesh.vertex_owner),
+        vertex_start=mesh.vertex_start[1:] + before["vertex_edge"],
+        vertex_edge=mesh.vertex_edge + edges,
+    )
+
+
+def _join(chunks):
+    """The chunks as one table, each column with the type and width that the first, empty one has."""
+    like, columns = chunks[0], []
+    kind = type(like)
+    for name, column in zip(kind._fields, zip(*chunks, strict=True), strict=True):
+        pattern = getattr(like, name)
+        if name in WIDE.get(kind, ()):
+            joined = np.concatenate(column, axis=1)
+        else:
+            joined = np.concatenate([np.asarray(piece).reshape(-1, *pattern.shape[1:]) for piece in column])
+        columns.append(np.ascontiguousarray(joined, dtype=pattern.dtype))
+    return kind(*columns)
+
+
+def _empty_molds():
+    none = np.zeros(0, dtype=np.int32)
+    return Molds(first=none, count=none, volume=np.zeros(0), inertia=np.zeros((0, 3, 3)), round=np.zeros(0, dtype=bool))
+
+
+def _empty_parts():
+    three = np.zeros((0, 3))
+    return Parts(
+        kind=np.zeros(0, dtype=np.int8),
+        offset=three,
+        axis=three,
+        size=three,
+        reach=np.zeros(0),
+        feature=np.zeros(0, dtype=np.int32),
+    )
+
+
+def _empty_meshes():
+    none, two, three = (np.zeros(shape, dtype=np.int32) for shape in (0, (0, 2), (0, 3)))
+    return Meshes(
+        vertex=np.zeros((0, 3)),
+        triangle=three,
+        side=three,
+        normal=np.zeros((0, 3)),
+        inward=np.zeros((0, 3, 3)),
+        edge=two,
+        edge_owner=none,
+        edge_start=np.zeros(1, dtype=np.int32),
+        edge_side=two,
+        vertex_owner=none,
+        vertex_start=np.zeros(1, dtype=np.int32),
+        vertex_edge=none,
+    )
+
+
+def empty_hulls():
+    """Hulls without a row."""
+    none, two, wide = np.zeros(0), np.zeros((0, 2), dtype=np.int32), np.zeros((3, 0))
+    start = np.zeros(1, dtype=np.int32)
+    return Hulls(
+        vertex_start=start,
+        face_start=start,
+        edge_start=start,
+        vertex=wide,
+        normal=wide,
+        offset=none,
+        edge=two,
+        edge_face=two,
+        edge_bend=np.zeros((0, 2)),
+        loop_start=start,
+        loop=np.zeros(0, dtype=np.int32),
+        side=wide,
+        loop_edge=np.zeros(0, dtype=np.int32),
+        side_offset=none,
+        inner=none,
+        outer=none,
+        ball=none,
+        box=np.zeros((0, 3)),
+        box_face=np.zeros((0, 6), dtype=np.int32),
+        box_edge=np.zeros((0, 12), dtype=np.int32),
+    )
+
+
+def empty_surfaces():
+    """Surfaces without a row."""
+    none, whole, start = np.zeros(0), np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int32)
+    return Surfaces(
+        triangle_start=start,
+        vertex_start=start,
+        node_start=start,
+        corner=np.zeros((9, 0)),
+        normal=np.zeros((3, 0)),
+        row=whole,
+        vertex=np.zeros((3, 0)),
+        box=np.zeros((6, 0)),
+        child=whole,
+        first=whole,
+        last=whole,
+        epsilon=none,
+        shortest=none,
+        inner=none,
+        outer=none,
+        ball=none,
+    )
+
+
+EMPTY = (_empty_molds, _empty_parts, _empty_meshes, empty_hulls, empty_surfaces)

@@ -88,7 +88,7 @@ def cones_of(sim):
         blocks.CHUNK,
         mover.touches,
         sim.state.rows,
-        sim.state.pairs.memory,
+        sim.state.warm,
         impulse,
     )
     return cones, impulse

@@ -27,7 +27,7 @@ _HOMES = {
     "Simulation": "run.simulation",
     "Sphere": "shapes",
     "Unavailable": "errors",
-    "find_contacts": "narrow.dispatch",
+    "find_contacts": "narrow.contacts",
     "func": "kernels.backend",
     "load_mesh": "shapes",
     "resume": "run.simulation",

@@ -183,21 +183,87 @@ class Box(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """The shapes near enough to touch, with the memory and the force of each contact. First spheres with spheres, pairs with
-    an ellipsoid, pairs with a polyhedron, with a triangulated particle, the lower number first; then particles with walls, the particle first, grouped
-    by it."""
+    """The neighbour list: pairs of shapes near enough to touch, sorted by family. First spheres with spheres, then the other
+    families of particles, the lower number first; then particles with walls, the particle first, grouped by it."""
 
     shape: np.ndarray  # (p,2) int32, rows of Shapes
     mix: np.ndarray  # (p,) int32, row of the table of combined materials
-    memory: (
+    slot: np.ndarray  # (p-b+1,) int64, first row of ContactPoints of each pair behind the b pairs of spheres
+    manifold: (
         np.ndarray
-    )  # (p,3) slip [m], or (p,6) with the rolling angle [rad]; see `clast.dem.ellipsoids` and `hulls` for 4 more
-    action: np.ndarray  # (p,6) force on the second shape [N]; then of two spheres, and of spheres at walls in a scene
-    # of nothing but spheres, the torque over minus the radius, else the point where the force acts [m]; zero without contact
-    couple: np.ndarray  # (p,3) [N m], of rolling resistance and of patches on the second shape; (0,3) if there are none
-    wall_start: np.ndarray  # (w+1,) int32, first pair of each particle that is near a wall
+    )  # (m+1,) int32, first pair, counted behind those of spheres, of each manifold: of all pairs of one
+    # shape with one body
     start: np.ndarray  # (n+1,) int32, into entry
     entry: np.ndarray  # (k,) int32, contacts of a body: 2 * pair + side, in the order of the partners' numbers
+
+
+class SpherePairs(NamedTuple):
+    """What pairs of spheres remember and do: the first b rows of Pairs, which go from places to forces in one pass."""
+
+    memory: np.ndarray  # (b,3) slip [m], or (b,6) with the rolling angle [rad]
+    action: (
+        np.ndarray
+    )  # (b,6) force on the second [N]; torque on either over minus its radius [N]; zero without contact
+    couple: np.ndarray  # (b,3) [N m], of rolling resistance on the second; (0,3) if there is none
+
+
+class ContactPoints(NamedTuple):
+    """One row per slot; a pair owns as many as its family can need, and those with a gap below zero are in use."""
+
+    arm: np.ndarray  # (c,3) [m], from the centre of the first shape to the contact point, the middle of the overlap
+    normal: np.ndarray  # (c,3) unit, from the first to the second shape; also of the last look at a pair that was apart
+    gap: np.ndarray  # (c,) [m], negative when overlapping; infinite if the slot is not in use
+    feature: np.ndarray  # (c,) int32, what touches, the same in the next step
+    radius: np.ndarray  # (c,) [m], reduced radius of curvature, for laws
+    share: np.ndarray  # (c,) part of the stiffness of its manifold's contact
+    overlap: np.ndarray  # (c,) [m], that the law sees: of the deepest point that looks the same way
+    slip: np.ndarray  # (c,3) [m], tangential displacement before the law; after it, see History
+    angle: np.ndarray  # (c,3) [rad], rolling angle likewise; (0,3) without rolling friction
+    force: np.ndarray  # (c,3) [N], on the second shape
+    couple: np.ndarray  # (c,3) [N m], of rolling resistance on the second shape; (0,3) without
+
+
+class History(NamedTuple):
+    """What contact points remember from step to step, one row per slot."""
+
+    live: np.ndarray  # (c,) int8, 1 if the slot was in use in the last step
+    slip: np.ndarray  # (c,3) [m]
+    angle: np.ndarray  # (c,3) [rad]; (0,3) without rolling friction
+    arm: np.ndarray  # (c,3) [m], as in ContactPoints
+    normal: np.ndarray  # (c,3) unit
+
+
+class Wrench(NamedTuple):
+    """What contacts do to bodies, one row per pair behind those of spheres."""
+
+    force: np.ndarray  # (q,3) [N], on the second shape
+    moment: np.ndarray  # (q,3) [N m], on the second shape, about the centre of the first
+
+
+def empty_points(count, rolling, device=np):
+    """ContactPoints and History with `count` slots, none in use."""
+    wide = count if rolling else 0
+    points = ContactPoints(
+        arm=device.zeros((count, 3), np.float64),
+        normal=device.zeros((count, 3), np.float64),
+        gap=device.zeros(count, np.float64),
+        feature=device.zeros(count, np.int32),
+        radius=device.zeros(count, np.float64),
+        share=device.zeros(count, np.float64),
+        overlap=device.zeros(count, np.float64),
+        slip=device.zeros((count, 3), np.float64),
+        angle=device.zeros((wide, 3), np.float64),
+        force=device.zeros((count, 3), np.float64),
+        couple=device.zeros((wide, 3), np.float64),
+    )
+    history = History(
+        live=device.zeros(count, np.int8),
+        slip=device.zeros((count, 3), np.float64),
+        angle=device.zeros((wide, 3), np.float64),
+        arm=device.zeros((count, 3), np.float64),
+        normal=device.zeros((count, 3), np.float64),
+    )
+    return points, history
 
 
 class Contacts(NamedTuple):
@@ -211,6 +277,7 @@ class Contacts(NamedTuple):
     feature: np.ndarray  # (c,) int32, the face, edge or vertex touched, in the shape's own count; 0 for smooth shapes
     slip: np.ndarray  # (c,3) [m], tangential displacement stored in the contact; zero outside a simulation
     force: np.ndarray  # (c,3) [N], on b; zero outside a simulation
+    couple: np.ndarray  # (c,3) [N m], of rolling resistance on b; zero outside a simulation
 
 
 # What a joint locks: axes of its frame, or distances between its two points.
@@ -256,4 +323,5 @@ def empty_contacts(count):
         feature=np.zeros(count, np.int32),
         slip=np.zeros((count, 3)),
         force=np.zeros((count, 3)),
+        couple=np.zeros((count, 3)),
     )

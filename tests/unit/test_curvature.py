@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import ellipe, ellipkm1
 
-from clast.dem import curvature
+from clast.narrow import curvature
 
 RATIOS = np.geomspace(1.0 + 1e-6, 100.0, 60)
 

@@ -1,10 +1,10 @@
-"""The list of pairs that a simulation keeps from step to step, and the memory of contacts carried to a new list."""
+"""The neighbour list that a simulation keeps from step to step, and the history of contacts carried to a new list."""
 
 import numpy as np
 
 from ..kernels import backend, primitives
 from ..kernels.backend import func, kernel
-from ..tables import FREE, Pairs
+from ..tables import FIRST_WALL, FREE, Pairs
 
 
 def mix_row(p, bodies, shapes, materials, pair, mix):
@@ -67,20 +67,21 @@ def wall_row(k, order, walls, shapes, start, sorted_walls):
         sorted_walls[at, 0] = k
 
 
-def carry_row(
-    c, chunk, free, number, pair, start, entry, former, old_number, old_pair, old_start, old_entry, old_memory, memory
-):
-    """Give the pairs of one chunk of bodies the memory that the same two shapes had in the old list.
+def carry_row(c, chunk, free, number, pairs, former, old_number, old, old_memory, memory, spheres, old_spheres, was):
+    """Find the pairs of one chunk of bodies in the old list: the same two shapes.
 
-    Entries stand in the same order in both lists, so one walk along both finds all. A pair of two free bodies is
+    Their rows of memory are copied; was (q,): row in the old list of pairs behind those of spheres, both counted from
+    there. Entries stand in the same order in both lists, so one walk along both finds all. A pair of two free bodies is
     looked after by its first.
     """
+    pair, start, entry = pairs.shape, pairs.start, pairs.entry
+    old_pair, old_start, old_entry = old.shape, old.start, old.entry
     for row in range(c * chunk, min(len(former), (c + 1) * chunk)):
         i = np.uintp(row)
         if former[i] < 0:
             continue
-        was = np.uintp(former[i])
-        at, end = old_start[was], old_start[was + np.uintp(1)]
+        before = np.uintp(former[i])
+        at, end = old_start[before], old_start[before + np.uintp(1)]
         for k in range(start[i], start[i + np.uintp(1)]):
             e = entry[np.uintp(k)]
             p, side = np.uintp(e >> 1), np.uintp(e & 1)
@@ -95,59 +96,127 @@ def carry_row(
                 old_other = old_number[np.uintp(old_pair[q, np.uintp(1) - side])]
                 if old_own > own or (old_own == own and old_other >= other):
                     if old_own == own and old_other == other:
-                        for j in range(memory.shape[1]):
-                            memory[p, j] = old_memory[q, j]
+                        if p < len(memory):
+                            for j in range(memory.shape[1]):
+                                memory[p, j] = old_memory[q, j]
+                        if p >= spheres and len(was) > 0:
+                            was[p - np.uintp(spheres)] = np.int64(q) - old_spheres
                         at += 1
                     break
                 at += 1
 
 
-def make_pairs(tables, free, free_pairs, walls, materials, width, couples, old=None):
-    """The list of pairs, ready for forces.
+def carry(bodies, shapes, free, pairs, spheres, memory, old, was):
+    """Find the pairs of the old list again, see `carry_row`.
 
-    free (s,) bool: shapes of free bodies; free_pairs (p,2), walls (q,2): rows of Shapes; materials: number of
-    materials; width: columns of memory; couples: whether contacts have couples.
-    old: None, or (Pairs, its shapes' numbers, former row of each body or -1) to carry memory over from.
+    old: (Pairs, its shapes' numbers, former row of each body or -1, its memory, its number of pairs of spheres).
+    """
+    before, old_number, former, old_memory, old_spheres = old
+    n, chunk = len(bodies.mass), backend.DEVICE[-1].chunk
+    kernel(carry_row, grain=4)(
+        (n + chunk - 1) // chunk,
+        chunk,
+        free,
+        shapes.number,
+        pairs,
+        former,
+        old_number,
+        before,
+        old_memory,
+        memory,
+        spheres,
+        old_spheres,
+        was,
+    )
+
+
+def begins_row(q, first, shapes, pair, flag):
+    """Whether pair q, counted behind the first of the list, begins a manifold: one with a particle does, and one with a wall
+    body unless the pair before is of the same two."""
+    p = first + q
+    new = q == 0 or pair[p, 0] != pair[p - 1, 0] or shapes.body[pair[p, 1]] != shapes.body[pair[p - 1, 1]]
+    flag[q] = 1 if new or shapes.kind[pair[p, 1]] < FIRST_WALL else 0
+
+
+def manifold_row(q, start, manifold):
+    """Write where the manifold that pair q begins, does so."""
+    if start[q + 1] > start[q]:
+        manifold[start[q]] = q
+    if q == len(start) - 2:
+        manifold[start[q + 1]] = q + 1
+
+
+def find_manifolds(shapes, pair, first):
+    """First pairs (m+1,) int32 of the manifolds of the pairs from `first` on, counted from there."""
+    device = backend.DEVICE[-1]
+    count = len(pair) - first
+    if count == 0:
+        return device.zeros(1, np.int32)
+    flag = device.empty(count, np.int8)
+    kernel(begins_row)(count, first, shapes, pair, flag)
+    start = primitives.scan(flag)
+    manifold = device.empty(int(device.to_host(start[-1:])[0]) + 1, np.int32)
+    kernel(manifold_row)(count, start, manifold)
+    return manifold
+
+
+def sort_walls(shapes, walls):
+    """Pairs (q,2) of particles with walls, grouped by particle, then in the order of the walls' numbers."""
+    device = backend.DEVICE[-1]
+    start, order = primitives.group(device.column(walls, 0), len(shapes.radius))
+    ordered = device.empty(walls.shape, np.int32)
+    kernel(wall_row)(len(shapes.radius), order, walls, shapes, start, ordered)
+    return ordered
+
+
+def make_pairs(tables, particles, walls, materials):
+    """The neighbour list without slots.
+
+    particles: lists of pairs (p,2) of rows of Shapes by family, spheres with spheres first; walls: particles with walls by
+    family; materials: number of materials. Returns Pairs and where each family begins, and the last ends (f+1,).
     """
     device = backend.DEVICE[-1]
     bodies, shapes = tables[0], tables[1]
-    n, s, count = len(bodies.mass), len(shapes.radius), len(free_pairs)
-    pair, wall_start = free_pairs, device.zeros(1, np.int32)
-    if len(walls):
-        start, order = primitives.group(device.column(walls, 0), s)
-        sorted_walls = device.empty(walls.shape, np.int32)
-        kernel(wall_row)(s, order, walls, shapes, start, sorted_walls)
-        pair = device.concatenate(free_pairs, sorted_walls)
-        begins = device.to_host(start)
-        begins = begins[:-1][np.diff(begins) > 0]
-        wall_start = device.to_device((np.append(begins, len(walls)) + count).astype(np.int32))
-    total = len(pair)
+    n = len(bodies.mass)
+    lists = [*particles, *(sort_walls(shapes, pairs) if len(pairs) else pairs for pairs in walls)]
+    first = np.concatenate([[0], np.cumsum([len(pairs) for pairs in lists])]).tolist()
+    pair = lists[0]
+    for more in lists[1:]:
+        pair = device.concatenate(pair, more) if len(more) else pair
+    count, total = first[len(particles)], len(pair)
     mix = device.empty(total, np.int32)
     kernel(mix_row)(total, bodies, shapes, materials, pair, mix)
     owner = device.empty(count + total, np.int32)
     kernel(owner_row)(count + total, count, bodies, shapes, pair, owner)
     start, entry = primitives.group(owner, n + 1)
     kernel(order_row)(n, count, shapes, pair, start, entry)
-    memory = device.zeros((total, width), np.float64)
-    if old is not None:
-        before, old_number, former = old
-        chunk = device.chunk
-        kernel(carry_row, grain=4)(
-            (n + chunk - 1) // chunk,
-            chunk,
-            free,
-            shapes.number,
-            pair,
-            start,
-            entry,
-            former,
-            old_number,
-            before.shape,
-            before.start,
-            before.entry,
-            before.memory,
-            memory,
-        )
-    action = device.zeros((total, 6), np.float64)
-    couple = device.zeros((total if couples else 0, 3), np.float64)
-    return Pairs(pair, mix, memory, action, couple, wall_start, start, entry)
+    slot = device.zeros(1, np.int64)
+    return Pairs(pair, mix, slot, find_manifolds(shapes, pair, first[1]), start, entry), first
+
+
+@func
+def copy_history(d, source, c, target):
+    """Copy row d of one History to row c of another."""
+    target.live[c] = source.live[d]
+    if source.live[d] == 1:
+        for i in range(3):
+            target.slip[c, i] = source.slip[d, i]
+            target.arm[c, i] = source.arm[d, i]
+            target.normal[c, i] = source.normal[d, i]
+        if len(target.angle) > 0:
+            for i in range(3):
+                target.angle[c, i] = source.angle[d, i]
+
+
+def move_slots_row(q, was, old_slot, old_points, old, slot, points, history):
+    """Give the slots of pair q what those of pair was[q] of another list remember, and what was seen there last."""
+    o = was[q]
+    if o < 0:
+        return
+    many = min(slot[q + 1] - slot[q], old_slot[o + 1] - old_slot[o])
+    for j in range(many):
+        c, d = slot[q] + j, old_slot[o] + j
+        copy_history(d, old, c, history)
+        points.gap[c] = old_points.gap[d]
+        for i in range(3):
+            points.normal[c, i] = old_points.normal[d, i]

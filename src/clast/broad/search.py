@@ -7,7 +7,7 @@ import numpy as np
 from ..kernels import backend, primitives
 from ..kernels.backend import kernel
 from ..shapes.ellipsoid_form import half_widths
-from ..tables import CYLINDER, ELLIPSOID, FIRST_WALL, MESH, NONE, POLYHEDRON, SPHERE, Box
+from ..tables import CYLINDER, ELLIPSOID, FIRST_WALL, NONE, Box
 from .all_pairs import all_pairs
 from .bins import bins
 from .boxes import boxes
@@ -27,59 +27,41 @@ def periodic_box(scene):
     return Box(low, length, inverse, bool(any(scene.periodic)))
 
 
-def classify_row(p, bodies, shapes, parts, meshes, hulls, box, margin, pair, ball, solid, hull, surface, wall):
-    """Tell pairs of spheres, with an ellipsoid, a polyhedron, a mesh, and particles near a wall; drop everything else."""
+def family_row(p, bodies, shapes, parts, meshes, box, margin, pair, family, key):
+    """Which family pair p belongs to, by the kinds of its shapes; the last key drops what does not touch or is far off."""
     a, b = pair[p, 0], pair[p, 1]
-    kind_a, kind_b = shapes.kind[a], shapes.kind[b]
-    free_a, free_b = kind_a < FIRST_WALL, kind_b < FIRST_WALL
-    balls = kind_a == SPHERE and kind_b == SPHERE
-    ball[p] = 1 if balls else 0
-    particles = free_a and free_b
-    meshed = kind_a == MESH or kind_b == MESH
-    edged = kind_a == POLYHEDRON or kind_b == POLYHEDRON
-    solid[p] = 1 if particles and not (balls or edged or meshed) else 0
-    hull[p] = 1 if particles and edged and not meshed else 0
-    surface[p] = 1 if particles and meshed else 0
-    near = 0
-    if free_a != free_b:
-        s, w = (a, b) if free_a else (b, a)
-        near = 1 if wall_near(s, w, bodies, shapes, parts, meshes, box, shapes.radius[s] + margin) else 0
-    wall[p] = near
+    one, two = shapes.kind[a], shapes.kind[b]
+    key[p] = family[one, two]
+    if (one >= FIRST_WALL) != (two >= FIRST_WALL):
+        s, w = (b, a) if one >= FIRST_WALL else (a, b)
+        if not wall_near(s, w, bodies, shapes, parts, meshes, box, shapes.radius[s] + margin):
+            key[p] = family[FIRST_WALL, FIRST_WALL]
 
 
-def split_row(
-    p,
-    shapes,
-    pair,
-    ball_start,
-    solid_start,
-    hull_start,
-    surface_start,
-    wall_start,
-    balls,
-    solids,
-    polyhedra,
-    meshed,
-    walls,
-):
-    """Copy a pair to the list it belongs to; with a wall, the particle comes first."""
+def kinds_row(p, shapes, pair, family, key):
+    """The same by the kinds alone."""
+    key[p] = family[shapes.kind[pair[p, 0]], shapes.kind[pair[p, 1]]]
+
+
+def take_row(k, first, order, shapes, pair, taken):
+    """Copy a pair into the list of its family; with a wall, the particle comes first."""
+    p = order[first + k]
     a, b = pair[p, 0], pair[p, 1]
-    if ball_start[p + 1] > ball_start[p]:
-        balls[ball_start[p], 0] = a
-        balls[ball_start[p], 1] = b
-    if solid_start[p + 1] > solid_start[p]:
-        solids[solid_start[p], 0] = a
-        solids[solid_start[p], 1] = b
-    if hull_start[p + 1] > hull_start[p]:
-        polyhedra[hull_start[p], 0] = a
-        polyhedra[hull_start[p], 1] = b
-    if surface_start[p + 1] > surface_start[p]:
-        meshed[surface_start[p], 0] = a
-        meshed[surface_start[p], 1] = b
-    if wall_start[p + 1] > wall_start[p]:
-        swap = shapes.kind[a] >= FIRST_WALL
-        walls[wall_start[p], 0] = b if swap else a
-        walls[wall_start[p], 1] = a if swap else b
+    swap = shapes.kind[a] >= FIRST_WALL
+    taken[k, 0] = b if swap else a
+    taken[k, 1] = a if swap else b
+
+
+def by_family(shapes, pair, key, count):
+    """The pairs (p,2) in lists by their keys (p,), 0 up to count; those with the key `count` are dropped."""
+    device = backend.DEVICE[-1]
+    start, order = primitives.group(key, count + 1)
+    start, lists = device.to_host(start), []
+    for k in range(count):
+        taken = device.empty((int(start[k + 1] - start[k]), 2), np.int32)
+        kernel(take_row)(len(taken), int(start[k]), order, shapes, pair, taken)
+        lists.append(taken)
+    return lists
 
 
 def endless_row(c, chunk, centre, radius, kind, tag, edges, margin, walls, wall_tag, start, pairs, count):
@@ -131,56 +113,51 @@ def turned(q, v):
     return (x + w * t + b * s - c * u, y + w * u + c * t - a * s, z + w * s + a * u - b * t)
 
 
-def find_pairs(tables, tag, box, margin, search, host=None):
-    """Pairs whose surfaces may be nearer than margin [m], as rows of Shapes.
+def find_pairs(tables, tag, box, margin, search, family, host=None):
+    """Pairs whose surfaces may be nearer than margin [m], as rows of Shapes, in one list for each family.
 
-    host: the tables as NumPy arrays, if `tables` are on another device; of these only walls must be up to date.
-    Returns spheres with spheres (p,2), pairs with an ellipsoid (q,2), pairs with a polyhedron (h,2), with a
-    triangulated particle (m,2), the lower number first, and particles with walls (r,2), the particle first.
+    family (k,k) int32: number of the family of two kinds of shapes, spheres with spheres 0; two walls have the number of
+    families. host: the tables as NumPy arrays, if `tables` are on another device; of these only walls must be up to date.
+    Returns lists (p,2): of two particles, the lower number first; of particles with walls, the particle first.
     """
     device = backend.DEVICE[-1]
     shapes = tables[1]
-    n = len(shapes.radius)
+    n, count = len(shapes.radius), int(family.max())
     at_hand = tables if host is None else host
     kind, radius = at_hand[1].kind, at_hand[1].radius
     if search is boxes and (kind == ELLIPSOID).any():
-        balls = boxes(shapes, tag, box, margin, half_widths(tables))
+        found = boxes(shapes, tag, box, margin, half_widths(tables))
     else:
-        balls = search(shapes, tag, box, margin)
-    solids, polyhedra, meshed, walls = (device.empty((0, 2), np.int32) for _ in range(4))
+        found = search(shapes, tag, box, margin)
     is_wall = kind >= FIRST_WALL
     endless = np.nonzero(is_wall & np.isinf(radius))[0].astype(np.int32)
-    only_balls = not ((kind > SPHERE) & np.isfinite(radius)).any()
-    if not (kind == SPHERE).any() and len(endless) == is_wall.sum():
-        # One kind of particles alone: all pairs are of one sort.
-        if (kind == MESH).any():
-            balls, meshed = meshed, balls
-        elif (kind == POLYHEDRON).any():
-            balls, polyhedra = polyhedra, balls
-        else:
-            balls, solids = solids, balls
-    elif not only_balls:
-        p = len(balls)
-        flags = [device.empty(p, np.int8) for _ in range(5)]
-        kernel(classify_row)(p, *tables, device.upload(box), margin, balls, *flags)
-        starts = [primitives.scan(flag) for flag in flags]
-        mixed = balls
-        lists = [device.empty((int(device.to_host(s[-1:])[0]), 2), np.int32) for s in starts]
-        kernel(split_row)(p, shapes, mixed, *starts, *lists)
-        balls, solids, polyhedra, meshed, walls = lists
+    particles = np.unique(kind[(kind > NONE) & ~is_wall])
+    there = device.to_device(family)
+    if len(particles) <= 1 and len(endless) == is_wall.sum():
+        # One kind of particles among walls without an end: all pairs are of one family.
+        lists = [device.empty((0, 2), np.int32) for _ in range(count)]
+        if len(particles):
+            lists[family[particles[0], particles[0]]] = found
+    else:
+        key = device.empty(len(found), np.int32)
+        kernel(family_row)(len(found), *tables[:4], device.upload(box), margin, found, there, key)
+        lists = by_family(shapes, found, key, count)
     if len(endless):
         table = device.to_device(endless_walls(*at_hand[:3], endless))
         wall_tag = device.to_device(device.to_host(tag)[endless])
-        count = device.empty(n, np.int32)
+        many = device.empty(n, np.int32)
         chunk = device.chunk
         chunks = (n + chunk - 1) // chunk
         edges = (*box.length.tolist(), *box.inverse.tolist())
         arguments = chunk, shapes.centre, shapes.radius, shapes.kind, tag, edges, float(margin), table, wall_tag
         search_walls = kernel(endless_row, grain=4)
-        search_walls(chunks, *arguments, device.empty(0, np.int64), walls, count)
-        start = primitives.scan(count)
+        search_walls(chunks, *arguments, device.empty(0, np.int64), device.empty((0, 2), np.int32), many)
+        start = primitives.scan(many)
         more = device.empty((int(device.to_host(start[-1:])[0]), 2), np.int32)
-        search_walls(chunks, *arguments, start, more, count)
+        search_walls(chunks, *arguments, start, more, many)
         more = device.renumber(more, endless)
-        walls = device.concatenate(walls, more)
-    return balls, solids, polyhedra, meshed, walls
+        key = device.empty(len(more), np.int32)
+        kernel(kinds_row)(len(more), shapes, more, there, key)
+        for k, extra in enumerate(by_family(shapes, more, key, count)):
+            lists[k] = device.concatenate(lists[k], extra) if len(lists[k]) else extra if len(extra) else lists[k]
+    return lists

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.backend import fused
+from ..kernels.backend import func, fused
 
 THORNTON = (-6.918798, -16.41105, 146.8049, -796.4559, 2928.711, -7206.864, 11494.29, -11342.18, 6276.757, -1489.915)
 
@@ -37,6 +37,12 @@ class Mix(NamedTuple):
     friction: float
     rolling: float  # rolling friction, a fraction of the reduced radius
     ratio: float  # sqrt(G* / E*); blaze: the least normal force [N], 0 or far below
+
+
+@func
+def mix_of(table, row):
+    """The combined material in one row of the table."""
+    return Mix(table[row, 0], table[row, 1], table[row, 2], table[row, 3], table[row, 4], table[row, 5], table[row, 6])
 
 
 @fused
@@ -249,11 +255,12 @@ class Law(NamedTuple):
     damping: object  # coefficient of restitution -> Mix.damping; None: the law takes its damping from the material
     energy: object  # (overlap, slip, radius, mix) -> elastic energy [J]
     hertzian: bool  # stiffness grows with the overlap; decides how the time step is chosen
+    shared: bool = True  # points of one area of contact share its stiffness; else each has a spring of its own
 
 
 LAWS = {
     "hertz": Law(hertz, hertz_damping, hertz_energy, True),
     "linear": Law(linear, linear_damping, linear_energy, False),
     "blaze": Law(blaze, None, blaze_energy, False),
-    "halo": Law(halo, None, halo_energy, False),
+    "halo": Law(halo, None, halo_energy, False, shared=False),
 }

@@ -1,139 +1,171 @@
-"""What a simulation's list of pairs tells: contacts with their forces, and springs with their energy."""
+"""What the contacts of a simulation by forces tell: points with their forces, springs with their energy, files."""
 
 import numpy as np
 
-from ..kernels.backend import kernel
 from ..motion.state import ball_radii
-from ..narrow.dispatch import lower_first, measure, select, sort_pairs
-from ..narrow.mesh_slots import kept_contacts
-from ..shapes.ellipsoid_form import make_forms
-from ..tables import FIRST_WALL, MESH, POLYHEDRON, TRIANGLE, Contacts
-from . import ellipsoids
+from ..narrow.contacts import lower_first, measure, select, sort_pairs
+from ..narrow.mesh_slots import renew
+from ..tables import MESH, Contacts, Wrench
 
 
-def contacts_of(sim):
-    """The contacts of the present state: Contacts with slip and force, sorted by pair, then shape.
-
-    The force of a patch is divided among its points as they share its stiffness.
-    """
-    sim.start()
-    state, pairs = sim.state, sim.state.fetch_pairs()
-    listed, swap = lower_first(state.shapes, pairs.shape)
-    order = sort_pairs(state.shapes, state.label, listed, state.next_label)
-    if state.triangulated:
-        return with_bumps(sim, pairs, listed, swap, order)
-    contacts, source = measure(state.tables, state.label, sim.box, 0.0, listed[order])
-    row = order[source]
-    # The list has walls second; here the lower number comes first, and force and slip follow.
-    sign = np.where(swap[row], -1.0, 1.0)[:, None]
-    force, slip = sign * pairs.action[row, :3], sign * pairs.memory[row, :3]
-    if state.polyhedra:
-        overlap = np.maximum(-contacts.gap, 0.0)
-        whole = np.bincount(source, overlap, minlength=len(listed))[source]
-        force *= np.divide(overlap, whole, out=np.zeros_like(overlap), where=whole > 0.0)[:, None]
-    return contacts._replace(force=force, slip=slip)
+def slots_in_use(state):
+    """Slots of contact points that touch (c,), and the row of the neighbour list of each."""
+    gap, slot = state.device.to_host(state.points.gap), state.device.to_host(state.pairs.slot)
+    rows = np.nonzero(gap < 0.0)[0]
+    return rows, np.searchsorted(slot, rows, side="right") - 1 + state.spheres_count
 
 
-def with_bumps(sim, pairs, listed, swap, order):
-    """`contacts_of` where there are triangulated particles, whose contacts the simulation has at hand."""
-    state, bumps = sim.state, sim.state.bumps
-    plain = order[~np.isin(order, bumps.rows)]
-    contacts, source = measure(state.tables, state.label, sim.box, 0.0, listed[plain])
-    candidate, pair = kept_contacts(state)
-    row = np.concatenate([plain[source], bumps.rows[pair]])
-    shape = listed[row]
-    body = state.shapes.body[shape]
-    sign = np.where(swap[row], -1.0, 1.0)[:, None]
-    spots, grip = bumps.spots, bumps.grip
-    first, second = bumps.pair[pair].T
-    # Which triangle of the body that is triangulated, of the first if both are.
-    mesh = np.where(state.shapes.kind[first] == MESH, first, second)
-    flat = (state.shapes.kind[second] >= FIRST_WALL) & (state.shapes.kind[second] != TRIANGLE)
-    own = np.where(flat, 0, bumps.active.first[candidate])
-    row_of = bumps.origin[candidate]
-    feature = np.where(flat, 0, state.surfaces.row[own]) if len(mesh) else own
+def measure_spheres(state, box):
+    """Contacts of spheres with spheres, and the row of the neighbour list of each: they are not kept, but follow from the
+    places of the two alone, to the bit."""
+    pair = np.ascontiguousarray(state.device.to_host(state.pairs.shape)[: state.spheres_count])
+    return measure(state.tables, state.label, box, 0.0, lower_first(state.shapes, pair)[0])
+
+
+def contacts_of(state, box):
+    """The contact points that acted last: Contacts with slip, force and couple, sorted by pair, then shape."""
+    state.fetch()
+    table = state.device.table
+    pairs, spheres, points, history = (table(t) for t in (state.pairs, state.spheres, state.points, state.history))
+    first, ball = measure_spheres(state, box)
+    slot, row = slots_in_use(state)
+    row = np.concatenate([ball, row])
+    listed, swap = lower_first(state.shapes, pairs.shape[row])
+    body = state.shapes.body[listed]
+    # The list has walls second; here the lower number comes first, and normal, force and slip follow.
+    sign = np.where(swap, -1.0, 1.0)[:, None]
+    centre = state.shapes.centre[pairs.shape[row[len(ball) :], 0]]
+    none = np.zeros((len(row), 3))
+    couple = (
+        np.concatenate([spheres.couple[ball], points.couple[slot]])
+        if len(points.couple) + len(spheres.couple)
+        else none
+    )
     both = Contacts(
         pair=state.bodies.number[body],
-        shape=(state.shapes.number[shape] - state.label[body]).astype(np.int32),
-        point=np.concatenate([contacts.point, spots.point[candidate]]),
-        normal=np.concatenate([contacts.normal, sign[len(source) :] * spots.normal[candidate]]),
-        gap=np.concatenate([contacts.gap, spots.gap[candidate]]),
-        feature=np.concatenate([contacts.feature, feature]).astype(np.int32),
-        slip=sign * np.concatenate([pairs.memory[row[: len(source)], :3], grip.slip[row_of]]),
-        force=sign * np.concatenate([pairs.action[row[: len(source)], :3], grip.force[row_of]]),
+        shape=(state.shapes.number[listed] - state.label[body]).astype(np.int32),
+        point=np.concatenate([first.point, centre + points.arm[slot]]),
+        normal=np.concatenate([first.normal, sign[len(ball) :] * points.normal[slot]]),
+        gap=np.concatenate([first.gap, points.gap[slot]]),
+        feature=np.concatenate([first.feature, points.feature[slot]]).astype(np.int32),
+        slip=sign * np.concatenate([spheres.memory[ball, :3], history.slip[slot]]),
+        force=sign * np.concatenate([spheres.action[ball, :3], points.force[slot]]),
+        couple=sign * couple,
     )
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
+    rank = np.empty(len(row), np.int64)
+    rank[sort_pairs(state.shapes, state.label, listed, state.next_label)] = np.arange(len(row))
     # The points of a pair with the deepest first, as `find_contacts` has them.
-    return select(both, np.lexsort((both.gap, rank[row])))
+    group = np.unique(listed, axis=0, return_inverse=True)[1].reshape(-1)
+    least = np.full(len(row), len(row))
+    np.minimum.at(least, group, rank)
+    return select(both, np.lexsort((both.gap, least[group])))
 
 
-def springs_of(sim):
-    """Contacts as springs: overlap (c,) [m], length of the slip (c,) [m], reduced radius (c,) [m], rows of Mix (c,7), and
-    the part of the stiffness that each has (c,): 1, or its share of a patch."""
-    sim.start()
-    state, pairs = sim.state, sim.state.fetch_pairs()
-    listed, _ = lower_first(state.shapes, pairs.shape)
-    plain = np.arange(len(listed))
+def springs_of(state, box):
+    """Contacts as springs: overlap (c,) [m] that the law saw, length of the slip (c,) [m], reduced radius (c,) [m], row of the
+    combined material (c,), and the part of the stiffness that each has (c,)."""
+    state.fetch()
+    table = state.device.table
+    pairs, spheres, points, history = (table(t) for t in (state.pairs, state.spheres, state.points, state.history))
+    first, ball = measure_spheres(state, box)
+    slot, row = slots_in_use(state)
+    own = ball_radii(state)[pairs.shape[ball]]
+    slip = np.concatenate([spheres.memory[ball, :3], history.slip[slot]])
+    return (
+        np.concatenate([np.maximum(-first.gap, 0.0), points.overlap[slot]]),
+        np.linalg.norm(slip, axis=1),
+        np.concatenate([own.prod(1) / own.sum(1), points.radius[slot]]),
+        pairs.mix[np.concatenate([ball, row])],
+        np.concatenate([np.ones(len(ball)), points.share[slot]]),
+    )
+
+
+# What a checkpoint holds.
+
+
+def remember(state):
+    """Tables of what contacts remember and do, named by body number and part, in an order that has nothing to do with rows."""
+    state.fetch()
+    table = state.device.table
+    spheres, points, history = (table(t) for t in (state.spheres, state.points, state.history))
+    ball = np.nonzero(spheres.memory.any(1) | spheres.action.any(1))[0]
+    body, part = state.name_pairs(ball)
+    order = np.lexsort((part[:, 1], body[:, 1], part[:, 0], body[:, 0]))
+    kept = {"body": body[order], "part": part[order], "memory": spheres.memory[ball[order]]}
+    kept["action"] = spheres.action[ball[order]]
+    kept["couple"] = spheres.couple[ball[order]] if len(spheres.couple) else np.zeros((0, 3))
+    slot, row = slots_in_use(state)
+    body, part = state.name_pairs(row)
+    place = place_of(state, slot, row)
+    order = np.lexsort((place[:, 1], place[:, 0], part[:, 1], body[:, 1], part[:, 0], body[:, 0]))
+    slot = slot[order]
+    named = {"body": body[order], "part": part[order], "place": place[order]}
+    return {
+        "spheres": kept,
+        "points": named | {k: v[slot] if len(v) else v for k, v in points._asdict().items()},
+        "history": {k: v[slot] if len(v) else v for k, v in history._asdict().items()},
+    }
+
+
+def place_of(state, slot, row):
+    """What tells the slots (c,) of one pair apart (c,2): their number within it, or their two triangles."""
+    begin = state.device.to_host(state.pairs.slot)[row - state.spheres_count]
+    place = np.stack([slot - begin, np.zeros(len(slot), np.int64)], axis=1)
     if state.triangulated:
-        plain = np.delete(plain, state.bumps.rows)
-    contacts, source = measure(state.tables, state.label, sim.box, 0.0, listed[plain])
-    rows = plain[source]
-    slip = np.linalg.norm(pairs.memory[rows, :3], axis=1)
-    radius = np.empty(len(rows))
-    if state.ellipsoids:
-        kernel(ellipsoids.radius_row)(
-            len(rows),
-            rows,
-            state.balls,
-            state.balls + state.solids,
-            state.shapes,
-            make_forms(state.tables),
-            pairs,
-            contacts.normal,
-            radius,
-        )
-    else:
-        own = ball_radii(state)[pairs.shape[rows]]
-        # Against a wall the reduced radius is that of the particle.
-        wall = state.shapes.kind[pairs.shape[rows, 1]] >= FIRST_WALL
-        radius = np.where(wall, own[:, 0], 1.0 / (1.0 / own).sum(1))
-    overlap = np.maximum(-contacts.gap, 0.0)
-    share = np.ones(len(rows))
-    if state.polyhedra:
-        share = shares(state, pairs.shape[rows], rows, overlap, contacts.normal)
+        shape = state.pairs.shape[row]
+        mesh = (state.shapes.kind[shape] == MESH).any(1)
+        triangles = state.candidates.triangles
+        place[mesh] = np.stack([triangles.first[slot[mesh]], triangles.second[slot[mesh]]], axis=1)
+    return place
+
+
+def recall(state, groups):
+    """Give the contacts of a fresh neighbour list what `remember` kept."""
     if state.triangulated:
-        candidate, pair = kept_contacts(state)
-        grip, more, held = state.bumps.grip, state.bumps.rows[pair], state.bumps.origin[candidate]
-        own = ball_radii(state)[state.bumps.pair[pair]]
-        wall = state.shapes.kind[state.bumps.pair[pair, 1]] >= FIRST_WALL
-        radius = np.append(radius, np.where(wall, own[:, 0], 1.0 / (1.0 / own).sum(1)))
-        overlap = np.append(overlap, grip.overlap[held])
-        slip = np.append(slip, np.linalg.norm(grip.slip[held], axis=1))
-        share, rows = np.append(share, grip.share[held]), np.append(rows, more)
-    return overlap, slip, radius, sim.mover.mixes[pairs.mix[rows]], share
+        renew(state)
+    kept, named = groups["spheres"], groups["points"]
+    state.spheres = filled(state, state.spheres, state.find_named(kept["body"], kept["part"]), kept)
+    rows = state.find_named(named["body"], named["part"])
+    slot = find_slots(state, rows, named["place"])
+    state.points = filled(state, state.points, slot, named)
+    state.history = filled(state, state.history, slot, groups["history"])
+    rows = rows - state.spheres_count
+    force, moment = np.zeros((len(state.pairs.slot) - 1, 3)), np.zeros((len(state.pairs.slot) - 1, 3))
+    np.add.at(force, rows, named["force"])
+    np.add.at(moment, rows, np.cross(named["arm"], named["force"]))
+    if len(named["couple"]):
+        np.add.at(moment, rows, named["couple"])
+    state.wrench = state.device.upload(Wrench(force, moment))
 
 
-def shares(state, shape, rows, overlap, normal):
-    """The part of a patch's stiffness that each point has, as in `clast.dem.polyhedra`: (c,); 1 for spheres.
+def filled(state, table, rows, columns):
+    """A table of the neighbour list with these rows put into it."""
+    table = state.device.table(table)
+    for name, column in table._asdict().items():
+        if len(columns[name]):
+            column[rows] = columns[name]
+    return state.device.upload(table)
 
-    shape (c,2), rows (c,): shapes and pair of each point. Points of one particle with one wall body belong together.
-    """
-    kind, body = state.shapes.kind, state.shapes.body
-    edged = (kind[shape] == POLYHEDRON).any(1)
-    wall = kind[shape[:, 1]] >= FIRST_WALL
-    key = np.stack([np.where(wall, shape[:, 0], -1), np.where(wall, body[shape[:, 1]], rows)], axis=1)
-    _, group = np.unique(key, axis=0, return_inverse=True)
-    group = group.reshape(-1)
-    order = np.argsort(group, kind="stable")
-    size = np.bincount(group)
-    start = np.cumsum(size) - size
-    # Every point with every point of its group.
-    many = size[group]
-    one = np.repeat(np.arange(len(group)), many)
-    within = np.arange(len(one)) - np.repeat(np.cumsum(many) - many, many)
-    two = order[start[group[one]] + within]
-    along = np.maximum(np.einsum("pi,pi->p", normal[one], normal[two]), 0.0)
-    whole = np.bincount(one, overlap[two] * along**2, minlength=len(group))
-    share = np.divide(overlap, whole, out=np.zeros(len(group)), where=whole > 0.0)
-    return np.where(edged, share, 1.0)
+
+def find_slots(state, rows, place):
+    """Slots (c,) of the pairs in these rows of the neighbour list by what `place_of` told."""
+    begin = state.device.to_host(state.pairs.slot)
+    slot = begin[rows - state.spheres_count] + place[:, 0]
+    if state.triangulated:
+        mesh = (state.shapes.kind[state.pairs.shape[rows]] == MESH).any(1)
+        triangles = state.candidates.triangles
+        every = np.arange(len(triangles.first))
+        pair = np.searchsorted(begin, every, side="right") - 1
+        listed = np.stack([pair, triangles.first, triangles.second], axis=1)
+        wanted = np.stack([rows - state.spheres_count, *place.T], axis=1)[mesh]
+        _, number = np.unique(np.concatenate([listed, wanted]), axis=0, return_inverse=True)
+        number = number.reshape(-1)
+        at = np.full(number.max(initial=-1) + 1, -1)
+        # The first of equals: slots that hold nothing all look alike.
+        at[number[: len(every)][::-1]] = every[::-1]
+        slot[mesh] = at[number[len(every) :]]
+        if (slot < 0).any():
+            raise ValueError(
+                "the contacts in the checkpoint do not fit its bodies; the file was made by another version"
+            )
+    return slot

@@ -15,10 +15,9 @@ from ..kernels.backend import kernel
 from ..motion import integrate
 from ..motion.state import State, place_parts
 from ..narrow import mesh_slots
-from ..narrow.round_walls import touch_for
-from ..tables import FREE
-from . import ellipsoids, meshes, polyhedra, sphere_pairs
-from .results import contacts_of, springs_of
+from ..narrow.dispatch import find_points
+from ..tables import FREE, SPHERE
+from . import forces, history, results, sphere_pairs
 
 AUTO = 0.15  # dt="auto" as a fraction of the critical step
 WARN = 0.35  # above this fraction of the critical step a warning is given; above 1 the step is refused
@@ -34,10 +33,10 @@ class Smooth:
         self.dt = self._choose_step(dt)
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.mixes = self.method.mixes(self.scene)
-        rolling = bool((self.mixes[:, 5] > 0.0).any())
+        self.rolling = bool((self.mixes[:, 5] > 0.0).any())
         with backend.use(self.device):
-            self.state = State(self.scene, self.box, copy(BROAD[self.method.broad]), rolling, self.method.margin)
-            self._bind(rolling)
+            self.state = State(self.scene, self.box, copy(BROAD[self.method.broad]), self.rolling, self.method.margin)
+            self._bind()
         self.crossings = 0  # pairs of bodies whose surfaces crossed, summed over steps
         self._fresh = True  # forces of the present positions are not there yet
         self._open = False  # forces are there, but the step that they end is not ended yet
@@ -94,7 +93,8 @@ class Smooth:
             there.molds,
             there.inverses,
             state.pairs,
-            state.balls,
+            state.spheres,
+            state.wrench,
             self.scene.gravity,
             dt,
             self.kicks,
@@ -133,32 +133,15 @@ class Smooth:
         self.seconds["contacts"] += clock.perf_counter() - began
 
     def _forces(self, dt):
+        """Contact points, what they remember, and what the law answers."""
         state = self.state
-        balls = state.balls
-        there = state.there
-        arguments = there.bodies, there.shapes, there.rows, state.pairs, self._mixes, self._edges, dt
-        if self.device is backend.CPU:
-            blocks = (balls + sphere_pairs.BLOCK - 1) // sphere_pairs.BLOCK
-            self._kernels.balls(blocks, balls, *arguments)
-        else:
-            self._kernels.balls(balls, *arguments)
-        if state.solids:
-            blocks = (
-                (state.solids + ellipsoids.BLOCK - 1) // ellipsoids.BLOCK
-                if self.device is backend.CPU
-                else state.solids
-            )
-            self._kernels.solids(
-                blocks, balls, state.solids, there.rows, there.forms, state.pairs, self._mixes, self._edges, dt
-            )
-        if len(state.pairs.mix) > balls + state.solids + state.patches + state.meshed and not state.only_edged:
-            width = sphere_pairs.WIDTH if self.device is backend.CPU else 1
-            chunks = (len(state.pairs.wall_start) + width - 2) // width
-            self._kernels.walls(chunks, *state.kernel_tables, there.forms, state.pairs, self._mixes, there.box, dt)
-        if state.polyhedra:
-            polyhedra.collide(self._kernels.hulls, state, self._mixes, self._edges, dt)
+        crossing = find_points(state, self._edges, self.method.narrow, self.method.tolerance)
+        for r in state.ranges:
+            history.match(state, r.manifold, r.manifolds, r.family.shares, self.method.recipe.shared, self.rolling)
+        sphere_pairs.apply(self._kernels.spheres, state, self._mixes, self._edges, dt)
+        forces.apply(self._kernels.points, state, self._mixes, self._edges, dt)
         if state.triangulated:
-            self._look_for_crossings(meshes.collide(self._kernels.surfaces, state, self.method, self._mixes, dt))
+            self._look_for_crossings(crossing)
             if state.since == 0:
                 self._look_inside()
 
@@ -168,7 +151,7 @@ class Smooth:
             return
         self.crossings += len(sites)
         if self.method.penetration == "raise":
-            self._penetrated(self.state.bumps.pair[self.state.bumps.site[sites[0]]], "their surfaces cross")
+            self._penetrated(self.state.candidates.pair[self.state.candidates.site[sites[0]]], "their surfaces cross")
         self._look_inside(sites)
 
     def _look_inside(self, sites=None):
@@ -176,7 +159,7 @@ class Smooth:
 
         A sphere whose centre is inside would be pulled in. sites: those that cross are looked at, or all pairs.
         """
-        for pair in meshes.swallowed(self.state, sites):
+        for pair in mesh_slots.swallowed(self.state, sites):
             self._penetrated(pair, "one lies inside the other")
 
     def _penetrated(self, pair, what):
@@ -192,43 +175,23 @@ class Smooth:
             f"epsilon or a stiffer material, or slow them down{other}; {self.cause()}"
         )
 
-    def _bind(self, rolling):
+    def _bind(self):
         """Compose the kernels of this scene: the law, and only what the scene has."""
         scene = self.scene
         molds = self.state.molds
         used = np.unique(self.state.bodies.mold) if not scene.inlets else np.arange(len(molds.round))
         clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
-        ellipsoids = self.state.ellipsoids
-        polyhedra = self.state.polyhedra
-        triangulated = self.state.triangulated
-        has = {"CLUMPS": clumps, "SOLIDS": ellipsoids or polyhedra or triangulated}
-        has |= {"PERIODIC": self.box.periodic, "COUPLES": rolling or polyhedra or triangulated}
-        law = self.method.recipe.function
-        triangles = len(self.state.meshes.triangle) > 0
-        on_cpu = self.device is backend.CPU
-        # A thread of a CUDA grid takes one sphere.
-        width = {} if on_cpu else {"WIDTH": 1}
-        pairs = {"fastmath": ("contract", "nsz"), "grain": 4, "allocates": on_cpu, "law": law}
-        pairs |= {"UNIFORM": len(self.mixes) == 1, "PERIODIC": has["PERIODIC"], "ROLLING": rolling}
+        state = self.state
+        has = {"CLUMPS": clumps, "SOLIDS": state.ellipsoids or state.polyhedra or state.triangulated}
+        has |= {"PERIODIC": bool(self.box.periodic), "COUPLES": self.rolling}
+        has |= {"POINTS": bool((state.parts.kind != SPHERE).any())}
+        about = self.method.recipe.function, self.rolling, has["PERIODIC"], len(self.mixes) == 1
         self._kernels = SimpleNamespace(
             move=kernel(integrate.advance_row, grain=4, SUM=False, MOVE=True, **has),
             through=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=True, **has),
             finish=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=False, **has),
-            balls=kernel(sphere_pairs.ball_block if on_cpu else sphere_pairs.ball_row, **pairs),
-            solids=kernel(ellipsoids.solid_block if on_cpu else ellipsoids.solid_row, **pairs),
-            walls=kernel(
-                sphere_pairs.wall_row,
-                grain=2,
-                law=law,
-                wall_touch=touch_for(ellipsoids, triangles),
-                TRIANGLES=triangles,
-                ELLIPSOIDS=ellipsoids,
-                SOLIDS=has["SOLIDS"],
-                ROLLING=rolling,
-                **width,
-            ),
-            hulls=polyhedra.compose(self.state, law, rolling, has["PERIODIC"]),
-            surfaces=meshes.compose(law, self.method.law != "halo", has["PERIODIC"]),
+            spheres=sphere_pairs.compose(*about),
+            points=forces.compose(*about),
         )
         self._mixes = self.device.to_device(self.mixes)
         self.kicks = integrate.INTEGRATORS[self.method.integrator]
@@ -239,37 +202,26 @@ class Smooth:
         """Make the list of pairs anew because bodies came or went."""
         self.state.rebuild()
 
-    def carried(self):
-        """Numbers beside the tables that go from step to step, for a checkpoint: memory of triangulated particles."""
-        if not self.state.triangulated:
-            return np.empty(0)
-        counted = np.zeros((1, mesh_slots.CARRIED))
-        counted[0, 0] = self.crossings
-        return np.concatenate([counted, mesh_slots.carried(self.state)])
+    def remember(self):
+        """What contacts remember and do, for a checkpoint: tables by name."""
+        return {**results.remember(self.state), "counted": {"crossings": np.array(self.crossings)}}
 
-    def resume(self, order, carried):
-        """Make the list of pairs of a simulation that goes on; its memory is put back afterwards."""
-        self.state.rebuild()
-        if self.state.triangulated:
-            self.crossings = int(carried[0, 0])
-            mesh_slots.put_back(self.state, carried[1:], self.method.narrow, self.method.tolerance)
+    def recall(self, groups):
+        """Make the neighbour list of a simulation that goes on, and give its contacts what `remember` kept."""
+        self.crossings = int(groups["counted"]["crossings"])
+        with backend.use(self.device):
+            self.state.rebuild()
+            results.recall(self.state, groups)
+        self._fresh = False
 
     def contacts(self):
         """See Simulation.contacts."""
-        return contacts_of(self.sim)
+        return results.contacts_of(self.state, self.box)
 
     def elastic_energy(self):
         """Energy [J] stored in the springs of all contacts."""
-        overlap, slip, radius, mix, share = springs_of(self.sim)
-        return float((share * self.method.recipe.energy(overlap, slip, radius, mix)).sum())
-
-    def remembered(self, pairs):
-        """Rows of the list of pairs that a checkpoint must hold."""
-        state = self.state
-        # Of pairs that do not touch, only the last normal may be left, and results do not depend on it.
-        touching = pairs.memory[:, -1:].any(1) if state.ellipsoids else False
-        slip = pairs.memory[:, : 6 if state.rolling else 3].any(1)
-        return np.nonzero(pairs.action[:, :3].any(1) | slip | touching)[0]
+        overlap, slip, radius, mix, share = results.springs_of(self.state, self.box)
+        return float((share * self.method.recipe.energy(overlap, slip, radius, self.mixes[mix])).sum())
 
     def describe(self):
         """What Report tells beyond what it tells of all simulations: nothing."""
@@ -277,11 +229,8 @@ class Smooth:
 
     def touching(self):
         """Number of contacts that carry a force."""
-        return int(np.count_nonzero(self.device.to_host(self.state.pairs.action)[:, :3].any(1)))
-
-    def take_up(self):
-        """Forces and memory of contacts have been put back as they were saved: nothing is to be started."""
-        self._fresh = False
+        state, host = self.state, self.device.to_host
+        return sum(int(np.count_nonzero(host(f)[:, :3].any(1))) for f in (state.spheres.action, state.wrench.force))
 
     def _choose_step(self, dt):
         if isinstance(dt, str):

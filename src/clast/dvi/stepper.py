@@ -19,7 +19,7 @@ from ..joints.system import JointSystem
 from ..kernels import backend
 from ..kernels.backend import kernel
 from ..motion.state import State
-from ..narrow.dispatch import measure, measure_listed, select
+from ..narrow.contacts import measure, measure_listed, select
 from ..tables import FREE
 from . import constraints as blocks
 from . import method as complementarity
@@ -85,31 +85,38 @@ class Hard(Nearby):
     def finish(self):
         """A step ends by itself."""
 
-    def carried(self):
-        """Numbers beside the tables that go from step to step, for a checkpoint.
+    def remember(self):
+        """What contacts remember, and numbers beside the tables that go from step to step, for a checkpoint.
 
-        The solver's first step length, the typical radius of those that were there at the start, what reports tell of
-        the last step and of all steps, and joints.
+        carried: the solver's first step length, the typical radius of those that were there at the start, what reports
+        tell of the last step and of all steps, and joints.
         """
+        state = self.state
+        rows = np.nonzero(state.warm.any(1))[0]
+        body, part = state.name_pairs(rows)
+        order = np.lexsort((part[:, 1], body[:, 1], part[:, 0], body[:, 0]))
         own = np.zeros(0) if self.joints is None else self.joints.state()
         told = self.touching(), self._pressed_energy(), *self.tally.values()
-        return np.concatenate([[self.workspace.curvature, self.state.size, *told], own])
+        carried = np.concatenate([[self.workspace.curvature, state.size, *told], own])
+        warm = {"body": body[order], "part": part[order], "memory": state.warm[rows[order]]}
+        return {"contacts": warm | {"order": state.bodies.number, "carried": carried}}
 
-    def resume(self, order, carried):
-        """Make the list of pairs of a simulation that goes on, with bodies in the order that they had in memory."""
-        self.workspace.curvature, self.state.size, touching, elastic, *rest = (float(x) for x in carried)
+    def recall(self, groups):
+        """Make the neighbour list of a simulation that goes on, with bodies in the order that they had in memory, and give
+        its contacts what `remember` kept."""
+        kept = groups["contacts"]
+        carried, state = kept["carried"], self.state
+        self.workspace.curvature, state.size, touching, elastic, *rest = (float(x) for x in carried)
         self.told = int(touching), elastic
         whole = ("steps", "iterations", "missed")
         self.tally = {k: int(v) if k in whole else v for k, v in zip(self.tally, rest, strict=False)}
-        self._measure_against(self.state.size)
-        self.state.permute(np.searchsorted(self.state.bodies.number, order).astype(np.int32))
+        self._measure_against(state.size)
+        state.permute(np.searchsorted(state.bodies.number, kept["order"]).astype(np.int32))
         self._rebuild(sort=False)
         if self.joints is not None:
             self.joints.restore_state(np.asarray(carried)[4 + len(self.tally) :])
-            self.joints.prepare(self.state.rows, self.state.bodies, self.sim.time, self.dt)
-
-    def take_up(self):
-        """The memory of contacts has been put back as it was saved: nothing is to be started."""
+            self.joints.prepare(state.rows, state.bodies, self.sim.time, self.dt)
+        state.warm[state.find_named(kept["body"], kept["part"])] = kept["memory"]
         self._fresh = False
 
     def rebuild(self):
@@ -223,7 +230,7 @@ class Hard(Nearby):
         self.impulse = np.zeros((len(touches.gap), self.width))
         chunks = (len(touches.gap) + CHUNK - 1) // CHUNK
         if method.warm:
-            self._kernels.recall(chunks, CHUNK, touches, rows, state.pairs.memory, self.impulse)
+            self._kernels.recall(chunks, CHUNK, touches, rows, state.warm, self.impulse)
         self.solution = solvers.solve(
             cones,
             self.impulse,
@@ -238,8 +245,8 @@ class Hard(Nearby):
             cones.begin(self.impulse)  # the solver had nothing to do, but forces act all the same
         if joints is not None:
             joints.aim(rows, self.dt)
-        state.pairs.memory[:] = 0.0
-        self._kernels.remember(chunks, CHUNK, touches, rows, self.impulse, state.pairs.memory)
+        state.warm[:] = 0.0
+        self._kernels.remember(chunks, CHUNK, touches, rows, self.impulse, state.warm)
         self.seconds["solver"] += clock.perf_counter() - began
 
     def _count(self):
@@ -383,7 +390,7 @@ class Hard(Nearby):
         """
         if self.measured is None:
             found, source = measure(self.state.tables, self.state.label, self.box, self.reach, self.listed)
-            memory = self.state.pairs.memory[self.order[source]]
+            memory = self.state.warm[self.order[source]]
             if self.state.polyhedra:
                 # A pair remembers its contacts one after the other.
                 slot = np.arange(len(source)) - np.searchsorted(source, source)
@@ -414,10 +421,6 @@ class Hard(Nearby):
             return 0.0
         pressed = np.einsum("ci,ci->c", self.impulse[:, :3], self.touches.normal)
         return 0.5 * float((self.touches.soft * pressed**2).sum())
-
-    def remembered(self, pairs):
-        """Rows of the list of pairs that a checkpoint must hold."""
-        return np.nonzero(pairs.memory.any(1))[0]
 
     def describe(self):
         """What Report tells of the solver."""

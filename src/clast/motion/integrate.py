@@ -36,7 +36,8 @@ INTEGRATORS = {"verlet": (0.5, 0.0, 0.5), "symplectic": (1.0, 0.0, 0.0), "explic
 CLUMPS = False  # some body is not round
 SOLIDS = False  # some body is neither a sphere nor made of spheres
 PERIODIC = False
-COUPLES = False  # contacts have couples
+COUPLES = False  # contacts of spheres have couples
+POINTS = True  # there are contacts other than of spheres
 SUM = True
 MOVE = True
 
@@ -107,7 +108,8 @@ def advance_row(
     molds,
     inverses,
     pairs,
-    balls,
+    spheres,
+    wrench,
     gravity,
     dt,
     kicks,
@@ -126,13 +128,13 @@ def advance_row(
     of the chunk is from its reference [m^2] and whether all is well. Between two steps both are done in one pass,
     because memory is read once then; arrays are taken out of their tables once a chunk, which halves the time again.
 
-    Actions of the first `balls` pairs hold torques as `dem.touch_balls` gives them; with SOLIDS those of all others
-    hold the point where the force acts. A turn of a solid moves its surface by no more than swing (m,) of its mold at size
+    Pairs of spheres, the first of the list, act as SpherePairs says, all others as Wrench does. A turn of a solid moves its surface by no more than swing (m,) of its mold at size
     factor 1 [m] times the angle since turned_from (n,4): the difference of the longest and the shortest half-axis of an
     ellipsoid, sqrt(outer^2 - inner^2) of a polyhedron.
     """
     orientation, forces, torques = bodies.orientation, bodies.force, bodies.torque
-    start, entry, pair, action, couple = pairs.start, pairs.entry, pairs.shape, pairs.action, pairs.couple
+    start, entry, pair, action, couple = pairs.start, pairs.entry, pairs.shape, spheres.action, spheres.couple
+    force, moment, balls = wrench.force, wrench.moment, len(spheres.action)
     before, after, last = kicks[0] * dt, kicks[1] * dt, kicks[2] * dt
     farthest = 0.0
     state = FINE
@@ -157,22 +159,38 @@ def advance_row(
                 e = entry[np.uintp(at)]
                 p = np.uintp(e >> 1)
                 sign = 1.0 if e & 1 else -1.0
+                if POINTS and p >= balls:
+                    k = p - np.uintp(balls)
+                    gx, gy, gz = sign * force[k, 0], sign * force[k, 1], sign * force[k, 2]
+                    fx += gx
+                    fy += gy
+                    fz += gz
+                    tx += sign * moment[k, 0]
+                    ty += sign * moment[k, 1]
+                    tz += sign * moment[k, 2]
+                    # The force acts at the centre of the first shape, or at that of its image next to this body.
+                    if e & 1:
+                        s, o = np.uintp(pair[p, 1]), np.uintp(pair[p, 0])
+                        ax, ay, az = rows[o, 0] - rows[s, 0], rows[o, 1] - rows[s, 1], rows[o, 2] - rows[s, 2]
+                        if PERIODIC:
+                            ax, ay = image(ax, edges[0], edges[3]), image(ay, edges[1], edges[4])
+                            az = image(az, edges[2], edges[5])
+                    else:
+                        s = np.uintp(pair[p, 0])
+                        ax, ay, az = 0.0, 0.0, 0.0
+                    if CLUMPS:
+                        ax += rows[s, 0] - x[0]
+                        ay += rows[s, 1] - x[1]
+                        az += rows[s, 2] - x[2]
+                    tx += ay * gz - az * gy
+                    ty += az * gx - ax * gz
+                    tz += ax * gy - ay * gx
+                    continue
                 gx, gy, gz = sign * action[p, 0], sign * action[p, 1], sign * action[p, 2]
                 fx += gx
                 fy += gy
                 fz += gz
-                if SOLIDS and p >= balls:
-                    ax, ay, az = action[p, 3] - x[0], action[p, 4] - x[1], action[p, 5] - x[2]
-                    if PERIODIC:
-                        # The image nearest to the part: a clump may be longer than half a period.
-                        s = np.uintp(pair[p, np.uintp(e & 1)])
-                        ax = image(action[p, 3] - rows[s, 0], edges[0], edges[3]) + (rows[s, 0] - x[0])
-                        ay = image(action[p, 4] - rows[s, 1], edges[1], edges[4]) + (rows[s, 1] - x[1])
-                        az = image(action[p, 5] - rows[s, 2], edges[2], edges[5]) + (rows[s, 2] - x[2])
-                    tx += ay * gz - az * gy
-                    ty += az * gx - ax * gz
-                    tz += ax * gy - ay * gx
-                elif CLUMPS:
+                if CLUMPS:
                     s = np.uintp(pair[p, np.uintp(e & 1)])
                     ax, ay, az = rows[s, 0] - x[0], rows[s, 1] - x[1], rows[s, 2] - x[2]
                     tx += ay * gz - az * gy - rows[s, 3] * action[p, 3]

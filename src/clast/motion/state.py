@@ -11,17 +11,17 @@ and `spin` and `shapes.centre` are views of it.
 
 import math
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 
 from ..broad.bins import sort_shapes
-from ..broad.neighbour_list import make_pairs
+from ..broad.neighbour_list import carry, make_pairs, move_slots_row
 from ..broad.search import find_pairs, turned
 from ..kernels import backend
 from ..kernels.backend import kernel
-from ..narrow.ellipsoids import near_solids
-from ..narrow.mesh_slots import make_bumps
-from ..narrow.polyhedra import near_hulls
+from ..narrow.dispatch import FAMILIES, FAMILY
+from ..narrow.mesh_slots import Candidates
 from ..shapes.ellipsoid_form import make_forms, update_forms
 from ..tables import (
     DRIVEN,
@@ -35,11 +35,24 @@ from ..tables import (
     TRIANGLE,
     Bodies,
     Shapes,
+    SpherePairs,
+    Wrench,
+    empty_points,
     is_particle,
 )
 from . import integrate
 
 REORDER = 32  # rebuilds of the list after which bodies are sorted again
+
+
+class Range(NamedTuple):
+    """Where a family stands in the neighbour list."""
+
+    family: object  # see `clast.narrow.dispatch`
+    first: int  # its first pair
+    length: int  # pairs
+    manifold: int  # its first manifold
+    manifolds: int  # their number
 
 
 def place_shapes(bodies, label, molds, parts):
@@ -112,9 +125,7 @@ class State:
         self.ellipsoids = bool((self.parts.kind == ELLIPSOID).any())
         self.polyhedra = bool((self.parts.kind == POLYHEDRON).any())
         self.triangulated = bool((self.parts.kind == MESH).any())
-        # Slip, rolling angle; with solids the last normal, and whether it touched or the angle of a patch.
-        own = (6 if rolling else 3) + (4 if self.ellipsoids or self.polyhedra else 0)
-        self.width = own if width is None else width
+        self.warm_width = width  # columns of `warm`; None where contact points remember
         self.swing = swings(self.molds, self.parts, self.hulls, self.surfaces)
         # The same tables where the kernels run; on the CPU they are the same arrays.
         self.there = SimpleNamespace(
@@ -140,11 +151,14 @@ class State:
         self.size = float(np.median(sizes)) if len(sizes) else 1.0
         self.tuned = margin is None
         self.margin = 0.1 * self.size if margin is None else float(margin)
-        # The list; how many of it are pairs of spheres, with an ellipsoid, with a polyhedron, with a triangulated particle.
-        self.pairs, self.balls, self.solids, self.patches, self.meshed = None, 0, 0, 0, 0
-        self.bumps = None  # what is known of contacts of triangulated particles
+        self.pairs, self.ranges = None, []  # the neighbour list, and the Range of each family in it
+        self.spheres_count = 0  # pairs of spheres, the first of the list
+        self.spheres, self.points, self.history, self.wrench = None, None, None, None
+        self.warm = None  # (p,w) impulses of the last step, of hard contacts
+        self.candidates = None  # triangles of triangulated particles that may touch
         self.rebuilds, self.since = 0, 0
         self.former = None  # row of each body in the tables that the present list was made for
+        self.listed_number = None  # of the shapes of the present list
 
     def new_labels(self, bodies):
         """Numbers for the first parts of bodies, in the order of the bodies' numbers; never given twice."""
@@ -154,6 +168,13 @@ class State:
         label[order] = self.next_label + np.cumsum(many[order]) - many[order]
         self.next_label += int(many.sum())
         return label
+
+    @property
+    def memory_width(self):
+        """Columns that a pair remembers: slip and rolling angle of spheres, or impulses of hard contacts."""
+        if self.warm_width is not None:
+            return self.warm_width
+        return 6 if self.rolling else 3
 
     @property
     def tables(self):
@@ -187,10 +208,32 @@ class State:
             for name in ("orientation", "force", "torque"):
                 getattr(self.bodies, name)[:] = self.device.to_host(getattr(there.bodies, name))
 
-    def fetch_pairs(self):
-        """The list of pairs as NumPy arrays; the bodies are brought along."""
+    def fetch_table(self, table):
+        """A table of the neighbour list as NumPy arrays; the bodies are brought along."""
         self.fetch()
-        return self.device.table(self.pairs)
+        return self.device.table(table)
+
+    def name_pairs(self, rows):
+        """Numbers of the bodies (k,2) and of the parts within them (k,2) of these rows of the neighbour list."""
+        shape = self.device.to_host(self.pairs.shape)[rows]
+        body = self.shapes.body[shape]
+        return self.bodies.number[body], self.shapes.number[shape] - self.label[body]
+
+    def find_named(self, number, part):
+        """Rows of the neighbour list of pairs that `name_pairs` named."""
+        row = np.argsort(self.bodies.number, kind="stable")
+        body = row[np.minimum(np.searchsorted(self.bodies.number, number, sorter=row), max(len(row) - 1, 0))]
+        key = self.label[body] + part
+        listed = self.shapes.number[self.device.to_host(self.pairs.shape)]
+        wide = self.next_label
+        names, wanted = listed[:, 0] * wide + listed[:, 1], key[:, 0] * wide + key[:, 1]
+        order = np.argsort(names)
+        found = order[np.minimum(np.searchsorted(names, wanted, sorter=order), max(len(names) - 1, 0))]
+        if not np.array_equal(names[found], wanted):
+            raise ValueError(
+                "the contacts in the checkpoint do not fit its bodies; the file was made by another version"
+            )
+        return found
 
     def send_driven(self):
         """Tell the kernels where driven bodies have been put."""
@@ -205,19 +248,13 @@ class State:
         n = len(self.bodies.number)
         return len(self.shapes.body) > n and (self.box.periodic or bool(np.any(self.shapes.kind[n:] < FIRST_WALL)))
 
-    @property
-    def only_edged(self):
-        """Whether all particles are polyhedra or triangulated, and none is round."""
-        kind = self.parts.kind[self.parts.kind < FIRST_WALL]
-        return bool(((kind == POLYHEDRON) | (kind == MESH)).all()) and len(kind) > 0
-
     def follow(self):
         """Bring what depends on where bodies are and how they are turned up to date, before contacts are looked at."""
         if self.ellipsoids:
             update_forms(self.kernel_tables, self.there.forms)
 
     def rebuild(self, sort=None, grow=None):
-        """Make the list of pairs anew from where the bodies are now, and carry the memory of contacts over.
+        """Make the neighbour list anew from where the bodies are now, and carry the history of contacts over.
 
         sort: whether to bring the bodies into the order of their bins; None for once in a while. grow: None, or a
         function that gives for each shape (s,) [m] how much larger it is to be taken, for spheres and walls alone.
@@ -226,22 +263,13 @@ class State:
             self.tune()
         device, there = self.device, self.there
         place_parts(there.bodies, there.shapes, there.parts, self.box, there.rows)
-        old = None
-        if self.pairs is not None:
-            former = np.arange(len(self.bodies.number), dtype=np.int32) if self.former is None else self.former
-            # Only what is carried over is kept: two whole lists side by side would double the memory.
-            kept = self.pairs._replace(action=np.empty((0, 6)), couple=np.empty((0, 3)))
-            if self.bumps is not None:
-                # The memory of these is elsewhere; this finds it again.
-                kept.memory[self.bumps.rows, 0] = np.arange(1, len(self.bumps.rows) + 1)
-            old = [kept, self.listed_number, former]
-            self.pairs = None
+        old = self.pairs, self.listed_number, self.spheres_count
+        former = np.arange(len(self.bodies.number), dtype=np.int32) if self.former is None else self.former
         if self.rebuilds % REORDER == 0 if sort is None else sort:
             order = self.sort_bodies()
             self.fetch()
             self.permute(order)
-            if old is not None:
-                old[2] = np.ascontiguousarray(old[2][order])
+            former = np.ascontiguousarray(former[order])
         free = self.bodies.motion[self.shapes.body] == FREE
         tag = device.to_device(np.where(free, self.shapes.body, np.int32(-1)))
         tables, at_hand = self.kernel_tables, self.tables
@@ -249,26 +277,21 @@ class State:
             wide = self.shapes._replace(radius=self.shapes.radius + grow())
             at_hand = self.bodies, wide, *self.tables[2:]
             tables = there.bodies, device.upload(wide, centre=there.shapes.centre), *self.kernel_tables[2:]
-        found = find_pairs(tables, tag, self.box, self.margin, self.search, at_hand)
-        balls, solids, patches, meshed, walls = found
+        # Only what is carried over is kept meanwhile: two whole lists side by side would double the memory.
+        self.pairs, self.wrench = None, None
+        if self.spheres is not None:
+            self.spheres = self.spheres._replace(action=None, couple=None)
+        lists = find_pairs(tables, tag, self.box, self.margin, self.search, FAMILY, at_hand)
         if self.ellipsoids or self.polyhedra or self.triangulated:
             there.turned_from = device.copy(there.bodies.orientation)
-        if self.polyhedra:
-            patches = near_hulls(self.kernel_tables, patches, self.box, self.margin)
         if self.ellipsoids:
             there.forms = make_forms(self.kernel_tables)
-            solids = near_solids(there.shapes.centre, there.forms, solids, self.box, self.margin)
-        if old is not None:
-            old[2] = device.to_device(old[2])
-        self.balls, self.solids, self.patches, self.meshed = len(balls), len(solids), len(patches), len(meshed)
-        particles = device.concatenate(balls, solids) if len(solids) else balls
-        particles = device.concatenate(particles, patches) if len(patches) else particles
-        particles = device.concatenate(particles, meshed) if len(meshed) else particles
-        free = device.to_device(free)
-        couples = self.rolling or self.polyhedra or self.triangulated
-        self.pairs = make_pairs(self.kernel_tables, free, particles, walls, self.materials, self.width, couples, old)
-        if self.triangulated:
-            self.bumps = make_bumps(self, self.bumps)
+        for k, family in enumerate(FAMILIES):
+            if len(lists[k]) and family.near is not None:
+                lists[k] = family.near(self, lists[k])
+        walls = [family.walls for family in FAMILIES].index(True)
+        self.pairs, first = make_pairs(self.kernel_tables, lists[:walls], lists[walls:], self.materials)
+        self._remember(first, device.to_device(free), old, device.to_device(former))
         self.listed_number = there.shapes.number
         self.reference = device.copy(there.shapes.centre)
         if (self.bodies.motion == DRIVEN).any():
@@ -277,6 +300,54 @@ class State:
         self.former = None
         self.rebuilds += 1
         self.since = 0
+
+    def _remember(self, first, free, old, former):
+        """Give the pairs of a new list what the same two shapes had in the old one: first, see `make_pairs`."""
+        device, there = self.device, self.there
+        spheres, total = first[1], first[-1]
+        old_pairs, old_number, old_spheres = old
+        soft = self.warm_width is None
+        was = device.to_device(np.full(total - spheres if soft else 0, -1, np.int64))
+        memory = device.zeros((spheres if soft else total, self.memory_width), np.float64)
+        if old_pairs is not None:
+            old_memory = self.spheres.memory if soft else self.warm
+            before = old_pairs, old_number, former, old_memory, old_spheres
+            carry(there.bodies, there.shapes, free, self.pairs, spheres, memory, before, was)
+        self.spheres_count = spheres
+        if not soft:
+            self.warm = memory
+            return
+        couples = spheres if self.rolling else 0
+        self.spheres = SpherePairs(
+            memory, device.zeros((spheres, 6), np.float64), device.zeros((couples, 3), np.float64)
+        )
+        self.wrench = Wrench(
+            device.zeros((total - spheres, 3), np.float64), device.zeros((total - spheres, 3), np.float64)
+        )
+        manifold = device.to_host(self.pairs.manifold)
+        self.ranges = []
+        for k, family in enumerate(FAMILIES[1:], start=1):
+            if first[k + 1] > first[k]:
+                begin, end = np.searchsorted(manifold, [first[k] - spheres, first[k + 1] - spheres]).tolist()
+                self.ranges.append(Range(family, first[k], first[k + 1] - first[k], begin, end - begin))
+        room = np.repeat([r.family.slots for r in self.ranges], [r.length for r in self.ranges]).astype(np.int64)
+        candidates = Candidates.of(self, device.to_host(was)) if self.triangulated else None
+        if candidates is not None:
+            room[candidates.rows] = candidates.room
+        old_slot = old_pairs.slot if old_pairs is not None else device.zeros(1, np.int64)
+        self.lay_out(room, was, old_slot, candidates)
+
+    def lay_out(self, room, was, old_slot, candidates):
+        """Give each pair behind those of spheres `room` (q,) slots, with what pair was[q] had in its old ones."""
+        device = self.device
+        slot = device.to_device(np.concatenate([[0], np.cumsum(room)]).astype(np.int64))
+        points, history = empty_points(int(np.sum(room)), self.rolling, device)
+        if self.history is not None:
+            kernel(move_slots_row)(len(room), was, old_slot, self.points, self.history, slot, points, history)
+        if candidates is not None:
+            candidates.move_in(self.candidates, was, old_slot, slot)
+        self.pairs = self.pairs._replace(slot=slot)
+        self.points, self.history, self.candidates = points, history, candidates
 
     def tune(self):
         """A list that lasts a few steps only was too tight; one that lasts for ever too wide. Results do not depend on it."""

@@ -1,4 +1,4 @@
-"""Pairs with at least one ellipsoid: their forms, and the exact gap of many pairs at once.
+"""Pairs with at least one ellipsoid: the exact gap of many pairs at once, and their contact points from step to step.
 
 Three levels (Pazouki et al. 2012): the pairs come from a broad phase; boxes and, if asked for, the yes/no test of the
 characteristic equation (ChM) drop most that are apart; the common normal (OpM) gives the gap of the rest. A block of
@@ -11,13 +11,14 @@ import numpy as np
 
 from ..broad.near import image
 from ..kernels import backend, primitives
-from ..kernels.backend import func, kernel, part
+from ..kernels.backend import func, fused, kernel, part
 from ..kernels.vec import dot
 from ..shapes.ellipsoid_form import LEAST_AXIS, LEAST_RADIUS, adjugate, load_form, times
 from .characteristic import ANSWER, NO, characteristic_lanes
 from .characteristic import LANES as CHM_LANES
 from .characteristic import ROWS as CHM_ROWS
 from .common_normal import GAP, LANES, LEAST, ROWS, STATE, N, common_normal, common_normal_from, lane_forms, solve_lanes
+from .curvature import contact_radius
 
 BLOCK = 256  # pairs a task
 
@@ -169,6 +170,11 @@ def near_solids(centre, forms, pair, box, margin):
     return kept
 
 
+def near_pairs(state, pair):
+    """Those of the pairs (p,2) that stay in the neighbour list of a State."""
+    return near_solids(state.there.shapes.centre, state.there.forms, pair, state.box, state.margin)
+
+
 @func
 def surface_point(m, n):
     """From the centre to the point of the surface with outward normal n (A-13)."""
@@ -232,3 +238,111 @@ def contact_arm(d, m1, m2, n, gap):
         return (0.0, 0.0, 0.0)
     arm = surface_point(m1, n)
     return (arm[0] + 0.5 * gap * n[0], arm[1] + 0.5 * gap * n[1], arm[2] + 0.5 * gap * n[2])
+
+
+# Contact points of the neighbour list, from step to step. A slot keeps its last normal. That is tried first: where it parts the
+# two bodies nothing touches, which costs one look. A pair that touched starts Newton's method there; one that begins to
+# touch starts afresh, so that the result does not depend on when the pair came into the list.
+
+# Rows of the lanes after those of the common normal. All are in one array: with two, the compiler cannot tell that writing
+# to one leaves the other alone, and makes no vector instructions.
+ARM, RADIUS = ROWS, ROWS + 3
+ALL_ROWS = ROWS + 4
+
+
+@func
+def parted(d, m1, m2, n):
+    """Whether the plane at right angles to n parts the two ellipsoids for certain; never for n = 0."""
+    u1 = m1[0] * n[0] * n[0] + m1[1] * n[1] * n[1] + m1[2] * n[2] * n[2]
+    u1 += 2.0 * (m1[3] * n[0] * n[1] + m1[4] * n[0] * n[2] + m1[5] * n[1] * n[2])
+    u2 = m2[0] * n[0] * n[0] + m2[1] * n[1] * n[1] + m2[2] * n[2] * n[2]
+    u2 += 2.0 * (m2[3] * n[0] * n[1] + m2[4] * n[0] * n[2] + m2[5] * n[1] * n[2])
+    along = dot(n, d)
+    return along * (1.0 - 1e-12) > math.sqrt(max(u1, 0.0)) + math.sqrt(max(u2, 0.0))
+
+
+@fused
+def middle_arm(m, n, gap):
+    """From the centre of an ellipsoid to the middle of the overlap at its surface point with outward normal n."""
+    arm = surface_point(m, n)
+    return (arm[0] + 0.5 * gap * n[0], arm[1] + 0.5 * gap * n[1], arm[2] + 0.5 * gap * n[2])
+
+
+def points_block(block, first, count, spheres, rows, forms, pairs, points, edges):
+    """Contact points of a block of pairs, rows first to first + count of the list; spheres: pairs before the first slot."""
+    pair, slot, normal, gap, arm, radius = pairs.shape, pairs.slot, points.normal, points.gap, points.arm, points.radius
+    waiting = np.empty(BLOCK, np.int64)
+    # Made by np.empty, whose strides the compiler knows; of np.ones it does not, and makes no vector instructions.
+    lane = np.empty((ALL_ROWS, LANES))
+    for i in range(ALL_ROWS):
+        for k in range(LANES):
+            lane[i, k] = 1.0
+    begin = first + block * BLOCK
+    found = 0
+    for p in range(begin, min(begin + BLOCK, first + count)):
+        a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
+        c = np.uintp(slot[p - spheres])
+        n = (normal[c, 0], normal[c, 1], normal[c, 2])
+        if parted(between(a, b, rows, edges, PERIODIC), load_form(forms, a), load_form(forms, b), n):
+            gap[c] = np.inf
+        else:
+            waiting[found] = p
+            found += 1
+    for at in range(0, found, LANES):
+        used = min(LANES, found - at)
+        for k in range(used):
+            p = waiting[at + k]
+            a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
+            c = np.uintp(slot[p - spheres])
+            put_lane(lane, k, between(a, b, rows, edges, PERIODIC), a, b, forms)
+            lane[LEAST, k] = forms[a, LEAST_RADIUS] + forms[b, LEAST_RADIUS]
+            lane[STATE, k] = 1.0 if gap[c] < 0.0 else 0.0
+            for i in range(3):
+                lane[N + i, k] = normal[c, i]
+        solve_lanes(lane, used)
+        for k in range(used):
+            if lane[STATE, k] == 0.0:
+                d, m1, m2 = lane_forms(lane, k)
+                n = (lane[N, k], lane[N + 1, k], lane[N + 2, k])
+                n, lane[GAP, k] = common_normal_from(d, m1, m2, lane[LEAST, k], n)
+                lane[N, k], lane[N + 1, k], lane[N + 2, k] = n
+        for k in range(LANES):
+            _, m1, m2 = lane_forms(lane, k)
+            n = (lane[N, k], lane[N + 1, k], lane[N + 2, k])
+            lane[ARM, k], lane[ARM + 1, k], lane[ARM + 2, k] = middle_arm(m1, n, lane[GAP, k])
+            lane[RADIUS, k] = contact_radius(m1, m2, n)
+        for k in range(used):
+            c = np.uintp(slot[waiting[at + k] - spheres])
+            gap[c], radius[c] = lane[GAP, k], lane[RADIUS, k]
+            for i in range(3):
+                normal[c, i] = lane[N + i, k]
+                arm[c, i] = lane[ARM + i, k]
+
+
+def points_row(k, first, count, spheres, rows, forms, pairs, points, edges):
+    """The contact point of one pair, for a CUDA grid: the same functions as `points_block`, each pair from the start."""
+    p = first + k
+    a, b = pairs.shape[p, 0], pairs.shape[p, 1]
+    c = pairs.slot[p - spheres]
+    n, gap = settle(a, b, rows, forms, edges, PERIODIC)
+    arm = middle_arm(load_form(forms, a), n, gap)
+    points.gap[c] = gap
+    points.radius[c] = contact_radius(load_form(forms, a), load_form(forms, b), n)
+    for i in range(3):
+        points.normal[c, i] = n[i]
+        points.arm[c, i] = arm[i]
+
+
+def find_points(state, first, count, edges):
+    """Contact points of the pairs first to first + count of the neighbour list of a State."""
+    device, there = state.device, state.there
+    on_cpu = device is backend.CPU
+    find = kernel(
+        points_block if on_cpu else points_row,
+        fastmath=("contract", "nsz"),
+        grain=4,
+        allocates=on_cpu,
+        PERIODIC=bool(state.box.periodic),
+    )
+    tasks = (count + BLOCK - 1) // BLOCK if on_cpu else count
+    find(tasks, first, count, state.spheres_count, there.rows, there.forms, state.pairs, state.points, edges)

@@ -1,7 +1,7 @@
 """Which triangles of triangulated particles may touch: kept from step to step, and found again pair by pair.
 
-Each pair of bodies in the list has its *candidates*, the pairs of triangles whose gap was less than a margin when they were
-looked for, and what these remember as contacts. They hold until the two bodies have moved against each other by
+Each pair of the neighbour list that has a triangulated particle has its *candidates*, one slot each: the pairs of triangles
+whose gap was less than a margin when they were looked for. They hold until the two bodies have moved against each other by
 that margin; only then are they looked for again, and only for this pair: bodies that fly or rest together cost nothing.
 In a step those candidates are *active* whose gap was less than the way that the two have moved since, and those that
 touched in the last step. Only these are measured.
@@ -13,11 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ..broad.near import image
+from ..broad.neighbour_list import copy_history
 from ..kernels import primitives
 from ..kernels.backend import func, kernel
-from ..kernels.vec import load, load4, norm, sub
-from ..tables import FIRST_WALL, MESH, SPHERE, TRIANGLE
-from .mesh_candidates import Candidates, find_candidates
+from ..kernels.vec import add, load, load4, norm, sub
+from ..tables import FIRST_WALL, MESH, SPHERE, TRIANGLE, empty_points
+from . import mesh_candidates
+from .ellipsoids import between
+from .mesh_candidates import find_candidates
+from .mesh_inside import contained
+from .mesh_merge import merge_site
 from .mesh_points import empty_spots, measure_candidates
 
 MARGIN = (
@@ -27,91 +32,108 @@ EARLY = 0.5  # where some pair must be looked at again, so are all that have mov
 SPARE = 0.25  # room for more candidates of a pair than there are, as a part of these
 TASK = 65536  # pairs whose candidates are looked for at a time
 PERIODIC = False  # bound to the kernels
+FINE, CROSSING = 0, 1  # what `points_row` reports of a manifold
 
 
-class Grip(NamedTuple):
-    """Candidates and what they remember, one row each; every pair has a room of neighbouring rows, not all in use."""
+class Known(NamedTuple):
+    """What is known of pairs with a triangulated particle, one row each; their candidates stand in their slots."""
 
-    first: np.ndarray  # (k,) int32, as in `Candidates`
-    second: np.ndarray  # (k,) int32
-    gap: np.ndarray  # (k,) [m], when they were looked for
-    live: np.ndarray  # (k,) int8, 1 if the candidate was a contact in the last step
-    slip: np.ndarray  # (k,3) [m]
-    force: np.ndarray  # (k,3) [N], on the second shape
-    share: np.ndarray  # (k,) part of the stiffness, and
-    overlap: np.ndarray  # (k,) [m], the overlap that the law saw; of contacts
+    used: np.ndarray  # (k,) int32, slots that hold candidates, the first of the pair
+    known: np.ndarray  # (k,) int8, 0 if candidates have never been looked for
+    apart: np.ndarray  # (k,3) [m], from the first to the second shape when they were, see `between_origins`
+    turn: np.ndarray  # (k,8) orientation of the two bodies then
 
 
-class Rooms(NamedTuple):
-    """One row per pair."""
+class Triangles(NamedTuple):
+    """Candidates, one row per slot of ContactPoints."""
 
-    begin: np.ndarray  # (q+1,) int64, first row of Grip; the next pair's is behind the last
-    used: np.ndarray  # (q,) int32, rows in use
-    known: np.ndarray  # (q,) int8, 0 if candidates have never been looked for
-    apart: np.ndarray  # (q,3) [m], from the first to the second shape when they were, see `between_origins`
-    turn: np.ndarray  # (q,8) orientation of the two bodies then
+    first: np.ndarray  # (c,) int32, as in `mesh_candidates.Candidates`
+    second: np.ndarray  # (c,) int32
+    seen: np.ndarray  # (c,) [m], gap when they were looked for
 
 
-class Bumps:
-    """The pairs of a list that have a triangulated particle, their candidates and memory, and their sites."""
+def empty_known(count):
+    """Nothing known of so many pairs."""
+    return Known(np.zeros(count, np.int32), np.zeros(count, np.int8), np.zeros((count, 3)), np.zeros((count, 8)))
+
+
+def empty_triangles(count):
+    """Room for so many candidates."""
+    return Triangles(np.zeros(count, np.int32), np.zeros(count, np.int32), np.zeros(count))
+
+
+class Candidates:
+    """The pairs of a neighbour list that have a triangulated particle, and which of their triangles may touch."""
 
     def __init__(self, rows, pair, site, near, margin):
-        self.rows = rows  # (q,) int32, rows of Pairs
-        self.pair = pair  # (q,2) int32, rows of Shapes
-        self.site = site  # (s+1,) int32, first pair of each site
+        self.rows = rows  # (k,) int64, pairs, counted behind those of spheres
+        self.pair = pair  # (k,2) int32, rows of Shapes
+        self.site = site  # (s+1,) int32, first row of each manifold
         self.near = near  # (s,) [m], points nearer than this are one
-        self.margin = margin  # (q,) [m], of candidates
+        self.margin = margin  # (k,) [m], of candidates
         self.status = np.zeros(len(near), np.int8)
         self.busy = False  # whether there were active candidates in the last step
-        self.grip, self.rooms = empty_grip(0), empty_rooms(np.zeros(len(rows), np.int64))
-        self.origin = np.zeros(0, np.int64)  # (a,) rows of Grip that are active
-        self.active = Candidates(np.zeros(len(rows) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32))
+        self.known, self.triangles = empty_known(len(rows)), empty_triangles(0)
+        self.room = np.zeros(len(rows), np.int64)  # slots of each pair
+        self.origin = np.zeros(0, np.int64)  # (a,) slots that are active
+        self.active = mesh_candidates.Candidates(np.zeros(len(rows) + 1, np.int64), *empty_triangles(0)[:2])
         self.spots, self.kept = empty_spots(0), np.zeros(0, np.int8)  # of the active ones
 
+    @classmethod
+    def of(cls, state, was):
+        """Those of the present list of a State; was (q,): row of each pair in the list before, or -1."""
+        none = np.zeros(0, np.int64)
+        ranges = [r for r in state.ranges if r.family.slots == 0]
+        first = state.spheres_count
+        rows = np.concatenate([none, *(np.arange(r.first, r.first + r.length) - first for r in ranges)])
+        pair = np.ascontiguousarray(state.pairs.shape[rows + first])
+        # Where each manifold begins, counted over these pairs alone.
+        begins, behind = [none], 0
+        for r in ranges:
+            begins.append(state.pairs.manifold[r.manifold : r.manifold + r.manifolds] - (r.first - first) + behind)
+            behind += r.length
+        site = np.append(np.concatenate(begins), len(rows)).astype(np.int32)
+        made = cls(rows, pair, site, least(state, pair[site[:-1]], state.surfaces.shortest), margins(state, pair))
+        before = state.candidates
+        if before is not None and len(before.rows):
+            place = np.full(len(was) + int(before.rows.max(initial=0)) + 1, -1)
+            place[before.rows] = np.arange(len(before.rows))
+            o = np.where(was[rows] >= 0, place[np.maximum(was[rows], 0)], -1)
+            found = o >= 0
+            for mine, theirs in zip(made.known, before.known, strict=True):
+                mine[found] = theirs[o[found]]
+        made.want(made.known.used)
+        return made
 
-def empty_grip(count):
-    """Nothing remembered."""
-    return Grip(
-        first=np.zeros(count, np.int32),
-        second=np.zeros(count, np.int32),
-        gap=np.zeros(count),
-        live=np.zeros(count, np.int8),
-        slip=np.zeros((count, 3)),
-        force=np.zeros((count, 3)),
-        share=np.zeros(count),
-        overlap=np.zeros(count),
-    )
+    def want(self, count):
+        """Ask for slots for so many candidates (k,) of each pair, and some to spare."""
+        count = count.astype(np.int64)
+        self.room = count + (SPARE * count).astype(np.int64) + (count > 0)
+
+    def move_in(self, before, was, old_slot, slot):
+        """Take over the candidates of the slots before, see `State.lay_out`."""
+        old = None if before is None else before.triangles  # those before may be these
+        self.triangles = empty_triangles(int(slot[-1]))
+        self.begin = slot[self.rows]
+        if old is not None:
+            kernel(move_row, grain=64)(
+                len(self.rows), self.rows, was, self.known.used, old_slot, old, slot, self.triangles
+            )
 
 
-def empty_rooms(room):
-    """Nothing known of pairs with rooms for so many candidates (q,)."""
-    count = len(room)
-    begin = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
-    return Rooms(begin, np.zeros(count, np.int32), np.zeros(count, np.int8), np.zeros((count, 3)), np.zeros((count, 8)))
+def move_row(k, rows, was, used, old_slot, old, slot, triangles):
+    """Copy the candidates of one pair."""
+    q = rows[k]
+    o = was[q]
+    if o >= 0:
+        for j in range(used[k]):
+            copy_candidate(old_slot[o] + j, old, slot[q] + j, triangles)
 
 
-def make_bumps(state, before):
-    """The Bumps of the present list of pairs of a State; before: those of the list before, or None."""
-    pairs, shapes = state.pairs, state.shapes
-    first = state.balls + state.solids + state.patches
-    at_walls = first + state.meshed + np.nonzero(shapes.kind[pairs.shape[first + state.meshed :, 0]] == MESH)[0]
-    rows = np.concatenate([np.arange(first, first + state.meshed), at_walls]).astype(np.int32)
-    pair = np.ascontiguousarray(pairs.shape[rows])
-    # The triangles of one wall body are one site with each particle; they stand side by side in the list.
-    wall = shapes.kind[pair[:, 1]] == TRIANGLE
-    same = wall[1:] & wall[:-1] & (pair[1:, 0] == pair[:-1, 0])
-    same &= shapes.body[pair[1:, 1]] == shapes.body[pair[:-1, 1]]
-    begins = np.nonzero(np.append(True, ~same))[0] if len(rows) else np.zeros(0, int)
-    site = np.append(begins, len(rows)).astype(np.int32)
-    near = least(state, pair[site[:-1]], state.surfaces.shortest)
-    bumps = Bumps(rows, pair, site, near, margins(state, pair))
-    if before is not None:
-        # While lists change hands the first column of memory tells where the pair stood before.
-        was = pairs.memory[rows, 0].astype(np.int64) - 1
-        found = np.where(was >= 0, before.rooms.used[np.maximum(was, 0)], 0) if len(before.rows) else was * 0
-        move_in(bumps, before, was, found)
-    pairs.memory[rows] = 0.0
-    return bumps
+@func
+def copy_candidate(c, source, d, target):
+    """Copy row c of one table of Triangles to row d of another."""
+    target.first[d], target.second[d], target.seen[d] = source.first[c], source.second[c], source.seen[c]
 
 
 def least(state, pair, lengths):
@@ -128,52 +150,6 @@ def margins(state, pair):
     """Margins [m] for the candidates of pairs (c,2): (c,). Powers of two, so that there are few different ones."""
     margin = MARGIN * np.minimum(state.size, least(state, pair, state.surfaces.ball))
     return 2.0 ** np.floor(np.log2(margin))
-
-
-def move_in(bumps, before, was, wanted):
-    """Give each pair a room for as many candidates as wanted (q,), and what pair was[k] of `before`, if not -1, had in its."""
-    rooms = empty_rooms(wanted + (SPARE * wanted).astype(np.int64) + (wanted > 0))
-    grip = empty_grip(int(rooms.begin[-1]))
-    if len(before.rows):
-        kernel(move_row, grain=64)(len(was), was, before.rooms, before.grip, rooms, grip)
-    bumps.rooms, bumps.grip = rooms, grip
-
-
-def move_row(k, was, old, old_grip, rooms, grip):
-    """Copy what is known of one pair."""
-    o = was[k]
-    if o < 0:
-        return
-    rooms.used[k], rooms.known[k] = old.used[o], old.known[o]
-    for i in range(3):
-        rooms.apart[k, i] = old.apart[o, i]
-    for i in range(8):
-        rooms.turn[k, i] = old.turn[o, i]
-    for j in range(old.used[o]):
-        copy_candidate(old.begin[o] + j, old_grip, rooms.begin[k] + j, grip)
-
-
-@func
-def copy_candidate(c, source, d, target):
-    """Copy row c of one Grip to row d of another."""
-    target.first[d], target.second[d], target.gap[d] = source.first[c], source.second[c], source.gap[c]
-    target.live[d] = source.live[c]
-    if source.live[c] == 1:
-        copy_memory(c, source, d, target)
-    else:
-        # Another candidate may have stood in this row before.
-        for i in range(3):
-            target.slip[d, i] = 0.0
-
-
-@func
-def copy_memory(c, source, d, target):
-    """Copy what candidate c of one Grip remembers to candidate d of another."""
-    target.live[d] = 1
-    target.share[d], target.overlap[d] = source.share[c], source.overlap[c]
-    for i in range(3):
-        target.slip[d, i] = source.slip[c, i]
-        target.force[d, i] = source.force[c, i]
 
 
 # How far bodies have moved.
@@ -204,24 +180,24 @@ def apart_row(j, chosen, pair, bodies, shapes, apart):
     apart[k, 0], apart[k, 1], apart[k, 2] = between_origins(pair[k, 0], pair[k, 1], bodies, shapes)
 
 
-def moved_row(k, pair, rooms, bodies, shapes, edges, way):
+def moved_row(k, pair, known, bodies, shapes, edges, way):
     """How much nearer [m] points of the two bodies of pair k may have come since their candidates were looked for."""
-    if rooms.known[k] == 0:
+    if known.known[k] == 0:
         way[k] = math.inf
         return
     a, b = pair[k, 0], pair[k, 1]
     i, j = shapes.body[a], shapes.body[b]
     now = between_origins(a, b, bodies, shapes)
-    d = sub(now, load(rooms.apart, k))
+    d = sub(now, load(known.apart, k))
     if PERIODIC:
         d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
     moved = norm(d)
     # A ball does not come nearer by turning about its centre.
     if shapes.kind[a] == MESH:
-        one = turned_by(load4(bodies.orientation, i), rooms.turn, k, 0)
+        one = turned_by(load4(bodies.orientation, i), known.turn, k, 0)
         moved += one * shapes.radius[a] if one > 0.0 else 0.0
     if shapes.kind[b] != SPHERE:
-        two = turned_by(load4(bodies.orientation, j), rooms.turn, k, 4)
+        two = turned_by(load4(bodies.orientation, j), known.turn, k, 4)
         # A wall is turned about a point that may be far away; what matters is where the particle is.
         arm = shapes.radius[b] if shapes.kind[b] == MESH else norm(now) + shapes.radius[a]
         moved += two * arm if two > 0.0 else 0.0
@@ -234,21 +210,21 @@ def edges_of(box):
 
 
 def renew(state):
-    """Look for the candidates of all pairs again that have moved too far; returns how far each has (q,) [m]."""
-    bumps = state.bumps
-    way = np.empty(len(bumps.rows))
+    """Look for the candidates of all pairs again that have moved too far; returns how far each has (k,) [m]."""
+    found = state.candidates
+    way = np.empty(len(found.rows))
     measure = kernel(moved_row, grain=1024, PERIODIC=bool(state.box.periodic))
-    where = bumps.pair, *state.kernel_tables[:2], edges_of(state.box), way
-    measure(len(way), where[0], bumps.rooms, *where[1:])
-    if (way > bumps.margin).any():
-        look_for(state, np.nonzero(way > EARLY * bumps.margin)[0])
-        measure(len(way), where[0], bumps.rooms, *where[1:])
+    where = *state.kernel_tables[:2], edges_of(state.box), way
+    measure(len(way), found.pair, found.known, *where)
+    if (way > found.margin).any():
+        look_for(state, np.nonzero(way > EARLY * found.margin)[0])
+        measure(len(way), found.pair, found.known, *where)
     return way
 
 
 def look_for(state, chosen):
     """Find the candidates of the chosen pairs (c,) where the bodies are now."""
-    margin = state.bumps.margin[chosen]
+    margin = state.candidates.margin[chosen]
     for one in np.unique(margin):
         alike = chosen[margin == one]
         for at in range(0, len(alike), TASK):
@@ -257,25 +233,43 @@ def look_for(state, chosen):
 
 def look_for_some(state, chosen, margin):
     """The same for pairs with one margin [m], so few that what is found fits into memory before most of it is left out."""
-    bumps = state.bumps
-    pair = np.ascontiguousarray(bumps.pair[chosen])
-    start, grip = near_triangles(state, pair, margin)
-    kernel(carry_row, grain=64)(len(chosen), chosen, bumps.rooms, bumps.grip, start, grip)
+    found = state.candidates
+    pair = np.ascontiguousarray(found.pair[chosen])
+    start, triangles = near_triangles(state, pair, margin)
+    _, history = empty_points(len(triangles.seen), state.rolling)
+    used = found.known.used
+    kernel(carry_row, grain=64)(
+        len(chosen), chosen, found.begin, used, found.triangles, state.history, start, triangles, history
+    )
     count = np.diff(start)
-    if (count > np.diff(bumps.rooms.begin)[chosen]).any():
-        wanted = bumps.rooms.used.astype(np.int64)
+    if (count > found.room[chosen]).any():
+        used[chosen] = 0
+        wanted = used.copy()
         wanted[chosen] = count
-        bumps.rooms.used[chosen] = 0
-        move_in(bumps, bumps, np.arange(len(wanted)), wanted)
-    body, rooms = state.shapes.body[pair], bumps.rooms
-    rooms.used[chosen], rooms.known[chosen] = count, 1
-    kernel(apart_row)(len(chosen), chosen, bumps.pair, *state.kernel_tables[:2], rooms.apart)
-    rooms.turn[chosen] = state.bodies.orientation[body].reshape(-1, 8)
-    kernel(settle_row, grain=64)(len(chosen), chosen, start, grip, rooms.begin, bumps.grip)
+        found.want(wanted)
+        room = np.diff(state.pairs.slot)
+        room[found.rows] = found.room
+        state.lay_out(room, np.arange(len(room)), state.pairs.slot, found)
+    body, known = state.shapes.body[pair], found.known
+    known.used[chosen], known.known[chosen] = count, 1
+    kernel(apart_row)(len(chosen), chosen, found.pair, *state.kernel_tables[:2], known.apart)
+    known.turn[chosen] = state.bodies.orientation[body].reshape(-1, 8)
+    kernel(settle_row, grain=64)(
+        len(chosen),
+        chosen,
+        start,
+        triangles,
+        history,
+        found.begin,
+        found.room,
+        found.triangles,
+        state.history,
+        state.points,
+    )
 
 
 def near_triangles(state, pair, margin):
-    """Candidates of pairs (c,2) with a gap up to margin [m]: where those of each begin (c+1,), and a fresh Grip of them."""
+    """Candidates of pairs (c,2) with a gap up to margin [m]: where those of each begin (c+1,), and Triangles."""
     tables, surfaces = state.kernel_tables, state.there.surfaces
     found = find_candidates(tables, surfaces, pair, state.box, margin)
     spots = empty_spots(len(found.first))
@@ -283,40 +277,45 @@ def near_triangles(state, pair, margin):
     near = spots.gap <= margin
     start = np.concatenate([[0], np.cumsum(near)])[found.start]
     rows = np.nonzero(near)[0]
-    grip = empty_grip(len(rows))
-    return start, grip._replace(first=found.first[rows], second=found.second[rows], gap=spots.gap[rows])
+    return start, Triangles(found.first[rows], found.second[rows], spots.gap[rows])
 
 
-def carry_row(j, chosen, old, old_grip, start, grip):
-    """Give the new candidates of one pair the memory that the same triangles had."""
+def carry_row(j, chosen, begin, used, old, old_history, start, triangles, history):
+    """Give the new candidates of one pair the history that the same triangles had."""
     k = chosen[j]
-    for c in range(old.begin[k], old.begin[k] + old.used[k]):
-        if old_grip.live[c] == 1:
+    for c in range(begin[k], begin[k] + used[k]):
+        if old_history.live[c] == 1:
             for d in range(start[j], start[j + 1]):
-                if grip.first[d] == old_grip.first[c] and grip.second[d] == old_grip.second[c]:
-                    copy_memory(c, old_grip, d, grip)
+                if triangles.first[d] == old.first[c] and triangles.second[d] == old.second[c]:
+                    copy_history(c, old_history, d, history)
                     break
 
 
-def settle_row(j, chosen, start, found, begin, grip):
-    """Put the candidates found for one pair into its room."""
-    at = begin[chosen[j]]
-    for c in range(start[j], start[j + 1]):
-        copy_candidate(c, found, at + c - start[j], grip)
+def settle_row(j, chosen, start, found, found_history, begin, room, triangles, history, points):
+    """Put the candidates found for one pair into its slots."""
+    k = chosen[j]
+    at, count = begin[k], start[j + 1] - start[j]
+    for i in range(room[k]):
+        points.gap[at + i] = np.inf
+        if i < count:
+            copy_candidate(start[j] + i, found, at + i, triangles)
+            copy_history(start[j] + i, found_history, at + i, history)
+        else:
+            history.live[at + i] = 0
 
 
 # Which candidates are looked at in a step.
 
 
-def active_row(k, way, rooms, grip, fill, start, first, second, origin, count):
+def active_row(k, way, begin, used, triangles, live, fill, start, first, second, origin, count):
     """Count the active candidates of pair k or, if fill, write them from start[k] on."""
     found = 0
     if not fill or start[k + 1] > start[k]:
-        for c in range(rooms.begin[k], rooms.begin[k] + rooms.used[k]):
-            if grip.gap[c] <= way[k] or grip.live[c] == 1:
+        for c in range(begin[k], begin[k] + used[k]):
+            if triangles.seen[c] <= way[k] or live[c] == 1:
                 if fill:
                     at = start[k] + found
-                    first[at], second[at], origin[at] = grip.first[c], grip.second[c], c
+                    first[at], second[at], origin[at] = triangles.first[c], triangles.second[c], c
                 found += 1
     if not fill:
         count[k] = found
@@ -325,70 +324,109 @@ def active_row(k, way, rooms, grip, fill, start, first, second, origin, count):
 def look(state, narrow, tolerance):
     """Find the candidates that are active where the bodies are now, and measure them."""
     way = renew(state)
-    bumps, total = state.bumps, len(state.bumps.rows)
+    found, total = state.candidates, len(state.candidates.rows)
     choose = kernel(active_row, grain=1024)
     count, none = np.empty(total, np.int32), np.empty(0, np.int32)
-    about = way, bumps.rooms, bumps.grip
+    about = way, found.begin, found.known.used, found.triangles, state.history.live
     choose(total, *about, False, np.empty(0, np.int64), none, none, np.empty(0, np.int64), count)
     start = primitives.scan(count)
-    found = int(start[-1])
-    first, second, bumps.origin = np.empty(found, np.int32), np.empty(found, np.int32), np.empty(found, np.int64)
-    bumps.active = Candidates(start, first, second)
-    bumps.spots, bumps.kept = empty_spots(found), np.empty(found, np.int8)
-    if found == 0:
+    many = int(start[-1])
+    first, second, found.origin = np.empty(many, np.int32), np.empty(many, np.int32), np.empty(many, np.int64)
+    found.active = mesh_candidates.Candidates(start, first, second)
+    found.spots, found.kept = empty_spots(many), np.empty(many, np.int8)
+    if many == 0:
         return
-    choose(total, *about, True, start, first, second, bumps.origin, count)
+    choose(total, *about, True, start, first, second, found.origin, count)
     tables, surfaces = state.kernel_tables, state.there.surfaces
-    measure_candidates(tables, surfaces, bumps.pair, bumps.active, state.box, narrow, tolerance, bumps.spots)
+    measure_candidates(tables, surfaces, found.pair, found.active, state.box, narrow, tolerance, found.spots)
 
 
-def kept_contacts(state):
-    """Contacts at present (c,), rows of the active candidates, and the pair of the bumps that each belongs to (c,)."""
-    bumps = state.bumps
-    rows = np.nonzero(bumps.kept)[0]
-    return rows, np.searchsorted(bumps.active.start, rows, side="right") - 1
+# From candidates to contact points.
 
 
-# What a checkpoint holds of a contact: body and part of both shapes, the two triangles, then slip, force, share, overlap.
-CARRIED = 14
+@func
+def round_radius(s, bodies, shapes, parts, surfaces):
+    """What stands for the radius of shape s in a contact law [m]; infinite for a wall."""
+    if shapes.kind[s] == MESH:
+        return surfaces.ball[parts.feature[shapes.part[s]]] * bodies.scale[shapes.body[s]]
+    return shapes.radius[s] if shapes.kind[s] < FIRST_WALL else np.inf
 
 
-def carried(state):
-    """Memory of all contacts (c,14), in an order that does not depend on rows of memory."""
-    kept, pair = kept_contacts(state)
-    bumps = state.bumps
-    rows, grip = bumps.origin[kept], bumps.grip
-    columns = names_of(state, bumps.pair[pair], grip.first[rows], grip.second[rows])
-    table = np.column_stack([columns, grip.slip[rows], grip.force[rows], grip.share[rows], grip.overlap[rows]])
-    return table[np.lexsort(table[:, 5::-1].T)]
+@func
+def write_point(c, slot, a, b, radius, spots, feature, shapes, edges, periodic, points):
+    """Write what was measured of candidate c, of shapes a and b, into its slot."""
+    points.gap[slot], points.radius[slot], points.feature[slot] = spots.gap[c], radius, feature
+    # Points are beside the triangulated particle, the first if both are; the other may be an image.
+    arm = sub(load(spots.point, c), load(shapes.centre, a if shapes.kind[a] == MESH else b))
+    if shapes.kind[a] != MESH:
+        arm = add(arm, between(a, b, shapes.centre, edges, periodic))
+    for i in range(3):
+        points.arm[slot, i] = arm[i]
+        points.normal[slot, i] = spots.normal[c, i]
 
 
-def names_of(state, shape, first, second):
-    """Body and part of both shapes (c,2), and triangles first and second (c,): (c,6)."""
-    body = state.shapes.body[shape]
-    number, part = state.bodies.number[body], state.shapes.number[shape] - state.label[body]
-    return np.column_stack([number[:, 0], part[:, 0], number[:, 1], part[:, 1], first, second]).astype(float)
+def points_row(
+    i, site, near, pair, start, first, origin, spots, kept, bodies, shapes, parts, surfaces, edges, points, status
+):
+    """Contact points of one manifold: of candidates that are one and the same the deepest."""
+    low, high = site[i], site[i + 1]
+    merge_site(low, high, shapes.body[pair[low, 1]], shapes, pair, start, spots, 0.0, near[i], kept)
+    status[i] = FINE
+    for k in range(low, high):
+        a, b = pair[k, 0], pair[k, 1]
+        ra = round_radius(a, bodies, shapes, parts, surfaces)
+        rb = round_radius(b, bodies, shapes, parts, surfaces)
+        radius = 1.0 / (1.0 / ra + 1.0 / rb)
+        flat = shapes.kind[b] >= FIRST_WALL and shapes.kind[b] != TRIANGLE
+        for c in range(start[k], start[k + 1]):
+            if kept[c] == 1:
+                # Which triangle of the body that is triangulated, of the first if both are.
+                feature = 0 if flat else surfaces.row[first[c]]
+                write_point(c, origin[c], a, b, radius, spots, feature, shapes, edges, PERIODIC, points)
+                if spots.crossing[c] != 0:
+                    status[i] = CROSSING
+            else:
+                points.gap[origin[c]] = np.inf
 
 
-def put_back(state, table, narrow, tolerance):
-    """Give the contacts of a fresh list the memory that `carried` returned."""
-    table = np.asarray(table).reshape(-1, CARRIED)
-    renew(state)
-    bumps = state.bumps
-    # Rows in use: within each room the first `count`.
-    many = bumps.rooms.used
-    used = np.repeat(bumps.rooms.begin[:-1] - np.cumsum(many) + many, many) + np.arange(many.sum())
-    grip, shape = bumps.grip, np.repeat(bumps.pair, many, axis=0)
-    listed = names_of(state, shape, grip.first[used], grip.second[used])
-    _, place = np.unique(np.concatenate([table[:, :6], listed]), axis=0, return_inverse=True)
-    place = place.reshape(-1)
-    row = np.full(place.max(initial=-1) + 1, -1)
-    row[place[len(table) :]] = used
-    rows = row[place[: len(table)]]
-    if (rows < 0).any():
-        raise ValueError("the contacts in the checkpoint do not fit its bodies; the file was made by another version")
-    grip.live[rows] = 1
-    grip.slip[rows], grip.force[rows] = table[:, 6:9], table[:, 9:12]
-    grip.share[rows], grip.overlap[rows] = table[:, 12], table[:, 13]
+def find_points(state, narrow, tolerance):
+    """Contact points of all pairs with a triangulated particle; returns which manifolds have surfaces that cross (s,)."""
     look(state, narrow, tolerance)
-    bumps.kept[:] = grip.live[bumps.origin]
+    found, there = state.candidates, state.there
+    was_busy, found.busy = found.busy, len(found.origin) > 0
+    if not (found.busy or was_busy):
+        return np.empty(0, int)  # nothing touches, and nothing touched
+    kernel(points_row, grain=64, PERIODIC=bool(state.box.periodic))(
+        len(found.near),
+        found.site,
+        found.near,
+        found.pair,
+        found.active.start,
+        found.active.first,
+        found.origin,
+        found.spots,
+        found.kept,
+        there.bodies,
+        there.shapes,
+        there.parts,
+        there.surfaces,
+        edges_of(state.box),
+        state.points,
+        found.status,
+    )
+    return np.nonzero(found.status)[0]
+
+
+def swallowed(state, sites=None):
+    """Pairs of shapes (c,2) of which one lies inside the other, a sphere with its centre; `find_points` has looked at them
+    before. sites (s,): only these manifolds, whose surfaces cross, are asked for.
+    """
+    found = state.candidates
+    chosen = np.arange(len(found.pair)) if sites is None else found.site[sites]
+    pair = np.ascontiguousarray(found.pair[chosen])
+    inside = contained(state.kernel_tables, state.there.surfaces, pair, state.box)
+    # Where the surfaces of two meshes cross, a corner inside tells nothing new.
+    crossing = np.nonzero(found.spots.crossing)[0]
+    crossed = np.searchsorted(found.active.start, crossing, side="right") - 1
+    meshes = (state.shapes.kind[pair] == MESH).all(1)
+    return pair[inside & ~(meshes & np.isin(chosen, crossed))]

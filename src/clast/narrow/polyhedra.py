@@ -17,7 +17,7 @@ from .polyhedron_cylinder import hull_cylinder
 from .polyhedron_distance import hull_distance
 from .polyhedron_manifold import contact_points
 from .polyhedron_plane import hull_plane
-from .polyhedron_polyhedron import POINT, face_separation, get, put, separation, two_boxes, work_width
+from .polyhedron_polyhedron import POINT, face_separation, get, parted, put, separation, two_boxes, work_width
 from .polyhedron_sphere import hull_ball
 from .polyhedron_triangle import hull_triangle
 
@@ -226,6 +226,11 @@ def near_hulls(tables, pair, box, margin):
     return kept
 
 
+def near_pairs(state, pair):
+    """Those of the pairs (p,2) that stay in the neighbour list of a State."""
+    return near_hulls(state.kernel_tables, pair, state.box, state.margin)
+
+
 # All points of listed pairs.
 
 
@@ -287,3 +292,139 @@ def measure_hulls(tables, box, margin, pair, rows):
         spots,
     )
     return found, spots
+
+
+# Contact points of the neighbour list, from step to step, four slots a pair. While two polyhedra are apart, the first slot keeps
+# the normal of the plane that parts them, which is tried first: where it still does nothing touches.
+
+
+@func
+def order_points(work, count):
+    """Bring points in the axes of a polyhedron into an order that its mirror image has too: by gap, then by distance.
+
+    Sums then round alike on both sides of a mirror, whatever the numbers of corners and faces.
+    """
+    for i in range(1, count):
+        j = i
+        while j > 0 and comes_before(work, POINT * j, POINT * (j - 1)):
+            swap_vectors(work, POINT * j, POINT * (j - 1))
+            swap_vectors(work, POINT * j + 4, POINT * (j - 1) + 4)
+            gap = work[POINT * j + 3]
+            work[POINT * j + 3] = work[POINT * (j - 1) + 3]
+            work[POINT * (j - 1) + 3] = gap
+            j -= 1
+
+
+@func
+def swap_vectors(work, one, two):
+    """Exchange two vectors."""
+    x, y = get(work, one), get(work, two)
+    put(work, one, y)
+    put(work, two, x)
+
+
+@func
+def comes_before(work, one, two):
+    """Whether the point at `one` comes before that at `two`."""
+    if work[one + 3] != work[two + 3]:
+        return work[one + 3] < work[two + 3]
+    x, y = get(work, one), get(work, two)
+    return dot(x, x) < dot(y, y)
+
+
+@func
+def ball_radius(s, bodies, shapes, parts, hulls):
+    """Radius [m] of the ball of the same volume, which stands for a polyhedron in a contact law; of a sphere its own."""
+    if shapes.kind[s] == SPHERE:
+        return shapes.radius[s]
+    return bodies.scale[shapes.body[s]] * hulls.ball[parts.feature[shapes.part[s]]]
+
+
+@func
+def write_points(c, count, q, away, sign, radius, work, points):
+    """Write points in the axes of a polyhedron turned by q into the four slots from c on; the others are not in use.
+
+    away (3,) [m]: from the centre of the first shape to that of the polyhedron; sign -1 where this is the second.
+    """
+    order_points(work, count)
+    for i in range(4):
+        points.gap[c + i] = work[POINT * i + 3] if i < count else np.inf
+    for i in range(count):
+        n = rotate(q, get(work, POINT * i + 4))
+        arm = add(away, add(rotate(q, get(work, POINT * i)), scale(0.5 * work[POINT * i + 3], n)))
+        points.radius[c + i] = radius
+        points.feature[c + i] = int(work[POINT * i + 7])
+        for j in range(3):
+            points.arm[c + i, j] = arm[j]
+            points.normal[c + i, j] = sign * n[j]
+
+
+@func
+def touching_hulls(a, b, c, bodies, shapes, parts, hulls, points, edges, periodic, work):
+    """Contact points of two polyhedra in the axes of the first, with slots from c on: how many."""
+    ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
+    ka, kb = bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
+    q = load4(bodies.orientation, shapes.body[a])
+    # A pair that touched touches again, most likely.
+    if not points.gap[c] < 0.0:
+        d = between(a, b, shapes.centre, edges, periodic)
+        if parted(ha, ka, q, hb, kb, load4(bodies.orientation, shapes.body[b]), d, load(points.normal, c), hulls):
+            return 0
+    turn, d = second_in_first(a, b, bodies, shapes, edges, periodic)
+    s, n, kind, one, two = separation(ha, ka, hb, kb, turn, d, hulls, 0.0, work)
+    if s >= 0.0:
+        n = rotate(q, n)
+        for i in range(3):
+            points.normal[c, i] = n[i]
+        return 0
+    return contact_points(ha, ka, hb, kb, turn, d, s, n, kind, one, two, hulls, 0.0, work)
+
+
+def points_block(block, first, count, spheres, bodies, shapes, parts, hulls, pairs, points, edges, width):
+    """Contact points of a block of pairs of particles, rows first to first + count of the list."""
+    work = np.empty(width)
+    begin = first + block * BLOCK
+    for p in range(begin, min(begin + BLOCK, first + count)):
+        a, b = pairs.shape[p, 0], pairs.shape[p, 1]
+        c = pairs.slot[p - spheres]
+        swap = shapes.kind[a] != POLYHEDRON
+        s, t = (b, a) if swap else (a, b)
+        if shapes.kind[t] == POLYHEDRON:
+            found = touching_hulls(s, t, c, bodies, shapes, parts, hulls, points, edges, PERIODIC, work)
+        else:
+            found = sphere_points(s, t, bodies, shapes, parts, hulls, edges, PERIODIC, 0.0, work)
+        away = between(a, b, shapes.centre, edges, PERIODIC) if swap else (0.0, 0.0, 0.0)
+        one, two = ball_radius(s, bodies, shapes, parts, hulls), ball_radius(t, bodies, shapes, parts, hulls)
+        q = load4(bodies.orientation, shapes.body[s])
+        write_points(c, found, q, away, -1.0 if swap else 1.0, one * two / (one + two), work, points)
+
+
+def wall_points_block(block, first, count, spheres, bodies, shapes, parts, meshes, hulls, box, pairs, points, width):
+    """The same with walls."""
+    work = np.empty(width)
+    begin = first + block * BLOCK
+    for p in range(begin, min(begin + BLOCK, first + count)):
+        s, w = pairs.shape[p, 0], pairs.shape[p, 1]
+        found = wall_points(s, w, bodies, shapes, parts, meshes, hulls, box, 0.0, work)
+        radius = ball_radius(s, bodies, shapes, parts, hulls)
+        q = load4(bodies.orientation, shapes.body[s])
+        write_points(pairs.slot[p - spheres], found, q, (0.0, 0.0, 0.0), 1.0, radius, work, points)
+
+
+def find_points(state, first, count, edges):
+    """Contact points of the pairs first to first + count of the neighbour list of a State, of particles."""
+    there = state.there
+    periodic = bool(state.box.periodic)
+    find = kernel(
+        points_block, grain=2, allocates=True, PERIODIC=periodic, sphere_points=sphere_points_for(state.parts)
+    )
+    tables = there.bodies, there.shapes, there.parts, there.hulls, state.pairs, state.points
+    blocks = (count + BLOCK - 1) // BLOCK
+    find(blocks, first, count, state.spheres_count, *tables, edges, work_width(state.hulls))
+
+
+def find_wall_points(state, first, count, edges):
+    """The same for pairs with walls."""
+    find = kernel(wall_points_block, grain=2, allocates=True, wall_points=wall_points_for(state.parts))
+    tables = *state.kernel_tables, state.there.box, state.pairs, state.points
+    find((count + BLOCK - 1) // BLOCK, first, count, state.spheres_count, *tables, work_width(state.hulls))

@@ -4,12 +4,17 @@ Contacts with a gap above margin [m] may be left out (status 0). Which of these 
 scene has, so that nothing is compiled for nothing.
 """
 
+import numpy as np
+
 from ..broad.near import local_centre
-from ..kernels.backend import func
-from ..kernels.vec import load, load4, quat_multiply, rotate, sub
+from ..kernels.backend import func, kernel
+from ..kernels.vec import load, load4, quat_multiply, rotate, scale, sub
+from ..shapes.ellipsoid_form import load_form
 from ..tables import ELLIPSOID, PLANE, TRIANGLE
+from .curvature import wall_radius
 from .ellipsoid_cylinder import ellipsoid_cylinder
 from .ellipsoid_walls import ellipsoid_plane, ellipsoid_triangle, triangle_bound
+from .ellipsoids import middle_arm
 from .sphere_walls import sphere_cylinder, sphere_plane, sphere_triangle
 
 
@@ -101,3 +106,37 @@ def touch_for(ellipsoids, triangles):
         (True, False): particle_smooth,
         (True, True): particle_any,
     }[bool(ellipsoids), bool(triangles)]
+
+
+wall_touch = ball_any  # bound to the kernel
+ELLIPSOIDS = False
+
+
+def points_row(k, first, spheres, bodies, shapes, parts, meshes, forms, box, pairs, points):
+    """The contact point of pair first + k of the neighbour list, a sphere or an ellipsoid and a wall."""
+    p = first + k
+    c = pairs.slot[p - spheres]
+    s = pairs.shape[p, 0]
+    status, gap, n, feature = wall_touch(s, pairs.shape[p, 1], bodies, shapes, parts, meshes, box, 0.0)
+    touches = status == 1 and gap < 0.0
+    points.gap[c] = gap if touches else np.inf
+    if touches:
+        r = shapes.radius[s]
+        arm, radius = scale(r + 0.5 * gap, n), r
+        if ELLIPSOIDS and shapes.kind[s] == ELLIPSOID:
+            m = load_form(forms, s)
+            arm, radius = middle_arm(m, n, gap), wall_radius(m, n)
+        points.radius[c] = radius
+        points.feature[c] = feature
+        for i in range(3):
+            points.normal[c, i] = n[i]
+            points.arm[c, i] = arm[i]
+
+
+def find_points(state, first, count, edges):
+    """Contact points of the pairs first to first + count of the neighbour list of a State."""
+    there = state.there
+    triangles = len(state.meshes.triangle) > 0
+    find = kernel(points_row, grain=128, wall_touch=touch_for(state.ellipsoids, triangles), ELLIPSOIDS=state.ellipsoids)
+    tables = there.bodies, there.shapes, there.parts, there.meshes
+    find(count, first, state.spheres_count, *tables, there.forms, there.box, state.pairs, state.points)

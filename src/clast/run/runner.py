@@ -163,7 +163,7 @@ def write_checkpoint(sim, path):
             "likely a contact law that has no answer, or too large a time step"
         )
     groups, attributes = sim.scene.describe()
-    groups["contacts"] = remember(sim)
+    groups |= sim.mover.remember()
     attributes["simulation"] = {
         "dt": sim.dt,
         "steps": sim.steps,
@@ -191,41 +191,3 @@ def method_of(path, numbers, law):
     elif law is not None:
         options["law"] = law
     return METHODS[numbers["method"]](**options)
-
-
-def remember(sim):
-    """Memory and force of all contacts as arrays, for a checkpoint; shapes are named by body number and part."""
-    state, pairs = sim.state, sim.state.fetch_pairs()
-    rows = sim.mover.remembered(pairs)
-    shape = pairs.shape[rows]
-    body = state.shapes.body[shape]
-    keep = {"body": state.bodies.number[body], "part": state.shapes.number[shape] - state.label[body]}
-    for name in ("memory", "action", "couple"):
-        column = getattr(pairs, name)
-        keep[name] = column[rows] if len(column) else np.empty((0, 3))
-    order = np.lexsort((keep["part"][:, 1], keep["body"][:, 1], keep["part"][:, 0], keep["body"][:, 0]))
-    kept = {name: column[order] if len(column) else column for name, column in keep.items()}
-    return kept | {"order": state.bodies.number, "carried": sim.mover.carried()}
-
-
-def recall(sim, kept):
-    """Give the contacts of a fresh list the memory and force that `remember` kept."""
-    state = sim.state
-    with backend.use(sim.device):
-        sim.mover.resume(kept["order"], kept["carried"])
-    pairs = state.fetch_pairs()
-    row = np.argsort(state.bodies.number, kind="stable")
-    body = row[np.searchsorted(state.bodies.number, kept["body"], sorter=row)]
-    key = state.label[body] + kept["part"]
-    listed = state.shapes.number[pairs.shape]
-    wide = state.next_label
-    names, wanted = listed[:, 0] * wide + listed[:, 1], key[:, 0] * wide + key[:, 1]
-    order = np.argsort(names)
-    found = order[np.minimum(np.searchsorted(names, wanted, sorter=order), max(len(names) - 1, 0))]
-    if not np.array_equal(names[found], wanted):
-        raise ValueError("the contacts in the checkpoint do not fit its bodies; the file was made by another version")
-    for name in ("memory", "action", "couple"):
-        if len(kept[name]):
-            getattr(pairs, name)[found] = kept[name]
-    state.pairs = sim.device.upload(pairs)
-    sim.mover.take_up()

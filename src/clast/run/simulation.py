@@ -298,7 +298,7 @@ def resume(path, *, law=None, drives=None, functions=None, device="cpu"):
     method = runner.method_of(path, numbers, law)
     sim = Simulation(scene, method, dt=numbers["dt"], device=device)
     sim.steps, sim.removed, sim.poured = numbers["steps"], numbers["removed"], list(numbers["poured"])
-    runner.recall(sim, groups["contacts"])
+    sim.mover.recall(groups)
     return sim
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..dem.method import DEM
-from ..narrow.dispatch import find_contacts
+from ..narrow.contacts import find_contacts
 from ..scene.inputs import number, whole
 from ..scene.materials import Material
 from ..scene.scene import Scene

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SceneError
-from ..narrow.dispatch import find_contacts
+from ..narrow.contacts import find_contacts
 from ..run.simulation import Simulation
 from ..scene.scene import Scene
 from ..tables import ELLIPSOID, FIRST_WALL, MESH, POLYHEDRON

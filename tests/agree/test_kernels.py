@@ -1,20 +1,26 @@
 """Kernels are compiled once and never out of date."""
 
+import ast
+import dis
+import json
 import os
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
+import numpy as np
 import pytest
 
 import clast
-from clast.kernels import backend
+from clast.kernels import backend, reached
 
 SEARCH = """
 import clast
-from clast import backend
+from clast.kernels import backend
 scene = clast.Scene()
 scene.add(clast.Sphere(0.01), position=[(0.0, 0.0, 0.0), (0.0, 0.0, 0.0198)])
 print(len(clast.find_contacts(scene).gap), len(backend.compiled()))
@@ -22,7 +28,7 @@ print(len(clast.find_contacts(scene).gap), len(backend.compiled()))
 
 STEPS = """
 import clast
-from clast import backend
+from clast.kernels import backend
 scene = clast.Scene()
 scene.add(clast.Plane())
 scene.add(clast.Sphere(0.01), position=[(0.0, 0.0, 0.0099), (0.0, 0.0, 0.0298)])
@@ -48,28 +54,130 @@ def test_warm_start_compiles_nothing(program, tmp_path):
     assert warm == [cold[0], "0"]
 
 
-def test_an_edit_in_any_kernel_file_gives_new_names(tmp_path):
-    source = Path(clast.__file__).parent
-    shutil.copytree(source, tmp_path / "clast", ignore=shutil.ignore_patterns("__pycache__"))
-    ask = "from clast import backend; print(backend.__file__, backend.sources_hash())"
+# Names of the kernels of every row function, and of one with two laws.
+NAMES = """
+import importlib, inspect, json, pkgutil, sys
+import clast
+from clast.kernels import backend
+rows = {}
+for module in pkgutil.walk_packages(clast.__path__, "clast."):
+    if not module.name.startswith(("clast.__main__", "clast.view", "clast.cli")):
+        for name, held in vars(importlib.import_module(module.name)).items():
+            if inspect.isfunction(held) and name.endswith(("_row", "_block", "_chunk", "_group")):
+                rows[f"{held.__module__}.{name}"] = held
+assert len(rows) > 80 and clast.__file__.startswith(sys.argv[1]), (len(rows), clast.__file__)
+names = {row: backend.kernel(rows[row]).name for row in rows}
+ball_block = next(rows[row] for row in rows if row.endswith(".ball_block"))
+laws = next(module for name, module in sys.modules.items() if name.startswith("clast.") and name.endswith(".laws"))
+for law in (laws.hertz, laws.linear):
+    names[f"{law.__name__}.ball_block"] = backend.kernel(ball_block, law=law).name
+print(json.dumps(names))
+"""
 
-    def name():
-        file, found = python(ask, PYTHONPATH=str(tmp_path), PYTHONDONTWRITEBYTECODE="1")
-        assert file.startswith(str(tmp_path))
+
+class Package:
+    """A copy of the package, to edit."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        shutil.copytree(Path(clast.__file__).parent, folder / "clast", ignore=shutil.ignore_patterns("__pycache__"))
+        self.before = self.names()
+
+    def names(self):
+        command = [sys.executable, "-c", NAMES, str(self.folder)]
+        surroundings = os.environ | {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def changed(self, name, old, new):
+        """Kernels whose names change with an edit of a file, which is taken back."""
+        (file,) = self.folder.rglob(name)
+        text = file.read_text()
+        assert text.count(old) == 1
+        file.write_text(text.replace(old, new))
+        after = self.names()
+        file.write_text(text)
+        assert after.keys() == self.before.keys()
+        return {row for row, name in after.items() if name != self.before[row]}
+
+    def words(self):
+        """The names that stand in the body of each function of the package, by its name alone."""
+        found = {}
+        for file in self.folder.rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text())):
+                if isinstance(node, ast.FunctionDef):
+                    inner = [getattr(x, "id", getattr(x, "attr", None)) for x in ast.walk(node)]
+                    found.setdefault(node.name, set()).update(inner)
         return found
 
-    before = name()
-    assert before == backend.sources_hash()
-    for file in ("kernels/vec.py", "broad/near.py", "dem/laws.py"):
-        path = tmp_path / "clast" / file
-        text = path.read_text()
-        path.write_text(text + "\n# changed\n")
-        assert name() != before, file
-        path.write_text(text)
-    assert name() == before
-    path = tmp_path / "clast" / "run" / "progress.py"
-    path.write_text(path.read_text() + "\n# changed\n")
-    assert name() == before
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    return Package(tmp_path_factory.mktemp("edited"))
+
+
+def test_names_are_the_same_in_every_process_and_differ_from_each_other(package):
+    assert package.names() == package.before
+    assert len(set(package.before.values())) == len(package.before)
+
+
+def test_an_edit_of_a_law_changes_the_kernels_with_that_law(package):
+    old = "shear = 4.0 * mix.ratio * mix.ratio * k"
+    assert package.changed("laws.py", old, f"{old} * 1.5") == {"linear.ball_block"}
+    old = "k = 4.0 / 3.0 * mix.young * a\n"
+    changed = package.changed("laws.py", old, f"{old}    k = 1.5 * k\n")
+    words = package.words()
+    assert {"hertz.ball_block"} <= changed <= {row for row in package.before if "law" in words[row.rsplit(".", 1)[1]]}
+    assert "linear.ball_block" not in changed
+
+
+def test_an_edit_of_a_small_function_changes_what_reaches_it_and_nothing_else(package):
+    """What reaches it is found a second time here, from the words in the sources."""
+    changed = package.changed(
+        "vec.py", "a[0] * b[0] + a[1] * b[1] + a[2] * b[2]", "a[2] * b[2] + a[1] * b[1] + a[0] * b[0]"
+    )
+    words = package.words()
+    direct = {name for name in words if "dot" in words[name]}
+    reaching, more = set(), {"dot"}
+    while more:
+        reaching |= more
+        more = {name for name in words if words[name] & reaching} - reaching
+    own = {row: row.rsplit(".", 1)[1] for row in package.before}
+    assert {row for row in own if own[row] in direct} <= changed <= {row for row in own if own[row] in reaching}
+    assert 10 < len(changed) < len(own) - 20
+
+
+def test_what_is_not_code_changes_no_name(package):
+    assert (
+        package.changed("vec.py", "import math\n", "import math  # a comment\n\n\ndef unused(a):\n    return a\n")
+        == set()
+    )
+
+
+def test_an_edit_in_a_table_changes_what_makes_one(package):
+    """Rows that only read a table are told apart when they are loaded; see below."""
+    changed = package.changed("laws.py", "class Touch(NamedTuple):\n", "class Touch(NamedTuple):\n    extra: float\n")
+    assert {"hertz.ball_block", "linear.ball_block"} <= changed
+    assert not any(row.endswith(".place_row") for row in changed)
+
+
+def test_global_names_are_those_that_the_interpreter_loads():
+    seen = 0
+    for name in clast.__all__:  # modules are imported when their names are first used
+        getattr(clast, name)
+    for module in [m for name, m in sys.modules.items() if name.startswith("clast.")]:
+        for held in vars(module).values():
+            code = getattr(getattr(held, "py_func", held), "__code__", None)
+            if code is not None:
+                loads = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+                assert reached.global_names(code) == loads
+                seen += 1
+    assert seen > 500
+    many = "\n".join(f"    a{k} + x.b{k}" for k in range(400))
+    scope = {}
+    exec(f"def wide(x):\n{many}\n", scope)
+    assert reached.global_names(scope["wide"].__code__) == {f"a{k}" for k in range(400)}
 
 
 LAW = """
@@ -79,34 +187,194 @@ def law(touch, mix, dt):
 """
 
 
-def label(body, extra="", **names):
-    scope = {"clast": clast, "__name__": "users_own", **names}
+def digest(body="touch.overlap", extra="", **names):
+    """The hash of what a user's law reaches."""
+    scope = {"clast": clast, "np": np, "numba": numba, "NamedTuple": NamedTuple, "__name__": "users_own", **names}
     exec(LAW.format(body=body, extra=extra), scope)
-    return backend._label(scope["law"])
+    return reached.Reached(scope["law"]).digest
 
 
-def test_a_users_law_is_known_by_all_that_it_uses():
+def module(**held):
+    made = types.ModuleType("users_module")
+    vars(made).update(held)
+    return made
+
+
+JITTED = "@clast.func\ndef help(x):\n    return {} * x\n"
+TABLE = "class Row(NamedTuple):\n    {}: float\n    {}: float\n"
+WAYS = {
+    "code": ({"body": "touch.overlap + 1.0"}, {"body": "1.0 + touch.overlap"}),
+    "constant": ({"body": "2.0 * touch.overlap"}, {"body": "3.0 * touch.overlap"}),
+    "type of a constant": ({"body": "2 * touch.overlap"}, {"body": "2.0 * touch.overlap"}),
+    "column": ({"body": "touch.overlap"}, {"body": "touch.radius"}),
+    "global number": ({"body": "stiff", "stiff": 1.0}, {"body": "stiff", "stiff": 2.0}),
+    "type of a global": ({"body": "stiff", "stiff": 1}, {"body": "stiff", "stiff": 1.0}),
+    "global tuple": ({"body": "stiff[0]", "stiff": (1.0, 2.0)}, {"body": "stiff[0]", "stiff": (3.0, 2.0)}),
+    "global array": ({"body": "stiff[0]", "stiff": np.arange(3)}, {"body": "stiff[0]", "stiff": np.arange(3) + 1}),
+    "type of an array": (
+        {"body": "stiff[0]", "stiff": np.zeros(3)},
+        {"body": "stiff[0]", "stiff": np.zeros(3, np.int64)},
+    ),
+    "function": (
+        {"body": "help(touch.overlap)", "extra": JITTED.format(3.0)},
+        {"body": "help(touch.overlap)", "extra": JITTED.format(4.0)},
+    ),
+    "global of a function": (
+        {"body": "help(touch.overlap)", "extra": JITTED.format("stiff"), "stiff": 1.0},
+        {"body": "help(touch.overlap)", "extra": JITTED.format("stiff"), "stiff": 2.0},
+    ),
+    "flags of a function": (
+        {"body": "help(1.0)", "extra": "help = numba.njit(lambda x: x)"},
+        {"body": "help(1.0)", "extra": "help = numba.njit(fastmath=True)(lambda x: x)"},
+    ),
+    "function of a module": (
+        {"body": "own.help(1.0)", "own": module(help=lambda x: x)},
+        {"body": "own.help(1.0)", "own": module(help=lambda x: x + 1.0)},
+    ),
+    "number in a module of a module": (
+        {"body": "own.inner.stiff", "own": module(inner=module(stiff=1.0))},
+        {"body": "own.inner.stiff", "own": module(inner=module(stiff=2.0))},
+    ),
+    "functions in a tuple": (
+        {"body": "own[1](1.0)", "own": (abs, lambda x: x)},
+        {"body": "own[1](1.0)", "own": (abs, lambda x: -x)},
+    ),
+    "inner function": (
+        {"body": "help(1.0)", "extra": "def help(x):\n    return sum([y + 1.0 for y in (x, x)])"},
+        {"body": "help(1.0)", "extra": "def help(x):\n    return sum([y + 2.0 for y in (x, x)])"},
+    ),
+    "default": (
+        {"body": "help()", "extra": "def help(x=1.0):\n    return x"},
+        {"body": "help()", "extra": "def help(x=2.0):\n    return x"},
+    ),
+    "closure": (
+        {"body": "help()", "extra": "help = (lambda y: lambda: y)(1.0)"},
+        {"body": "help()", "extra": "help = (lambda y: lambda: y)(2.0)"},
+    ),
+    "table": (
+        {"body": "Row(1.0, 2.0).a", "extra": TABLE.format("a", "b")},
+        {"body": "Row(1.0, 2.0).a", "extra": TABLE.format("b", "a")},
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_users_law_is_known_by_all_that_it_uses(way):
     """The disk cache does not look into a user's function: its kernel must have another name when it changes."""
-    base = label("stiff * touch.overlap", stiff=1e4)
-    assert base == label("stiff * touch.overlap", stiff=1e4)
-    assert base != label("stiff * touch.overlap", stiff=2e4)
-    assert base != label("2.0 * stiff * touch.overlap", stiff=1e4)
-    helper = "@clast.func\ndef help(x):\n    return {} * x\n"
-    assert label("help(touch.overlap)", helper.format(3.0)) != label("help(touch.overlap)", helper.format(4.0))
-    deep = "@clast.func\ndef help(x):\n    return stiff * x\n"
-    assert label("help(touch.overlap)", deep, stiff=1.0) != label("help(touch.overlap)", deep, stiff=2.0)
+    one, other = WAYS[way]
+    assert digest(**one) == digest(**one)
+    assert digest(**one) != digest(**other)
 
 
-def make_law(stiff):
-    def law(touch, mix, dt):
-        return stiff * touch.overlap, (0.0, 0.0, 0.0), touch.slip
-
-    return law
+def test_what_a_law_does_not_use_does_not_matter():
+    assert digest(stiff=1.0) == digest(stiff=2.0, overlap=np.arange(4))
+    assert digest(extra="unused = 1.0") == digest(extra="def unused(x):\n    return x")
 
 
-def test_a_law_made_by_a_function_is_known_by_its_values():
-    assert backend._label(make_law(1.0)) == backend._label(make_law(1.0))
-    assert backend._label(make_law(1.0)) != backend._label(make_law(2.0))
+def test_functions_that_call_each_other_are_followed_once():
+    circle = "def help(x):\n    return law(x, x, x) if x > {} else x"
+    assert digest("help(dt)", circle.format(1)) == digest("help(dt)", circle.format(1))
+    assert digest("help(dt)", circle.format(1)) != digest("help(dt)", circle.format(2))
+
+
+def test_what_cannot_be_told_apart_is_never_taken_from_the_disk():
+    assert digest("own", own=object()) != digest("own", own=object())
+
+
+def scale_row(i, source, target):
+    target[i] = FIRST * source[i] + SECOND
+
+
+FIRST, SECOND = 1.0, 2.0
+
+
+def test_kernels_are_told_apart_by_bound_names_and_flags():
+    ways = [
+        {},
+        {"FIRST": 1.0, "SECOND": 2.5},
+        {"FIRST": 2.5, "SECOND": 1.0},
+        {"FIRST": 2.5},
+        {"SECOND": 2.5},
+        {"FIRST": 1},
+        {"FIRST": True},
+        {"fastmath": {"contract"}},
+        {"fastmath": {"contract", "nsz"}},
+        {"allocates": True},
+        {"phased": True},
+    ]
+    kernels = [backend.kernel(scale_row, **way) for way in ways]
+    assert kernels == [backend.kernel(scale_row, **way) for way in ways]
+    assert len({kernel.name for kernel in kernels}) == len(ways)
+
+
+def test_kernels_that_differ_in_their_grain_share_their_code():
+    one, other = backend.kernel(scale_row, grain=2), backend.kernel(scale_row, grain=1000)
+    assert (one.grain, other.grain) == (2, 1000)
+    assert one.name == other.name and one.loop is other.loop
+
+
+# A module with kernels of its own, the second with another function, and what it compiled.
+OWN = """
+import sys
+import numpy as np
+from typing import NamedTuple
+from clast.kernels import backend
+from helping import help, stir
+
+class {table}(NamedTuple):
+    {columns}
+
+def one_row(i, table, target):
+    target[i] = help(table.a[i])
+
+def two_row(i, table, target):
+    target[i] = table.a[i] - table.b[i]
+
+@backend.stored()
+def three(x):
+    return stir(x)
+
+if __name__ == "__main__":
+    import own
+    target = np.zeros(2)
+    table = own.{table}(a=np.full(2, 5.0), b=np.full(2, 3.0))
+    backend.kernel(own.one_row)(2, table, target[:1])
+    one = target[0]
+    backend.kernel(own.two_row)(2, table, target[:1])
+    print(one, target[0], own.three(1.0), *sorted(set(backend.compiled()) & {{"one_row", "two_row", "three"}}))
+"""
+HELPING = """
+from clast.kernels import backend
+
+@backend.func
+def help(x):
+    return {} * x
+
+@backend.func
+def stir(x):
+    return {} + x
+"""
+
+
+def test_only_what_an_edit_reaches_is_compiled_again(tmp_path):
+    def run(table="Table", columns=("a", "b"), first=2.0, second=3.0):
+        lines = "\n    ".join(f"{column}: np.ndarray" for column in columns)
+        (tmp_path / "own.py").write_text(OWN.format(table=table, columns=lines))
+        (tmp_path / "helping.py").write_text(HELPING.format(first, second))
+        paths = f"{tmp_path}{os.pathsep}{Path(clast.__file__).parents[1]}"
+        program = "import runpy; runpy.run_module('own', run_name='__main__')"
+        return python(program, NUMBA_CACHE_DIR=str(tmp_path / "cache"), PYTHONPATH=paths, PYTHONDONTWRITEBYTECODE="1")
+
+    everything = ["one_row", "three", "two_row"]
+    assert run() == ["10.0", "2.0", "4.0", *everything]
+    assert run() == ["10.0", "2.0", "4.0"]
+    assert run(first=4.0) == ["20.0", "2.0", "4.0", "one_row"]
+    assert run(second=5.0) == ["10.0", "2.0", "6.0", "three"]
+    # The columns change places: to numba a table of the same class with the same types.
+    assert run(columns=("b", "a")) == ["10.0", "2.0", "4.0", "one_row", "two_row"]
+    # The index still names a class that is gone.
+    assert run(table="Other") == ["10.0", "2.0", "4.0", "one_row", "two_row"]
+    assert run(table="Other") == ["10.0", "2.0", "4.0"]
 
 
 def test_no_function_takes_its_arithmetic_from_the_kernel_that_calls_it_first():

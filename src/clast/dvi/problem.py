@@ -3,18 +3,17 @@
 import functools
 import math
 
-import numba
 import numpy as np
 
 from ..kernels import primitives
-from ..kernels.backend import kernel
+from ..kernels.backend import kernel, stored
 from . import constraints as blocks
 from .constraints import CHUNK
 
 COLOURS = 63  # contacts that find none of so many colours free are worked off one after the other
 
 
-@numba.njit(cache=True)
+@stored()
 def colour_contacts(body, free, bodies):
     """A colour for each contact, such that no two of one colour share a free body; the first that is not used yet.
 

@@ -1,7 +1,7 @@
 """Row functions become parallel loops. A row function f(i, tables...) writes row i of its outputs and nothing else.
 
 `func` marks the small functions that kernels call; `kernel` makes a loop of a row function. The loop is written as
-text because numba's disk cache never finds a closure; its name carries a hash of every kernel source because the cache
+text because numba's disk cache never finds a closure; its name carries a hash of the code it reaches, because the cache
 does not see an edit in another file and would run old code.
 
 Rows and their functions are compiled without numba's counting of references (_nrt=False): otherwise every look into a
@@ -10,15 +10,15 @@ in the wall kernel. A row that makes arrays of its own (`allocates`) cannot do w
 """
 
 import functools
-import hashlib
 import inspect
 import os
 import types
 from contextlib import contextmanager
-from pathlib import Path
 
 import numba
 import numpy as np
+
+from .reached import Reached, Store
 
 # A thread that spins while it waits for work keeps others from running on a busy machine: a launch of two threads took
 # 6 ms with the OpenMP library's own choice, 74 us with this one, and 13 us with no spinning at all; but on a quiet
@@ -28,7 +28,6 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 FUSE = {"contract", "nsz"}  # the fast-math flags that do not reorder sums
-KERNEL_ROOMS = ("tables.py", "kernels", "shapes", "broad", "narrow", "motion", "dem", "dvi", "joints")
 
 
 # Left open, fastmath is that of the kernel which first calls a function in a process, and stays so for all that call it
@@ -64,17 +63,15 @@ def search(function):
     return numba.njit(error_model="numpy", _nrt=False, fastmath=FUSE | {"nnan"})(function)
 
 
-@functools.cache
-def sources_hash():
-    """Hash of all files that hold kernels or what kernels call."""
-    here = Path(__file__).parents[1]
-    digest = hashlib.sha256(numba.__version__.encode())
-    for room in KERNEL_ROOMS:
-        place = here / room
-        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            if file.exists():
-                digest.update(file.read_bytes())
-    return digest.hexdigest()[:12]
+def stored(**flags):
+    """numba.njit with these flags for a function that Python calls, kept on disk by all that it reaches."""
+
+    def compile_later(function):
+        compiled = numba.njit(**flags)(function)
+        compiled._cache = Store(function)
+        return compiled
+
+    return compile_later
 
 
 def bind(function, **names):
@@ -87,39 +84,18 @@ def bind(function, **names):
     return bound
 
 
-def _label(value):
-    """A short piece of a kernel's name that tells bound values apart."""
-    plain = getattr(value, "py_func", value)
-    if not callable(plain):
-        return str(value)
-    if plain.__module__.startswith("clast."):
-        return plain.__name__
-    # A user's function may change between two processes without its name changing.
-    return plain.__name__ + hashlib.sha256(_content(plain, set()).encode()).hexdigest()[:8]
-
-
-def _content(plain, seen):
-    """Text that changes with what a user's function computes: its code, the values it uses, the functions it calls."""
-    if plain in seen:
-        return ""
-    seen.add(plain)
-    code = plain.__code__
-    text = [plain.__name__, code.co_code.hex(), repr([c for c in code.co_consts if not inspect.iscode(c)])]
-    outer = dict(zip(code.co_freevars, (cell.cell_contents for cell in plain.__closure__ or ()), strict=True))
-    for name in (*code.co_freevars, *code.co_names):
-        value = outer.get(name, plain.__globals__.get(name))
-        inner = getattr(value, "py_func", value)
-        if isinstance(inner, types.FunctionType):
-            # What belongs to clast is in the hash of the sources.
-            inside = (inner.__module__ or "").startswith("clast.")
-            text.append(f"{name} {inner.__qualname__ if inside else _content(inner, seen)}")
-        elif isinstance(value, np.ndarray):
-            text.append(f"{name} {value.dtype} {value.shape} {value.tobytes().hex()}")
-        elif isinstance(value, int | float | complex | str | tuple | np.generic):
-            text.append(f"{name} {value!r}")
-        else:
-            text.append(name)
-    return "\n".join(text)
+# What the loop is made of; `signed` because prange counts in unsigned numbers, and numba makes a float of unsigned plus
+# signed.
+LOOP = """def {name}(_count, {arguments}):
+    for _i in prange(_count):
+        _row(signed(_i), {arguments})
+"""
+PHASED = """def {name}(_start, {arguments}):
+    for _p in range(len(_start) - 1):
+        first = _start[_p]
+        for _i in prange(_start[_p + 1] - first):
+            _row(first + signed(_i), {arguments})
+"""
 
 
 class Kernel:
@@ -127,38 +103,49 @@ class Kernel:
 
     def __init__(self, row, bound, fastmath, grain, allocates, phased):
         self.row = row
-        self.allocates = allocates
-        self.phased = phased
-        self.grain = grain
         self.bound = bound
-        self.fastmath = fastmath
-        self.name = "_".join([row.__name__, *(_label(v) for v in bound.values()), sources_hash()])
-        self.name = "".join(c if c.isalnum() else "_" for c in self.name)
+        self.grain = grain
+        self.phased = phased
+        self.template = PHASED if phased else LOOP
+        self.row_flags = {"error_model": "numpy", "forceinline": True, "fastmath": fastmath, "_nrt": allocates}
+        self.loop_flags = {"parallel": True, "error_model": "numpy", "fastmath": fastmath}
 
     def __call__(self, count, *arguments):
         DEVICE[-1].launch(self, count, arguments)
 
     @functools.cached_property
+    def title(self):
+        """The row function and what is bound to it, for people."""
+        words = [self.row.__name__, *(getattr(v, "__name__", str(v)) for v in self.bound.values())]
+        return "".join(c if c.isalnum() else "_" for c in "_".join(words))[:100]
+
+    @functools.cached_property
+    def name(self):
+        """The title and a hash of everything that compiling this kernel takes in."""
+        row = bind(self.row, **self.bound)
+        bound = sorted(self.bound.items(), key=lambda item: item[0])
+        reached = Reached(row, bound, self.row_flags, self.loop_flags, self.template)
+        name = f"{self.title}_{reached.digest}"
+        _titles[name] = self.title
+        return name
+
+    @property
     def loop(self):
-        """The compiled parallel loop on CPU threads."""
+        """The compiled parallel loop on CPU threads; kernels that differ in nothing but their grain have the same."""
         if SIMULATED:
             return self.plain_loop
-        row = numba.njit(error_model="numpy", forceinline=True, fastmath=self.fastmath, _nrt=self.allocates)(
-            bind(self.row, **self.bound)
-        )
-        names = ", ".join(list(inspect.signature(self.row).parameters)[1:])
-        source = (
-            f"def {self.name}(_count, {names}):\n    for _i in prange(_count):\n        _row(signed(_i), {names})\n"
-        )
-        if self.phased:
-            source = (
-                f"def {self.name}(_start, {names}):\n    for _p in range(len(_start) - 1):\n        first = _start[_p]\n"
-                f"        for _i in prange(_start[_p + 1] - first):\n            _row(first + signed(_i), {names})\n"
-            )
-        # prange counts in unsigned numbers, and numba makes a float of unsigned plus signed.
+        if self.name not in _loops:
+            _loops[self.name] = self.make_loop()
+        return _loops[self.name]
+
+    def make_loop(self):
+        row = numba.njit(**self.row_flags)(bind(self.row, **self.bound))
+        arguments = ", ".join(list(inspect.signature(self.row).parameters)[1:])
+        source = self.template.format(name=self.name, arguments=arguments)
         scope = {"prange": numba.prange, "signed": np.int64, "_row": row, "__name__": self.row.__module__}
         exec(compile(source, self.row.__code__.co_filename, "exec"), scope)
-        loop = numba.njit(parallel=True, cache=True, error_model="numpy", fastmath=self.fastmath)(scope[self.name])
+        loop = numba.njit(**self.loop_flags)(scope[self.name])
+        loop._cache = Store(scope[self.name], known=True)
         return loop
 
     def plain_loop(self, count, *arguments):
@@ -169,6 +156,8 @@ class Kernel:
 
 
 _kernels: dict = {}
+_loops: dict = {}  # compiled, by the name of the kernel
+_titles: dict = {}  # of kernels, by their names
 
 
 def kernel(row, fastmath=False, grain=512, allocates=False, phased=False, **bound):
@@ -180,10 +169,12 @@ def kernel(row, fastmath=False, grain=512, allocates=False, phased=False, **boun
     fastmath: False, or a set of LLVM flags. Never one that reorders sums: results must not depend on the machine's
     mood. "contract" lets a multiply and an add become one instruction.
     """
-    bound_items = tuple(sorted(bound.items(), key=lambda item: item[0]))
-    key = (row, frozenset(fastmath) if fastmath else False, phased, bound_items)
+    # True and 1 and 1.0 are equal, but not to the compiler.
+    bound_items = tuple((name, type(bound[name]), bound[name]) for name in sorted(bound))
+    flags = frozenset(fastmath) if fastmath else False
+    key = (row, flags, grain, allocates, phased, bound_items)
     if key not in _kernels:
-        _kernels[key] = Kernel(row, bound, set(fastmath) if fastmath else False, grain, allocates, phased)
+        _kernels[key] = Kernel(row, bound, set(flags) if flags else False, grain, allocates, phased)
     return _kernels[key]
 
 
@@ -305,7 +296,7 @@ class _Watch:
     def _name(event):
         dispatcher = event.data.get("dispatcher") if isinstance(event.data, dict) else None
         name = getattr(getattr(dispatcher, "py_func", None), "__name__", "kernel")
-        return name.replace("_" + sources_hash(), "")
+        return _titles.get(name, name)
 
     def notify(self, event):
         (self.on_start if event.is_start else self.on_end)(event)

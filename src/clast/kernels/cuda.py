@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import Unavailable
 from .backend import SIMULATED, bind, kernel
+from .reached import Reached
 
 THREADS = 128  # a block; the contact kernel needs too many registers for more
 RUN = 64  # entries that one thread sums
@@ -138,13 +139,14 @@ class CUDA:
             blocks = (int(count) + THREADS - 1) // THREADS
             # In the simulator every thread of a block is a thread of Python: start no more than there is work for.
             threads = min(THREADS, int(count)) if SIMULATED else THREADS
-            self.build(kernel)[blocks, threads](int(count), *arguments)
+            self.build(kernel, tables(arguments))[blocks, threads](int(count), *arguments)
 
-    def build(self, kernel):
-        """The CUDA kernel of a Kernel, not yet compiled for any arguments."""
-        if kernel not in self.built:
-            self.built[kernel] = self.cuda.jit(cache=not SIMULATED)(grid_function(kernel, self.cuda))
-        return self.built[kernel]
+    def build(self, kernel, given=()):
+        """The CUDA kernel of a Kernel for arguments with these tables, not yet compiled."""
+        if (kernel, given) not in self.built:
+            function = grid_function(kernel, self.cuda, given)
+            self.built[kernel, given] = self.cuda.jit(cache=not SIMULATED)(function)
+        return self.built[kernel, given]
 
     def empty(self, shape, dtype=np.float64):
         return self.cuda.device_array(shape, dtype)
@@ -240,20 +242,29 @@ class CUDA:
         return start, order
 
 
-def grid_function(kernel, cuda):
-    """The function of one thread: its row of the kernel, if there is one."""
+def tables(arguments):
+    """The classes of named tuples among arguments and inside them."""
+    found = []
+    for argument in arguments:
+        if isinstance(argument, tuple):
+            found += [type(argument), *tables(argument)]
+    return tuple(found)
+
+
+def grid_function(kernel, cuda, given=()):
+    """The function of one thread: its row of the kernel, if there is one. given: see `tables`; the cache on disk tells
+    tables apart by the names of their classes, so the name of the function must change with their columns."""
+    name = f"{kernel.name}_{Reached(given).digest}"
     row = bind(kernel.row, **kernel.bound)
     if not SIMULATED:
         row = cuda.jit(device=True)(row)
     names = ", ".join(list(inspect.signature(kernel.row).parameters)[1:])
     source = (
-        f"def {kernel.name}(_count, {names}):\n"
-        f"    _i = signed(cuda.grid(1))\n"
-        f"    if _i < _count:\n        _row(_i, {names})\n"
+        f"def {name}(_count, {names}):\n    _i = signed(cuda.grid(1))\n    if _i < _count:\n        _row(_i, {names})\n"
     )
     scope = {"cuda": cuda, "signed": np.int64, "_row": row, "__name__": kernel.row.__module__}
     exec(compile(source, kernel.row.__code__.co_filename, "exec"), scope)
-    return scope[kernel.name]
+    return scope[name]
 
 
 def refuse_host_arrays(name, arguments):

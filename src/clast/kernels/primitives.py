@@ -3,7 +3,6 @@
 The loops here are written with prange themselves: they run over chunks, not rows.
 """
 
-import numba
 import numpy as np
 from numba import prange
 
@@ -12,7 +11,7 @@ from . import backend
 CHUNK = 16384  # elements a task; fixed, so that the order of work does not depend on the number of threads
 
 
-@numba.njit(parallel=True, cache=True)
+@backend.stored(parallel=True)
 def _scan(count, start):
     n = count.shape[0]
     chunks = (n + CHUNK - 1) // CHUNK
@@ -32,7 +31,7 @@ def _scan(count, start):
     start[n] = total[chunks]
 
 
-@numba.njit(parallel=True, cache=True)
+@backend.stored(parallel=True)
 def _group(key, groups, start, order):
     n = key.shape[0]
     shift = 0

@@ -1,15 +1,14 @@
 """Is there room for a ball here? A ball is tried against balls that are already placed and against walls.
 
-The kernels are self-contained, so that numba's disk cache, which looks at this file only, is never out of date.
-They are sequential on purpose: which ball is placed depends on all balls placed before.
+The kernels are sequential on purpose: which ball is placed depends on all balls placed before.
 """
 
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from ..kernels.backend import stored
 from ..tables import CYLINDER, PLANE, TRIANGLE, is_particle
 
 
@@ -160,7 +159,7 @@ def no_walls(low):
     )
 
 
-@numba.njit(cache=True)
+@stored()
 def _cell(balls, level, x, y, z):
     """Row of `head` for a centre; centres on the far rim count to the last cell."""
     edge = balls.edge[level]
@@ -170,20 +169,20 @@ def _cell(balls, level, x, y, z):
     return balls.start[level] + (k * balls.cells[level, 1] + j) * balls.cells[level, 0] + i
 
 
-@numba.njit(cache=True)
+@stored()
 def _put(slot, balls):
     cell = _cell(balls, balls.level[slot], balls.centre[slot, 0], balls.centre[slot, 1], balls.centre[slot, 2])
     balls.following[slot] = balls.head[cell]
     balls.head[cell] = slot
 
 
-@numba.njit(cache=True)
+@stored()
 def _put_first(count, balls):
     for slot in range(count):
         _put(slot, balls)
 
 
-@numba.njit(cache=True)
+@stored()
 def _meets_member(x, y, z, reach, cell, balls):
     other = balls.head[cell]
     while other >= 0:
@@ -195,7 +194,7 @@ def _meets_member(x, y, z, reach, cell, balls):
     return False
 
 
-@numba.njit(cache=True)
+@stored()
 def _meets_ball(x, y, z, reach, balls):
     # Most points are refused by a ball in their own cell: looking there first saves half of the time.
     for level in range(len(balls.edge)):
@@ -217,7 +216,7 @@ def _meets_ball(x, y, z, reach, balls):
     return False
 
 
-@numba.njit(cache=True)
+@stored()
 def _triangle_distance(px, py, pz, corner):
     """Distance of a point from a triangle: the height over its face if the foot lies inside, else that of an edge."""
     ux, uy, uz = corner[1, 0] - corner[0, 0], corner[1, 1] - corner[0, 1], corner[1, 2] - corner[0, 2]
@@ -241,7 +240,7 @@ def _triangle_distance(px, py, pz, corner):
     return math.sqrt(least)
 
 
-@numba.njit(cache=True)
+@stored()
 def _meets_wall(x, y, z, radius, slack, walls):
     reach = radius - slack
     for k in range(len(walls.plane_point)):
@@ -279,7 +278,7 @@ def _meets_wall(x, y, z, radius, slack, walls):
     return False
 
 
-@numba.njit(cache=True)
+@stored()
 def _bin_triangles(corner, low, edge, cells, reach):
     """Rows of the triangles that come within `reach` of each cell: counted, summed up, then filled in."""
     start = np.zeros(cells[0] * cells[1] * cells[2] + 1, dtype=np.int64)
@@ -311,7 +310,7 @@ def _bin_triangles(corner, low, edge, cells, reach):
     return start, member
 
 
-@numba.njit(cache=True)
+@stored()
 def clear(point, radius, slack, walls, balls):
     """Mask of the points (m,3) where a ball of the given radius (m,) [m] touches nothing.
 
@@ -326,7 +325,7 @@ def clear(point, radius, slack, walls, balls):
     return result
 
 
-@numba.njit(cache=True)
+@stored()
 def insert(point, owner, allowed, first, walls, balls, placed):
     """Try the points (m,3) in order, each for the new ball owner[m]; the first that is clear becomes its centre.
 

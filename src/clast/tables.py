@@ -237,7 +237,7 @@ class Wrench(NamedTuple):
     """What contacts do to bodies, one row per pair behind those of spheres."""
 
     force: np.ndarray  # (q,3) [N], on the second shape
-    moment: np.ndarray  # (q,3) [N m], on the second shape, about the centre of the first
+    moment: np.ndarray  # (q,2,3) [N m], on the second shape: about the centre of the first, about its own
 
 
 def empty_points(count, rolling, device=np):
@@ -271,7 +271,7 @@ class Contacts(NamedTuple):
 
     pair: np.ndarray  # (c,2) body numbers, a < b
     shape: np.ndarray  # (c,2) which part of each body, counted from 0
-    point: np.ndarray  # (c,3) [m], middle of the overlap or of the gap
+    point: np.ndarray  # (c,3) [m], middle of the overlap or of the gap; in a simulation, where the force acts
     normal: np.ndarray  # (c,3) unit, from a to b
     gap: np.ndarray  # (c,) [m], negative when overlapping
     feature: np.ndarray  # (c,) int32, the face, edge or vertex touched, in the shape's own count; 0 for smooth shapes

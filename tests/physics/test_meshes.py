@@ -163,7 +163,7 @@ def test_large_bodies_do_not_make_small_meshes_look_far():
     scene.add(fine, position=[(0, 0, 0), (0.0201, 0, 0)], material=STONE)
     sim = Simulation(scene, DEM(law="linear"), dt=1e-6)
     sim.step()
-    assert 0 < sim.state.bumps.rooms.used.sum() < 0.02 * len(fine.triangles) ** 2
+    assert 0 < sim.state.candidates.known.used.sum() < 0.02 * len(fine.triangles) ** 2
 
 
 @pytest.mark.slow

@@ -123,21 +123,29 @@ def scatter(k, c, lane, points, history, rolling):
 
 
 @func
-def add_up(q, pairs, points, history, wrench, rolling):
+def add_up(q, spheres, rows, shapes, pairs, points, history, wrench, edges, periodic, rolling):
     """The wrench of pair q, counted behind those of spheres, from its points; slots that are not in use forget."""
-    force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    force, moment, back = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    a, s = pairs.shape[q + spheres, 0], pairs.shape[q + spheres, 1]
+    away = (
+        between(a, s, s, 0, rows, edges, periodic),
+        between(a, s, s, 1, rows, edges, periodic),
+        between(a, s, s, 2, rows, edges, periodic),
+    )
     for c in range(pairs.slot[q], pairs.slot[q + 1]):
         if points.gap[c] < 0.0:
             f = load(points.force, c)
             force = add(force, f)
-            moment = add(moment, cross(load(points.arm, c), f))
+            arm = load(points.arm, c)
+            moment, back = add(moment, cross(arm, f)), add(back, cross(sub(arm, away), f))
             if rolling:
-                moment = add(moment, load(points.couple, c))
+                moment, back = add(moment, load(points.couple, c)), add(back, load(points.couple, c))
         elif history.live[c] == 1:
             history.live[c] = 0
     for i in range(3):
         wrench.force[q, i] = force[i]
-        wrench.moment[q, i] = moment[i]
+        wrench.moment[q, 0, i] = moment[i]
+        wrench.moment[q, 1, i] = back[i]
 
 
 def force_block(block, spheres, rows, shapes, pairs, points, history, wrench, mixes, edges, dt):
@@ -214,7 +222,7 @@ def force_block(block, spheres, rows, shapes, pairs, points, history, wrench, mi
                 scatter(k, waiting[k], lane, points, history, ROLLING)
             used = 0
     for q in range(first, last):
-        add_up(q, pairs, points, history, wrench, ROLLING)
+        add_up(q, spheres, rows, shapes, pairs, points, history, wrench, edges, PERIODIC, ROLLING)
 
 
 def force_row(q, spheres, rows, shapes, pairs, points, history, wrench, mixes, edges, dt):
@@ -249,7 +257,7 @@ def force_row(q, spheres, rows, shapes, pairs, points, history, wrench, mixes, e
                 for i in range(3):
                     points.couple[c, i] = points.share[c] * couple[i]
                     history.angle[c, i] = angle[i]
-    add_up(q, pairs, points, history, wrench, ROLLING)
+    add_up(q, spheres, rows, shapes, pairs, points, history, wrench, edges, PERIODIC, ROLLING)
 
 
 def compose(law, rolling, periodic, uniform):

@@ -5,7 +5,7 @@ import numpy as np
 from ..motion.state import ball_radii
 from ..narrow.contacts import lower_first, measure, select, sort_pairs
 from ..narrow.mesh_slots import renew
-from ..tables import MESH, Contacts, Wrench
+from ..tables import MESH, Contacts
 
 
 def slots_in_use(state):
@@ -15,11 +15,25 @@ def slots_in_use(state):
     return rows, np.searchsorted(slot, rows, side="right") - 1 + state.spheres_count
 
 
+def touching(state):
+    """Number of pairs that carry a force."""
+    slot, row = slots_in_use(state)
+    loaded = state.device.to_host(state.points.force)[slot].any(1)
+    balls = state.device.to_host(state.spheres.action)[:, :3].any(1)
+    return int(np.count_nonzero(balls)) + len(np.unique(row[loaded]))
+
+
 def measure_spheres(state, box):
     """Contacts of spheres with spheres, and the row of the neighbour list of each: they are not kept, but follow from the
     places of the two alone, to the bit."""
     pair = np.ascontiguousarray(state.device.to_host(state.pairs.shape)[: state.spheres_count])
-    return measure(state.tables, state.label, box, 0.0, lower_first(state.shapes, pair)[0])
+    pair = lower_first(state.shapes, pair)[0]
+    contacts, row = measure(state.tables, state.label, box, 0.0, pair)
+    one, two = pair[row].T
+    # The force acts where the radii divide the line between the centres.
+    own, reach = state.shapes.radius[one], state.shapes.radius[one] + state.shapes.radius[two]
+    arm = (own * (contacts.gap + reach) / reach)[:, None] * contacts.normal
+    return contacts._replace(point=state.shapes.centre[one] + arm), row
 
 
 def contacts_of(state, box):
@@ -129,13 +143,6 @@ def recall(state, groups):
     slot = find_slots(state, rows, named["place"])
     state.points = filled(state, state.points, slot, named)
     state.history = filled(state, state.history, slot, groups["history"])
-    rows = rows - state.spheres_count
-    force, moment = np.zeros((len(state.pairs.slot) - 1, 3)), np.zeros((len(state.pairs.slot) - 1, 3))
-    np.add.at(force, rows, named["force"])
-    np.add.at(moment, rows, np.cross(named["arm"], named["force"]))
-    if len(named["couple"]):
-        np.add.at(moment, rows, named["couple"])
-    state.wrench = state.device.upload(Wrench(force, moment))
 
 
 def filled(state, table, rows, columns):

@@ -228,9 +228,8 @@ class Smooth:
         return {}
 
     def touching(self):
-        """Number of contacts that carry a force."""
-        state, host = self.state, self.device.to_host
-        return sum(int(np.count_nonzero(host(f)[:, :3].any(1))) for f in (state.spheres.action, state.wrench.force))
+        """Number of pairs that carry a force."""
+        return results.touching(self.state)
 
     def _choose_step(self, dt):
         if isinstance(dt, str):

@@ -165,26 +165,17 @@ def advance_row(
                     fx += gx
                     fy += gy
                     fz += gz
-                    tx += sign * moment[k, 0]
-                    ty += sign * moment[k, 1]
-                    tz += sign * moment[k, 2]
-                    # The force acts at the centre of the first shape, or at that of its image next to this body.
-                    if e & 1:
-                        s, o = np.uintp(pair[p, 1]), np.uintp(pair[p, 0])
-                        ax, ay, az = rows[o, 0] - rows[s, 0], rows[o, 1] - rows[s, 1], rows[o, 2] - rows[s, 2]
-                        if PERIODIC:
-                            ax, ay = image(ax, edges[0], edges[3]), image(ay, edges[1], edges[4])
-                            az = image(az, edges[2], edges[5])
-                    else:
-                        s = np.uintp(pair[p, 0])
-                        ax, ay, az = 0.0, 0.0, 0.0
+                    side = np.uintp(e & 1)
+                    tx += sign * moment[k, side, 0]
+                    ty += sign * moment[k, side, 1]
+                    tz += sign * moment[k, side, 2]
                     if CLUMPS:
-                        ax += rows[s, 0] - x[0]
-                        ay += rows[s, 1] - x[1]
-                        az += rows[s, 2] - x[2]
-                    tx += ay * gz - az * gy
-                    ty += az * gx - ax * gz
-                    tz += ax * gy - ay * gx
+                        # Moments are about the centre of the part.
+                        s = np.uintp(pair[p, side])
+                        ax, ay, az = rows[s, 0] - x[0], rows[s, 1] - x[1], rows[s, 2] - x[2]
+                        tx += ay * gz - az * gy
+                        ty += az * gx - ax * gz
+                        tz += ax * gy - ay * gx
                     continue
                 gx, gy, gz = sign * action[p, 0], sign * action[p, 1], sign * action[p, 2]
                 fx += gx

@@ -322,7 +322,7 @@ class State:
             memory, device.zeros((spheres, 6), np.float64), device.zeros((couples, 3), np.float64)
         )
         self.wrench = Wrench(
-            device.zeros((total - spheres, 3), np.float64), device.zeros((total - spheres, 3), np.float64)
+            device.zeros((total - spheres, 3), np.float64), device.zeros((total - spheres, 2, 3), np.float64)
         )
         manifold = device.to_host(self.pairs.manifold)
         self.ranges = []

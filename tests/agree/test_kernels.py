@@ -377,6 +377,63 @@ def test_only_what_an_edit_reaches_is_compiled_again(tmp_path):
     assert run(table="Other") == ["10.0", "2.0", "4.0"]
 
 
+class Table(NamedTuple):
+    a: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+
+
+def named_row(i, table, target):
+    target[i] = take(table, i)
+
+
+@backend.func
+def take(table, i):
+    return table.b[i]
+
+
+def placed_row(i, table, target):
+    target[i] = table[1][i]
+
+
+def unpacked_row(i, table, target):
+    _, b, _ = table
+    target[i] = b[i]
+
+
+def starred_row(i, table, target):
+    target[i] = Other(*table).middle[i]
+
+
+class Other(NamedTuple):
+    first: np.ndarray
+    middle: np.ndarray
+    last: np.ndarray
+
+
+@pytest.mark.parametrize("row", [named_row, placed_row, unpacked_row, starred_row])
+def test_columns_can_be_asked_for_in_any_way(row):
+    target = np.zeros(3)
+    for width in (np.float64, np.float32):  # compiled twice
+        backend.kernel(row)(3, Table(np.zeros(3), np.arange(3.0, dtype=width), np.zeros(3)), target)
+        assert target.tolist() == [0.0, 1.0, 2.0]
+        target[:] = 7.0
+
+
+def test_only_columns_that_the_code_names_are_handed_over():
+    seen = []
+    loop = backend.Loop(lambda *given: seen.append(given), backend.kernel(named_row).reached.names)
+    table, target = Table(np.zeros(3), np.ones(3), np.zeros(3)), np.zeros(3)
+    for _ in range(2):
+        loop(3, table, target)
+    for count, given, other in seen:
+        assert count == 3 and other is target
+        assert type(given) is Table
+        assert given.a is None and given.b is table.b and given.c is None
+    loop(3, Other(*table), target)  # another class in the same place
+    assert type(seen[2][1]) is Other
+
+
 def test_no_function_takes_its_arithmetic_from_the_kernel_that_calls_it_first():
     """numba hands fast-math flags down to functions that leave them open; results would depend on what ran before."""
     plain, fused = backend.func(lambda a, b, c: a * b + c), backend.fused(lambda a, b, c: a * b + c)

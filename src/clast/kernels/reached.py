@@ -49,7 +49,7 @@ def _read(code):
         if isinstance(constant, types.CodeType):
             inner, more, others = _read(constant)
             text.append(inner)
-            loads, names = loads.union(more), names | others
+            loads, names = loads.union(more), names.union(others)
         else:
             text.append(_constant(constant))
     return repr(text), tuple(sorted(loads)), frozenset(names)

@@ -58,7 +58,7 @@ def settled(count, seconds=3.0):
 
 def with_solver(sim, solver, tolerance, iterations):
     """Let a simulation go on with another solver."""
-    sim.method = sim.mover.method = clast.Complementarity(solver=solver, tolerance=tolerance, iterations=iterations)
+    sim.method = sim.stepper.method = clast.Complementarity(solver=solver, tolerance=tolerance, iterations=iterations)
     return sim
 
 
@@ -69,15 +69,15 @@ def steps(sim, count):
         began = time.perf_counter()
         sim.step()
         taken.append(time.perf_counter() - began)
-        residual.append(sim.mover.solution.residual)
-        iterations.append(sim.mover.solution.iterations)
-        deepest = max(deepest, -float(sim.mover.touches.gap.min(initial=0.0)))
+        residual.append(sim.stepper.solution.residual)
+        iterations.append(sim.stepper.solution.iterations)
+        deepest = max(deepest, -float(sim.stepper.touches.gap.min(initial=0.0)))
     return float(np.median(taken)), float(np.mean(residual)), float(np.mean(iterations)), deepest
 
 
 def cones_of(sim):
     """The cone problem of the present state, as the next step would see it, and impulses to start from."""
-    mover = sim.mover
+    mover = sim.stepper
     mover._touch()
     sim_free = np.ascontiguousarray(np.hstack([sim.state.bodies.velocity, sim.state.bodies.spin]))
     sim_free[sim.state.bodies.mass < np.inf, :3] += np.array(sim.scene.gravity) * sim.dt
@@ -118,7 +118,7 @@ def settled_table(quick):
             sim = with_solver(settled(count), solver, tolerance, most)
             sim.step(10)
             taken, residual, iterations, deepest = steps(sim, 20)
-            row = {"bodies": count, "contacts": len(sim.mover.touches.gap), "solver": solver, "tolerance": tolerance}
+            row = {"bodies": count, "contacts": len(sim.stepper.touches.gap), "solver": solver, "tolerance": tolerance}
             row |= {"ms": 1e3 * taken, "residual": residual, "iterations": iterations, "overlap/r": deepest / RADIUS}
             rows.append(row | {"PSOR ms": CHRONO[count], "times": CHRONO[count] / (1e3 * taken)})
     return rows

@@ -216,7 +216,7 @@ def measure(make, count, rounds, steps):
 def ways(sim, rounds, steps):
     """Seconds a step by the four ways to measure triangles, over those of "brute", all threads."""
     seconds = {name: [] for name in METHODS}
-    before, batches = sim.mover.method, {name: [] for name in METHODS}
+    before, batches = sim.stepper.method, {name: [] for name in METHODS}
     for name in METHODS:
         choose(sim, name)
         sim.step(2)
@@ -241,7 +241,7 @@ def ways(sim, rounds, steps):
 
 def choose(sim, narrow):
     """Let the next steps of a simulation measure triangles in this way."""
-    sim.mover.method = dataclasses.replace(sim.mover.method, narrow=narrow)
+    sim.stepper.method = dataclasses.replace(sim.stepper.method, narrow=narrow)
 
 
 def main():

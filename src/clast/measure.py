@@ -40,7 +40,7 @@ def energy(sim):
 def elastic_energy(sim):
     """Energy [J] stored in the springs of all contacts, and between bodies."""
     sim.start()
-    return sim.mover.elastic_energy()
+    return sim.stepper.elastic_energy()
 
 
 def momentum(sim):

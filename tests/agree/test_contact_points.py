@@ -63,5 +63,5 @@ def test_a_restart_tells_the_same_contacts_before_any_step(kind, tmp_path):
     again = clast.resume(tmp_path / "checkpoint.h5")
     for name, mine, theirs in zip(sim.contacts()._fields, sim.contacts(), again.contacts(), strict=True):
         assert np.array_equal(mine, theirs), name
-    assert again.mover.elastic_energy() == pytest.approx(sim.mover.elastic_energy(), rel=1e-14)
+    assert again.stepper.elastic_energy() == pytest.approx(sim.stepper.elastic_energy(), rel=1e-14)
     assert again.touching() == sim.touching() > 3

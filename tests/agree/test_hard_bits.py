@@ -71,9 +71,9 @@ def plain(solver, make=busy):
     if (solver, make) not in PLAIN:
         sim = start(solver, make)
         sim.step(STEPS)
-        assert sim.mover.tally["iterations"] > STEPS  # there is something to solve
+        assert sim.stepper.tally["iterations"] > STEPS  # there is something to solve
         assert np.isfinite(sim.bodies.position).all()
-        assert len(sim.mover.touches.gap) > 20
+        assert len(sim.stepper.touches.gap) > 20
         if sim.scene.inlets:
             assert sim.removed > 0
             assert sum(sim.poured) > 10

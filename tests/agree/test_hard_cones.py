@@ -27,7 +27,7 @@ def heap(shape, **material):
 
 def problem(sim):
     """The cones as the next step would see them, with the velocities bodies would have without contacts."""
-    mover, state = sim.mover, sim.state
+    mover, state = sim.stepper, sim.state
     mover._touch()
     free = np.hstack([state.bodies.velocity, state.bodies.spin])
     free[np.isfinite(state.bodies.mass), :3] += STEP * np.array(sim.scene.gravity)

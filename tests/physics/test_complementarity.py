@@ -157,7 +157,7 @@ def test_undriven_energy_falls_and_the_report_says_what_stabilisation_added():
     for _ in range(200):
         sim.step()
         energy.append(measure.energy(sim)["total"])
-        added.append(sim.mover.tally["stabilisation"])
+        added.append(sim.stepper.tally["stabilisation"])
     rise = np.diff(energy)
     slack = 1e-3 * abs(energy[0]) / 200  # the tolerance of the solver, in every step
     assert (rise <= np.diff(added) + slack).all()

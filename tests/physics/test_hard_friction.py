@@ -121,9 +121,9 @@ def test_warm_start_saves_iterations():
     for warm in (True, False):
         sim = packed(40, warm=warm)
         sim.step(200)
-        before = sim.mover.tally["iterations"]
+        before = sim.stepper.tally["iterations"]
         sim.step(50)
-        used[warm] = sim.mover.tally["iterations"] - before
+        used[warm] = sim.stepper.tally["iterations"] - before
     assert used[True] < 0.7 * used[False]
 
 
@@ -182,8 +182,8 @@ def test_painleve_rod(direction, coulomb):
     for _ in range(700):
         sim.step()
         energy.append(measure.energy(sim)["total"])
-        added.append(sim.mover.tally["stabilisation"])
-        deepest = max(deepest, -sim.mover.touches.gap.min(initial=0.0))
+        added.append(sim.stepper.tally["stabilisation"])
+        deepest = max(deepest, -sim.stepper.touches.gap.min(initial=0.0))
     assert np.isfinite(sim.bodies.position).all()
     assert deepest < 2e-3
     assert (np.diff(energy) <= np.diff(added) + 1e-4 * energy[0]).all()

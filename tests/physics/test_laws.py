@@ -263,9 +263,9 @@ def test_blaze_from_a_scene_file_and_after_a_restart(tmp_path):
     (tmp_path / "clay.toml").write_text(SCENE, encoding="utf-8")
     sim = load(tmp_path / "clay.toml").simulation()
     assert sim.method.recipe.function is laws.blaze_plain
-    assert sim.mover.mixes[0, [0, 2, 3, 6]] == pytest.approx([1e6, 0.4, 20.0, -1e300])
+    assert sim.stepper.mixes[0, [0, 2, 3, 6]] == pytest.approx([1e6, 0.4, 20.0, -1e300])
     sim.step()
     sim.save(tmp_path / "clay.h5")
     again = clast.resume(tmp_path / "clay.h5")
     assert again.method == sim.method
-    assert np.array_equal(again.mover.mixes, sim.mover.mixes)
+    assert np.array_equal(again.stepper.mixes, sim.stepper.mixes)

@@ -240,7 +240,7 @@ def test_each_kind_demands_what_it_locks():
     scene.motor(scene.join(0, None, "cylinder", at=(3, 0, 0), axis=(0, 1, 0)), position=lambda t: 0.3 * t)
     sim = Simulation(scene, Complementarity(), dt=1e-3)
     sim.start()
-    joints, state = sim.mover.joints, sim.state
+    joints, state = sim.stepper.joints, sim.state
     assert joints.table.rows[joints.place].tolist() == [*(ROWS[kind] for kind in OPTIONS), 5]
     n = len(state.bodies.number)
     state.rows[:n, 0:3] += 0.05 * rng.normal(size=(n, 3))

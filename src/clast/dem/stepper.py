@@ -14,6 +14,7 @@ from ..kernels import backend
 from ..kernels.backend import kernel
 from ..motion import integrate
 from ..motion.state import State, place_parts
+from ..motion.stepper import Stepper
 from ..narrow import mesh_slots
 from ..narrow.dispatch import find_points
 from ..tables import FREE, SPHERE
@@ -24,11 +25,11 @@ WARN = 0.35  # above this fraction of the critical step a warning is given; abov
 STAGES = ("bodies", "pairs", "contacts")
 
 
-class Smooth:
-    """Takes the steps of a Simulation by forces that grow with the overlap of bodies."""
+class Smooth(Stepper):
+    """Takes the steps of a simulation by forces that grow with the overlap of bodies."""
 
-    def __init__(self, sim, dt):
-        self.sim, self.scene, self.method, self.device, self.box = sim, sim.scene, sim.method, sim.device, sim.box
+    def __init__(self, scene, method, device, box, dt):
+        super().__init__(scene, method, device, box)
         self.critical, self.stiffest = self.method.critical_step(self.scene)
         self.dt = self._choose_step(dt)
         self.seconds = dict.fromkeys(STAGES, 0.0)
@@ -51,6 +52,7 @@ class Smooth:
         self._move()
         self._find_pairs()
         self._collide()
+        self.steps += 1
 
     def start(self):
         """Forces at the very beginning, which the first kick needs; no time passes. Later calls do nothing."""
@@ -66,9 +68,9 @@ class Smooth:
         began = clock.perf_counter()
         with backend.use(self.device):
             self._advance(self._kernels.through if self._open else self._kernels.move, self.dt)
-        self.sim.drive(self.sim.poses((self.sim.steps + 1) * self.dt))
+        self.drive(self.poses((self.steps + 1) * self.dt))
         if self.device.peak(self._status) > 0:
-            self.sim.complain()
+            self.complain()
         self.seconds["bodies"] += clock.perf_counter() - began
 
     def finish(self):
@@ -98,7 +100,7 @@ class Smooth:
             self.scene.gravity,
             dt,
             self.kicks,
-            self.sim.world,
+            self.world,
             self._edges,
             state.reference,
             there.turned_from,
@@ -165,9 +167,9 @@ class Smooth:
     def _penetrated(self, pair, what):
         state = self.state
         rows = state.shapes.body[pair]
-        one, two = (self.sim.name(row) for row in rows)
+        one, two = (self.name(row) for row in rows)
         speed = float(np.linalg.norm(state.bodies.velocity[rows[1]] - state.bodies.velocity[rows[0]]))
-        time = self.sim.time + (0.0 if self._fresh else self.dt)
+        time = self.time + (0.0 if self._fresh else self.dt)
         # Pushing helps only where surfaces cross.
         other = ", or let DEM(penetration='push') part them" if "cross" in what else ""
         raise Penetrated(
@@ -206,8 +208,10 @@ class Smooth:
         """What contacts remember and do, for a checkpoint: tables by name."""
         return {**results.remember(self.state), "counted": {"crossings": np.array(self.crossings)}}
 
-    def recall(self, groups):
-        """Make the neighbour list of a simulation that goes on, and give its contacts what `remember` kept."""
+    def recall(self, groups, steps):
+        """Make the neighbour list of a simulation that goes on after so many steps, and give its contacts what `remember`
+        kept."""
+        self.steps = steps
         self.crossings = int(groups["counted"]["crossings"])
         with backend.use(self.device):
             self.state.rebuild()
@@ -264,7 +268,7 @@ class Smooth:
         row = int(np.argmax(speed))
         if speed[row] * self.dt > self.state.size:
             raise Diverged(
-                f"{self.sim.name(row)} at t = {self.sim.time + self.dt:.6g} s: speed {speed[row]:.3g} m/s is "
+                f"{self.name(row)} at t = {self.time + self.dt:.6g} s: speed {speed[row]:.3g} m/s is "
                 f"{speed[row] * self.dt:.3g} m in one step, farther than a typical radius {self.state.size:.3g} m; "
                 f"{self.cause()}"
             )

@@ -27,7 +27,7 @@ class Nearby:
         began, state = clock.perf_counter(), self.state
         state.since += 1
         self._look_ahead()
-        sort = (self.sim.steps + 1) % SORT == 0
+        sort = (self.steps + 1) % SORT == 0
         far = self._moved_out()
         # Two bodies may have come towards each other, or a body and a wall; and what is within reach must be there.
         if sort or far + max(far, state.walls_moved() + self.sweep - self.swept) >= ROOM * state.size:

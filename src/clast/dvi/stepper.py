@@ -19,6 +19,7 @@ from ..joints.system import JointSystem
 from ..kernels import backend
 from ..kernels.backend import kernel
 from ..motion.state import State
+from ..motion.stepper import Stepper
 from ..narrow.contacts import measure, measure_listed, select
 from ..tables import FREE
 from . import constraints as blocks
@@ -33,14 +34,13 @@ SLACK = 0.005  # contacts wider open than this part of a typical radius, now and
 STAGES = ("pairs", "contacts", "solver", "bodies")
 
 
-class Hard(Nearby):
-    """Takes the steps of a Simulation by impulses that keep bodies from overlapping."""
+class Hard(Nearby, Stepper):
+    """Takes the steps of a simulation by impulses that keep bodies from overlapping."""
 
-    def __init__(self, sim, dt):
-        self.sim, self.scene, self.method, self.device, self.box = sim, sim.scene, sim.method, sim.device, sim.box
+    def __init__(self, scene, method, device, box, dt):
+        super().__init__(scene, method, device, box)
         if self.device is not backend.CPU:
             raise Unavailable("Simulation: Complementarity runs on the CPU only; leave device='cuda' out")
-        scene = self.scene
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.mixes = self.method.mixes(scene)
         self.couples = bool((self.mixes[:, 2:4] > 0.0).any())
@@ -71,6 +71,7 @@ class Hard(Nearby):
         self._count()
         self._move(poses)
         self._find_pairs()
+        self.steps += 1
 
     def start(self):
         """The list of pairs at the very beginning; no time passes. Later calls do nothing."""
@@ -101,10 +102,10 @@ class Hard(Nearby):
         warm = {"body": body[order], "part": part[order], "memory": state.warm[rows[order]]}
         return {"contacts": warm | {"order": state.bodies.number, "carried": carried}}
 
-    def recall(self, groups):
-        """Make the neighbour list of a simulation that goes on, with bodies in the order that they had in memory, and give
+    def recall(self, groups, steps):
+        """Make the neighbour list of a simulation that goes on after so many steps, with bodies in the order that they had in memory, and give
         its contacts what `remember` kept."""
-        kept = groups["contacts"]
+        self.steps, kept = steps, groups["contacts"]
         carried, state = kept["carried"], self.state
         self.workspace.curvature, state.size, touching, elastic, *rest = (float(x) for x in carried)
         self.told = int(touching), elastic
@@ -115,7 +116,7 @@ class Hard(Nearby):
         self._rebuild(sort=False)
         if self.joints is not None:
             self.joints.restore_state(np.asarray(carried)[4 + len(self.tally) :])
-            self.joints.prepare(state.rows, state.bodies, self.sim.time, self.dt)
+            self.joints.prepare(state.rows, state.bodies, self.time, self.dt)
         state.warm[state.find_named(kept["body"], kept["part"])] = kept["memory"]
         self._fresh = False
 
@@ -127,7 +128,7 @@ class Hard(Nearby):
 
     def _begin_drives(self):
         """Give driven bodies the mean velocity of the step; returns where they will be at its end."""
-        bodies, poses = self.state.bodies, list(self.sim.poses((self.sim.steps + 1) * self.dt))
+        bodies, poses = self.state.bodies, list(self.poses((self.steps + 1) * self.dt))
         for row, (position, orientation, _, _) in poses:
             bodies.velocity[row] = (np.array(position) - bodies.position[row]) / self.dt
             bodies.spin[row] = rotation_between(bodies.orientation[row], orientation) / self.dt
@@ -279,7 +280,7 @@ class Hard(Nearby):
             self.kick,
             self.scene.gravity,
             self.dt,
-            self.sim.world,
+            self.world,
             self._edges,
             state.reference,
             state.there.turned_from,
@@ -287,11 +288,11 @@ class Hard(Nearby):
             self._moved,
             self._status,
         )
-        self.sim.drive(poses)
+        self.drive(poses)
         if self.joints is not None:
             self._end_joints()
         if self._wrong():
-            self.sim.complain()
+            self.complain()
         self.seconds["bodies"] += clock.perf_counter() - began
 
     def _wrong(self):
@@ -299,7 +300,7 @@ class Hard(Nearby):
         if self.joints is None:
             return self._status.max(initial=0) > 0
         # Groups that touch nothing have gone another way since the status was written.
-        bodies, world = self.state.bodies, np.array(self.sim.world)
+        bodies, world = self.state.bodies, np.array(self.world)
         free = bodies.motion == FREE
         state = np.hstack([bodies.position, bodies.velocity, bodies.spin])[free]
         inside = (state[:, :3] >= world[:3]) & (state[:, :3] <= world[3:])
@@ -309,11 +310,11 @@ class Hard(Nearby):
         """Groups that touch nothing go their own way; all joints as they are at the end of the step."""
         joints, state = self.joints, self.state
         joints.advance(state.rows, state.bodies, self.dt)
-        joints.prepare(state.rows, state.bodies, (self.sim.steps + 1) * self.dt, self.dt, joints.unprepared)
+        joints.prepare(state.rows, state.bodies, (self.steps + 1) * self.dt, self.dt, joints.unprepared)
         joints.settle(state.rows, joints.touching)
         opened, trouble = watch(joints, state.size)
         if trouble:
-            raise Diverged(f"t = {self.sim.time + self.dt:.6g} s: {trouble}; {self.cause()}")
+            raise Diverged(f"t = {self.time + self.dt:.6g} s: {trouble}; {self.cause()}")
         self.tally["open"] = max(self.tally["open"], opened)
 
     def _chunks(self):

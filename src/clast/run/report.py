@@ -58,9 +58,9 @@ class Report:
             energy=measure.energy(sim),
             momentum=linear.tolist(),
             angular_momentum=angular.tolist(),
-            solver=sim.mover.describe(),
+            solver=sim.stepper.describe(),
             grid=counters._asdict() if counters is not None else {},
-            crossings=getattr(sim.mover, "crossings", 0),
+            crossings=getattr(sim.stepper, "crossings", 0),
         )
 
     def as_dict(self):

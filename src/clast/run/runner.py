@@ -163,7 +163,7 @@ def write_checkpoint(sim, path):
             "likely a contact law that has no answer, or too large a time step"
         )
     groups, attributes = sim.scene.describe()
-    groups |= sim.mover.remember()
+    groups |= sim.stepper.remember()
     attributes["simulation"] = {
         "dt": sim.dt,
         "steps": sim.steps,

@@ -13,17 +13,17 @@ from ..dem.method import DEM
 from ..dem.stepper import Smooth
 from ..dvi.method import Complementarity
 from ..dvi.stepper import Hard
-from ..errors import Diverged, Escaped, Unavailable, pick
+from ..errors import Unavailable, pick
 from ..files import checkpoint
 from ..kernels import backend
 from ..narrow.dispatch import refuse_mixture
-from ..scene import clearance, drives
+from ..scene import clearance
 from ..scene.scene import Scene
 from ..tables import FREE, MESH, POLYHEDRON, Bodies, is_particle
 from . import runner
 from .report import Report
 
-MOVERS = {DEM: Smooth, Complementarity: Hard}
+STEPPERS = {DEM: Smooth, Complementarity: Hard}
 PERIOD = 1e-3  # [s], about how often inlets and outlets are looked after
 
 
@@ -39,7 +39,7 @@ class Simulation:
         method = DEM() if method is None else method
         if not isinstance(scene, Scene):
             raise TypeError(f"Simulation: the first argument must be a clast.Scene, got {scene!r}")
-        if type(method) not in MOVERS:
+        if type(method) not in STEPPERS:
             raise TypeError(
                 f"Simulation: the method must be clast.DEM(...) or clast.Complementarity(...), got {method!r}"
             )
@@ -62,13 +62,11 @@ class Simulation:
                 "by clast.Polyhedron(mesh.vertices)"
             )
         self.scene, self.method = scene, method
-        self.steps, self.removed = 0, 0
+        self.removed = 0
         self.poured = [0] * len(scene.inlets)
         self.box = periodic_box(scene)
-        low, high = scene.world or ((-math.inf,) * 3, (math.inf,) * 3)
-        self.world = (*map(float, low), *map(float, high))
-        self.mover = MOVERS[type(method)](self, dt)
-        self.dt, self.state, self.seconds = self.mover.dt, self.mover.state, self.mover.seconds
+        self.stepper = STEPPERS[type(method)](scene, method, self.device, self.box, dt)
+        self.dt, self.state, self.seconds = self.stepper.dt, self.stepper.state, self.stepper.seconds
         self._check_periods()
         self._every = max(1, round(PERIOD / self.dt))
         self.clock, self.glanced = clock.perf_counter, 0.0
@@ -76,9 +74,14 @@ class Simulation:
         scene.hand_over(SimpleNamespace(bodies=lambda: self.bodies))
 
     @property
+    def steps(self):
+        """Steps taken."""
+        return self.stepper.steps
+
+    @property
     def time(self):
         """Simulated time [s]."""
-        return self.steps * self.dt
+        return self.stepper.time
 
     @property
     def bodies(self):
@@ -92,21 +95,20 @@ class Simulation:
         self.start()
         for _ in range(count):
             self._pour_and_drain()
-            self.mover.step()
-            self.steps += 1
+            self.stepper.step()
             self.counted += 1
-        self.mover.finish()
+        self.stepper.finish()
 
     def start(self):
         """What the first step needs to know; no time passes. Later calls do nothing."""
-        self.mover.start()
+        self.stepper.start()
 
     def _pour_and_drain(self):
         """Inlets and outlets, looked after at fixed steps so that stopping and continuing changes nothing."""
         scene, state = self.scene, self.state
         if not (scene.inlets or scene.outlets) or self.steps % self._every:
             return
-        self.mover.finish()
+        self.stepper.finish()
         state.fetch()
         with backend.use(self.device):
             gone = np.zeros(len(state.bodies.number), bool)
@@ -121,7 +123,7 @@ class Simulation:
                 if owed > 0:
                     changed |= self._pour(k, inlet, owed)
             if changed:
-                self.mover.rebuild()
+                self.stepper.rebuild()
 
     def _pour(self, k, inlet, owed):
         """Let in as many of the bodies that are due as find room; the rest stays due."""
@@ -137,31 +139,13 @@ class Simulation:
             self.poured[k] += placed
         return placed > 0
 
-    def poses(self, time):
-        """Rows of driven bodies, each with the position, orientation, velocity and spin that its drive has at `time`."""
-        bodies = self.state.bodies
-        for row in self.state.driven:
-            drive = self.scene.drives[int(bodies.number[row])]
-            if drive.function is None:
-                yield row, drives.pose(drive, time)
-            else:
-                here = bodies.position[row], bodies.orientation[row]
-                yield row, drives.advance(drive, *here, time - self.dt, self.dt)
-
-    def drive(self, poses):
-        """Put driven bodies where their drives say they are."""
-        bodies = self.state.bodies
-        for row, pose in poses:
-            bodies.position[row], bodies.orientation[row], bodies.velocity[row], bodies.spin[row] = pose
-        self.state.send_driven()
-
     # What may be wrong.
 
     def _check_periods(self):
         state = self.state
         largest = float(state.shapes.radius[is_particle(state.shapes.kind)].max(initial=0.0))
         largest = max([largest, *(inlet.reach * inlet.sizes.largest for inlet in self.scene.inlets)])
-        need = 4.0 * largest + 2.0 * self.mover.widest
+        need = 4.0 * largest + 2.0 * self.stepper.widest
         for axis, length in zip("xyz", self.box.length, strict=True):
             if 0.0 < length < need:
                 raise ValueError(
@@ -169,40 +153,12 @@ class Simulation:
                     f"needs {need:.4g} m so that it does not meet two images of one partner; enlarge the world"
                 )
 
-    def complain(self):
-        """Say which body went wrong, where and why."""
-        self.state.fetch()
-        bodies, time = self.state.bodies, self.time + self.dt
-        free = bodies.motion == FREE
-        columns = bodies.position, bodies.velocity, bodies.spin
-        wrong = free & ~np.logical_and.reduce([np.isfinite(column).all(1) for column in columns])
-        # Finite, but its square is not: nothing can follow that.
-        fast = free & (np.abs(np.hstack(columns)) > 1e150).any(1)
-        if wrong.any() or fast.any():
-            row = int(np.argmax(wrong if wrong.any() else fast))
-            what = "its state is not a number" if wrong.any() else "it is faster than numbers can follow"
-            raise Diverged(f"{self.name(row)} at t = {time:.6g} s: {what}; {self.mover.cause()}")
-        low, high = np.array(self.world[:3]), np.array(self.world[3:])
-        out = free & ~((bodies.position >= low) & (bodies.position <= high)).all(1)
-        row = int(np.argmax(out))
-        speed = float(np.linalg.norm(bodies.velocity[row]))
-        where = ", ".join(f"{x:.4g}" for x in bodies.position[row])
-        raise Escaped(
-            f"{self.name(row)} at t = {time:.6g} s: left the world at ({where}) m with {speed:.3g} m/s; "
-            f"likely a gap in the walls or too small a world; {self.mover.cause()}"
-        )
-
-    def name(self, row):
-        """Number and shape of the body in this row of memory, for messages."""
-        bodies = self.state.bodies
-        return f"body {int(bodies.number[row])} ({self.scene.names[bodies.mold[row]]})"
-
     # Results.
 
     def contacts(self):
         """The contacts of the present state: Contacts with slip and force, sorted by pair, then shape."""
         self.start()
-        return self.mover.contacts()
+        return self.stepper.contacts()
 
     @property
     def reactions(self):
@@ -220,7 +176,7 @@ class Simulation:
         return self._joints("pulls").pulls
 
     def _joints(self, name):
-        joints = getattr(self.mover, "joints", None)
+        joints = getattr(self.stepper, "joints", None)
         if joints is None:
             raise ValueError(
                 f"Simulation.{name}: the scene has no joints or springs; add them with scene.join or scene.spring"
@@ -235,7 +191,7 @@ class Simulation:
     def touching(self):
         """Number of contacts that carry a force."""
         self.start()
-        return self.mover.touching()
+        return self.stepper.touching()
 
     def kinetic_energy(self):
         """Energy of the motion of all free bodies [J], spin included as if they were balls; cheap."""
@@ -297,8 +253,8 @@ def resume(path, *, law=None, drives=None, functions=None, device="cpu"):
     scene = Scene.rebuild(groups, saved, drives=drives, functions=functions)
     method = runner.method_of(path, numbers, law)
     sim = Simulation(scene, method, dt=numbers["dt"], device=device)
-    sim.steps, sim.removed, sim.poured = numbers["steps"], numbers["removed"], list(numbers["poured"])
-    sim.mover.recall(groups)
+    sim.removed, sim.poured = numbers["removed"], list(numbers["poured"])
+    sim.stepper.recall(groups, numbers["steps"])
     return sim
 
 

@@ -1,0 +1,74 @@
+"""What steppers of both methods share: the count of steps, driven bodies, and messages about what went wrong."""
+
+import math
+
+import numpy as np
+
+from ..errors import Diverged, Escaped
+from ..scene import drives
+from ..tables import FREE
+
+
+class Stepper:
+    """Takes the steps of one method. A Simulation calls it, and it knows nothing of the Simulation.
+
+    A method adds dt [s], state (State), seconds ({stage: wall time [s]}), widest [m], start, step, finish, rebuild, cause, contacts,
+    touching, elastic_energy, describe, remember and recall.
+    """
+
+    def __init__(self, scene, method, device, box):
+        self.scene, self.method, self.device, self.box = scene, method, device, box
+        self.steps = 0
+        low, high = scene.world or ((-math.inf,) * 3, (math.inf,) * 3)
+        self.world = (*map(float, low), *map(float, high))
+
+    @property
+    def time(self):
+        """Simulated time [s]."""
+        return self.steps * self.dt
+
+    def poses(self, time):
+        """Rows of driven bodies, each with the position, orientation, velocity and spin that its drive has at `time`."""
+        bodies = self.state.bodies
+        for row in self.state.driven:
+            drive = self.scene.drives[int(bodies.number[row])]
+            if drive.function is None:
+                yield row, drives.pose(drive, time)
+            else:
+                here = bodies.position[row], bodies.orientation[row]
+                yield row, drives.advance(drive, *here, time - self.dt, self.dt)
+
+    def drive(self, poses):
+        """Put driven bodies where their drives say they are."""
+        bodies = self.state.bodies
+        for row, pose in poses:
+            bodies.position[row], bodies.orientation[row], bodies.velocity[row], bodies.spin[row] = pose
+        self.state.send_driven()
+
+    def complain(self):
+        """Say which body went wrong, where and why."""
+        self.state.fetch()
+        bodies, time = self.state.bodies, self.time + self.dt
+        free = bodies.motion == FREE
+        columns = bodies.position, bodies.velocity, bodies.spin
+        wrong = free & ~np.logical_and.reduce([np.isfinite(column).all(1) for column in columns])
+        # Finite, but its square is not: nothing can follow that.
+        fast = free & (np.abs(np.hstack(columns)) > 1e150).any(1)
+        if wrong.any() or fast.any():
+            row = int(np.argmax(wrong if wrong.any() else fast))
+            what = "its state is not a number" if wrong.any() else "it is faster than numbers can follow"
+            raise Diverged(f"{self.name(row)} at t = {time:.6g} s: {what}; {self.cause()}")
+        low, high = np.array(self.world[:3]), np.array(self.world[3:])
+        out = free & ~((bodies.position >= low) & (bodies.position <= high)).all(1)
+        row = int(np.argmax(out))
+        speed = float(np.linalg.norm(bodies.velocity[row]))
+        where = ", ".join(f"{x:.4g}" for x in bodies.position[row])
+        raise Escaped(
+            f"{self.name(row)} at t = {time:.6g} s: left the world at ({where}) m with {speed:.3g} m/s; "
+            f"likely a gap in the walls or too small a world; {self.cause()}"
+        )
+
+    def name(self, row):
+        """Number and shape of the body in this row of memory, for messages."""
+        bodies = self.state.bodies
+        return f"body {int(bodies.number[row])} ({self.scene.names[bodies.mold[row]]})"

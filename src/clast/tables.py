@@ -81,6 +81,11 @@ class Parts(NamedTuple):
     reach: np.ndarray  # (p,) [m], radius about `offset` that contains the part; infinite for what has no end
     feature: np.ndarray  # (p,) int32, row of Meshes.triangle for TRIANGLE, of Hulls for POLYHEDRON,
     # of Surfaces for MESH; -1 otherwise
+    ball: np.ndarray  # (p,) [m], radius that stands for the part in contact laws; zero for walls, here and below
+    small: np.ndarray  # (p,) [m], radius by which the time step of Hertz contacts is chosen
+    large: np.ndarray  # (p,) [m], the same where the stiffness grows with the radius
+    deep: np.ndarray  # (p,) [m], how deep another body can be in it and still be pushed out the right way
+    swing: np.ndarray  # (p,) [m], how far its surface moves at the most when it turns by one radian
 
 
 class Hulls(NamedTuple):

@@ -11,7 +11,7 @@ from ..errors import pick
 from ..motion import integrate
 from ..narrow.triangle_lanes import METHODS
 from ..scene.materials import BLAZE, HALO, HARD, combine
-from ..tables import ELLIPSOID, FREE, MESH, POLYHEDRON, is_particle
+from ..tables import FREE, is_particle
 from . import laws
 
 CROWD = 8.0  # points of contact, each with a spring of its own, that the time step of the law "halo" allows for
@@ -106,7 +106,7 @@ class DEM:
         shapes = scene.shapes(bodies)
         rows = np.nonzero(is_particle(shapes.kind) & (bodies.motion[shapes.body] == FREE))[0]
         body = shapes.body[rows]
-        own = self._radii(scene)
+        own = scene.parts.small if self.recipe.hertzian else scene.parts.large
         radius = own[shapes.part[rows]] * bodies.scale[body]
         mass, material = bodies.mass[body], bodies.material[body]
         for inlet in scene.inlets:
@@ -120,23 +120,6 @@ class DEM:
         step = self._limits(scene, radius, mass, material)
         worst = int(np.argmin(step))
         return float(step[worst]), int(bodies.number[body[worst]]) if worst < len(body) else None
-
-    def _radii(self, scene):
-        """What stands for the radius of every part (p,) [m], where the time step is chosen.
-
-        Of an ellipsoid its smallest half-axis; where the stiffness is proportional to the radius of the contact,
-        the largest of those, a b / c on the flat side. Of a polyhedron the ball inside; there the ball of its volume, and of
-        a triangulated particle half of that or that.
-        """
-        parts, hertzian = scene.parts, self.recipe.hertzian
-        own = parts.reach.copy()
-        egg, hull, mesh = (parts.kind == kind for kind in (ELLIPSOID, POLYHEDRON, MESH))
-        size = parts.size[egg]
-        own[egg] = size.min(1) if hertzian else size.prod(1) / size.min(1) ** 2
-        own[hull] = (scene.hulls.inner if hertzian else scene.hulls.ball)[parts.feature[hull]]
-        # The corner of a body gives way by turning too, as if it were lighter.
-        own[mesh] = (0.5 if hertzian else 1.0) * scene.surfaces.ball[parts.feature[mesh]]
-        return own
 
     def _limits(self, scene, radius, mass, material):
         """Longest steps [s] for particles with these radii (n,) [m], masses (n,) [kg] and rows of materials (n,)."""

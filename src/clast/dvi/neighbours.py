@@ -100,7 +100,7 @@ class Nearby:
         if self.joints is not None and len(self.joints.apart):
             order = order[~self._joined(state.pairs.shape[order])]
         self.order, self.listed = order, np.ascontiguousarray(state.pairs.shape[order])
-        self.ball = np.where(shapes.kind < FIRST_WALL, ball_radii(state), 0.0)
+        self.ball = ball_radii(state)
 
     def _grow(self):
         """How much larger [m] shapes are taken for the list: what they go ahead in a step, and two more steps' way."""

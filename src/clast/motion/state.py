@@ -31,7 +31,6 @@ from ..tables import (
     MESH,
     NONE,
     POLYHEDRON,
-    SPHERE,
     TRIANGLE,
     Bodies,
     Shapes,
@@ -96,18 +95,6 @@ def place_parts(bodies, shapes, parts, box, rows, reference=None):
     return math.sqrt(device.peak(moved))
 
 
-def swings(molds, parts, hulls, surfaces):
-    """How far the surface of each mold moves at the most when it turns by one radian, at size factor 1 [m], (m,)."""
-    first = molds.first
-    kind, size, hull = parts.kind[first], parts.size[first], parts.feature[first]
-    swing = np.where(kind == ELLIPSOID, size.max(1) - size.min(1), 0.0)
-    edged = kind == POLYHEDRON
-    swing[edged] = np.sqrt(hulls.outer[hull[edged]] ** 2 - hulls.inner[hull[edged]] ** 2)
-    meshed = kind == MESH
-    swing[meshed] = surfaces.outer[hull[meshed]]
-    return swing
-
-
 class State:
     """Tables, list of pairs, and when the list must be made again."""
 
@@ -126,7 +113,7 @@ class State:
         self.polyhedra = bool((self.parts.kind == POLYHEDRON).any())
         self.triangulated = bool((self.parts.kind == MESH).any())
         self.warm_width = width  # columns of `warm`; None where contact points remember
-        self.swing = swings(self.molds, self.parts, self.hulls, self.surfaces)
+        self.swing = np.ascontiguousarray(self.parts.swing[self.molds.first])
         # The same tables where the kernels run; on the CPU they are the same arrays.
         self.there = SimpleNamespace(
             molds=device.upload(self.molds),
@@ -432,13 +419,6 @@ class State:
 
 
 def ball_radii(state):
-    """Radius [m] of each shape: of a sphere its own, of others that of the ball of the same volume, (s,)."""
+    """Radius [m] that stands for each shape in laws, (s,); zero for walls."""
     shapes = state.shapes
-    radius = np.where(shapes.kind == SPHERE, shapes.radius, 1.0)
-    edged = np.nonzero(shapes.kind == POLYHEDRON)[0]
-    meshed = np.nonzero(shapes.kind == MESH)[0]
-    radius[meshed] = (
-        state.surfaces.ball[state.parts.feature[shapes.part[meshed]]] * state.bodies.scale[shapes.body[meshed]]
-    )
-    radius[edged] = state.hulls.ball[state.parts.feature[shapes.part[edged]]] * state.bodies.scale[shapes.body[edged]]
-    return radius
+    return state.parts.ball[shapes.part] * state.bodies.scale[shapes.body]

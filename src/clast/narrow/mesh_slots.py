@@ -24,6 +24,7 @@ from .mesh_candidates import find_candidates
 from .mesh_inside import contained
 from .mesh_merge import merge_site
 from .mesh_points import empty_spots, measure_candidates
+from .polyhedra import ball_radius
 
 MARGIN = (
     0.1  # of candidates, as a part of a typical radius or, if that is less, of the radius of the smaller mesh of a pair
@@ -345,14 +346,6 @@ def look(state, narrow, tolerance):
 
 
 @func
-def round_radius(s, bodies, shapes, parts, surfaces):
-    """What stands for the radius of shape s in a contact law [m]; infinite for a wall."""
-    if shapes.kind[s] == MESH:
-        return surfaces.ball[parts.feature[shapes.part[s]]] * bodies.scale[shapes.body[s]]
-    return shapes.radius[s] if shapes.kind[s] < FIRST_WALL else np.inf
-
-
-@func
 def write_point(c, slot, a, b, radius, spots, feature, shapes, edges, periodic, points):
     """Write what was measured of candidate c, of shapes a and b, into its slot."""
     points.gap[slot], points.radius[slot], points.feature[slot] = spots.gap[c], radius, feature
@@ -374,9 +367,8 @@ def points_row(
     status[i] = FINE
     for k in range(low, high):
         a, b = pair[k, 0], pair[k, 1]
-        ra = round_radius(a, bodies, shapes, parts, surfaces)
-        rb = round_radius(b, bodies, shapes, parts, surfaces)
-        radius = 1.0 / (1.0 / ra + 1.0 / rb)
+        ra, rb = ball_radius(a, bodies, shapes, parts), ball_radius(b, bodies, shapes, parts)
+        radius = ra * rb / (ra + rb) if rb > 0.0 else ra
         flat = shapes.kind[b] >= FIRST_WALL and shapes.kind[b] != TRIANGLE
         for c in range(start[k], start[k + 1]):
             if kept[c] == 1:

@@ -333,11 +333,9 @@ def comes_before(work, one, two):
 
 
 @func
-def ball_radius(s, bodies, shapes, parts, hulls):
-    """Radius [m] of the ball of the same volume, which stands for a polyhedron in a contact law; of a sphere its own."""
-    if shapes.kind[s] == SPHERE:
-        return shapes.radius[s]
-    return bodies.scale[shapes.body[s]] * hulls.ball[parts.feature[shapes.part[s]]]
+def ball_radius(s, bodies, shapes, parts):
+    """Radius [m] that stands for shape s in a contact law."""
+    return bodies.scale[shapes.body[s]] * parts.ball[shapes.part[s]]
 
 
 @func
@@ -394,7 +392,7 @@ def points_block(block, first, count, spheres, bodies, shapes, parts, hulls, pai
         else:
             found = sphere_points(s, t, bodies, shapes, parts, hulls, edges, PERIODIC, 0.0, work)
         away = between(a, b, shapes.centre, edges, PERIODIC) if swap else (0.0, 0.0, 0.0)
-        one, two = ball_radius(s, bodies, shapes, parts, hulls), ball_radius(t, bodies, shapes, parts, hulls)
+        one, two = ball_radius(s, bodies, shapes, parts), ball_radius(t, bodies, shapes, parts)
         q = load4(bodies.orientation, shapes.body[s])
         write_points(c, found, q, away, -1.0 if swap else 1.0, one * two / (one + two), work, points)
 
@@ -406,7 +404,7 @@ def wall_points_block(block, first, count, spheres, bodies, shapes, parts, meshe
     for p in range(begin, min(begin + BLOCK, first + count)):
         s, w = pairs.shape[p, 0], pairs.shape[p, 1]
         found = wall_points(s, w, bodies, shapes, parts, meshes, hulls, box, 0.0, work)
-        radius = ball_radius(s, bodies, shapes, parts, hulls)
+        radius = ball_radius(s, bodies, shapes, parts)
         q = load4(bodies.orientation, shapes.body[s])
         write_points(pairs.slot[p - spheres], found, q, (0.0, 0.0, 0.0), 1.0, radius, work, points)
 

@@ -190,6 +190,7 @@ def _empty_parts():
         size=three,
         reach=np.zeros(0),
         feature=np.zeros(0, dtype=np.int32),
+        **{name: np.zeros(0) for name in ("ball", "small", "large", "deep", "swing")},
     )
 
 

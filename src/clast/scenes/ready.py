@@ -9,7 +9,7 @@ from ..errors import SceneError
 from ..narrow.contacts import find_contacts
 from ..run.simulation import Simulation
 from ..scene.scene import Scene
-from ..tables import ELLIPSOID, FIRST_WALL, MESH, POLYHEDRON
+from ..tables import is_particle
 
 GRAVITY = 9.81  # [m/s^2]
 
@@ -79,13 +79,8 @@ def _joined(scene, pair):
 def _least_radius(scene, shapes):
     """Radius (s,) [m] of every sphere, smallest half-axis of ellipsoids, ball inside polyhedra, halo of meshes, infinity for
     walls."""
-    parts = scene.parts
-    own, egg, hull = parts.reach.copy(), parts.kind == ELLIPSOID, parts.kind == POLYHEDRON
-    own[egg] = parts.size[egg].min(axis=1)
-    own[hull] = scene.hulls.inner[parts.feature[hull]]
-    mesh = parts.kind == MESH
-    own[mesh] = scene.surfaces.epsilon[parts.feature[mesh]]
-    return np.where(shapes.kind < FIRST_WALL, own[shapes.part] * scene.bodies.scale[shapes.body], np.inf)
+    own = scene.parts.deep[shapes.part] * scene.bodies.scale[shapes.body]
+    return np.where(is_particle(shapes.kind), own, np.inf)
 
 
 def _name(number, places):

@@ -54,6 +54,12 @@ class Ellipsoid:
             size=self.axes[None, :],
             reach=np.array([self.axes.max()]),
             feature=np.full(1, -1, np.int32),
+            ball=np.array([self.axes.prod() ** (1.0 / 3.0)]),
+            small=np.array([self.axes.min()]),
+            # The radius of curvature a b / c on the flat side.
+            large=np.array([self.axes.prod() / self.axes.min() ** 2]),
+            deep=np.array([self.axes.min()]),
+            swing=np.array([self.axes.max() - self.axes.min()]),
         )
 
     def bounds(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..tables import TRIANGLE, Meshes, Parts
+from .plane import wall_columns
 
 MERGE = 1e-9  # vertices nearer than this fraction of the mesh's size are one
 SLIVER = 1e-8  # a triangle lower than this fraction of its longest side has no usable normal
@@ -52,6 +53,7 @@ class MeshWall:
             size=np.zeros((count, 3)),
             reach=reach,
             feature=np.arange(count, dtype=np.int32),
+            **wall_columns(count),
         )
 
     def surface(self, extent=None):

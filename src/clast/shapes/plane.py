@@ -64,4 +64,10 @@ def wall_part(kind, axis, size, reach):
         size=np.array([size], dtype=float),
         reach=np.array([reach], dtype=float),
         feature=np.array([-1], np.int32),
+        **wall_columns(1),
     )
+
+
+def wall_columns(count):
+    """Columns of Parts that tell of particles only, for so many parts of a wall."""
+    return {name: np.zeros(count) for name in ("ball", "small", "large", "deep", "swing")}

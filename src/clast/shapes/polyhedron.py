@@ -116,6 +116,11 @@ class Polyhedron:
             size=np.zeros((1, 3)),
             reach=self.hull.outer.copy(),
             feature=np.zeros(1, np.int32),
+            ball=self.hull.ball.copy(),
+            small=self.hull.inner.copy(),
+            large=self.hull.ball.copy(),
+            deep=self.hull.inner.copy(),
+            swing=np.sqrt(self.hull.outer**2 - self.hull.inner**2),
         )
 
     def bounds(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)):

@@ -54,6 +54,11 @@ def sphere_parts(centres, radii):
         size=size,
         reach=np.array(radii, dtype=float),
         feature=np.full(k, -1, np.int32),
+        ball=np.array(radii, dtype=float),
+        small=np.array(radii, dtype=float),
+        large=np.array(radii, dtype=float),
+        deep=np.array(radii, dtype=float),
+        swing=np.zeros(k),
     )
 
 

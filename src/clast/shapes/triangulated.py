@@ -117,6 +117,12 @@ class Mesh:
             size=np.zeros((1, 3)),
             reach=self.triangulation.outer + self.epsilon,
             feature=np.zeros(1, np.int32),
+            ball=self.triangulation.ball.copy(),
+            # The corner of a body gives way by turning too, as if it were lighter.
+            small=0.5 * self.triangulation.ball,
+            large=self.triangulation.ball.copy(),
+            deep=np.array([self.epsilon], dtype=float),
+            swing=self.triangulation.outer.copy(),
         )
 
     def bounds(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)):

@@ -358,13 +358,13 @@ def check():
 
     print(f"clast       {version('clast')}, Python {sys.version.split()[0]}, numba {numba.__version__}")
     print(f"device      cpu, {numba.get_num_threads()} threads of {numba.config.NUMBA_NUM_THREADS}")
+    print(f"threading   {numba.threading_layer()}, first found of {backend.layers()}")
     cache = numba.config.CACHE_DIR or Path(__file__).parent / "__pycache__"
     print(f"cache       {cache}" + ("" if writable(Path(cache)) else " (not writable: set NUMBA_CACHE_DIR)"))
     for name, (extra, purpose) in OPTIONAL.items():
         state = "present" if find_spec(name) else f"missing, for {purpose}: pip install 'clast[{extra}]'"
         print(f"{name:<11} {state}")
     compile_kernels(SCENES, backend)
-    print(f"threading   {numba.threading_layer()}")
 
 
 def writable(folder):

@@ -434,6 +434,28 @@ def test_only_columns_that_the_code_names_are_handed_over():
     assert type(seen[2][1]) is Other
 
 
+LAYER = """
+import {first}
+import clast.backend, numba
+numba.get_num_threads()
+print(numba.threading_layer(), *numba.config.THREADING_LAYER_PRIORITY)
+"""
+
+
+@pytest.mark.parametrize("first", ["clast", "numba"])
+def test_openmp_is_taken_unless_the_user_says_otherwise(first):
+    program, layers = LAYER.format(first=first), ["omp", "tbb", "workqueue"]
+    free = {"NUMBA_THREADING_LAYER": "default", "NUMBA_THREADING_LAYER_PRIORITY": " ".join(["tbb", "omp", "workqueue"])}
+    without = "import os; del os.environ['NUMBA_THREADING_LAYER_PRIORITY']\n" + program
+    assert python(without, **free) == ["omp", *layers]
+    assert python(without, **free | {"NUMBA_THREADING_LAYER": "workqueue"})[0] == "workqueue"
+    own = ["workqueue", "tbb", "omp"]
+    assert python(program, **free | {"NUMBA_THREADING_LAYER_PRIORITY": " ".join(own)}) == ["workqueue", *own]
+    assert python(program, **free)[1:] == ["tbb", "omp", "workqueue"]
+    said = f"import numba; numba.config.THREADING_LAYER = 'workqueue'\n{without}"
+    assert python(said, **free)[0] == "workqueue"
+
+
 def test_no_function_takes_its_arithmetic_from_the_kernel_that_calls_it_first():
     """numba hands fast-math flags down to functions that leave them open; results would depend on what ran before."""
     plain, fused = backend.func(lambda a, b, c: a * b + c), backend.fused(lambda a, b, c: a * b + c)

@@ -38,23 +38,14 @@ demo: setup  ## a rotating drum of 4,000 spheres: numbers and a picture
 	@echo "trajectory  $(DRUM)/trajectory.h5"
 	@echo "go on       $(BIN)/clast run --resume $(DRUM) --until 4"
 
-# In two halves side by side: in a fresh checkout most of the time goes into compiling kernels, on one core each. Split by what
-# is compiled, so that the halves do not compile the same: hard contacts and polyhedra in the second.
-SECOND := hard polyhedr hull solvers cone joining
-IGNORED := $(foreach word,$(SECOND),--ignore-glob='*/test_*$(word)*')
-OTHERS := $(foreach word,$(SECOND),$(wildcard tests/agree/*$(word)*.py tests/unit/*$(word)*.py tests/scenes/*$(word)*.py))
+# One process a core; tests/conftest.py says which tests belong together in one, and in what order they start.
+PARALLEL := -n auto --dist loadgroup
 
 test: setup  ## the quick tests
-	@mkdir -p out
-	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/agree tests/unit tests/scenes tests/physics/test_ellipsoids.py \
-	  tests/physics/test_meshes.py \
-	  $(IGNORED) > out/test-first.log 2>&1 & first=$$!; \
-	$(BIN)/python -m pytest -q tests/physics tests/test_docs.py tests/test_rules.py $(OTHERS) \
-	  --ignore=tests/physics/test_ellipsoids.py --ignore=tests/physics/test_meshes.py; rest=$$?; \
-	wait $$first; first=$$?; cat out/test-first.log; exit $$((first + rest))
+	@$(BIN)/python -m pytest -q $(PARALLEL)
 
 test-all: setup  ## every test, the slow ones too
-	@$(BIN)/python -m pytest -q -m ""
+	@$(BIN)/python -m pytest -q $(PARALLEL) -m ""
 
 check: setup  ## style and types
 	@$(BIN)/ruff check .

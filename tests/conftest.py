@@ -68,3 +68,9 @@ def reference_data():
     if not folder.is_dir():
         pytest.skip("needs the reference data in ../shared/data")
     return folder
+
+
+@pytest.fixture(scope="session")
+def own_data():
+    """Folder with cases of our own making and the programs that computed them, none of which knows clast."""
+    return ROOT / "tests" / "data"

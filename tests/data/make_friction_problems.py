@@ -143,13 +143,8 @@ if __name__ == "__main__":
         "heavy above light": tower([1.0, 10.0, 100.0, 1000.0, 10000.0], 0.7),
         "tangle": tangle(12, 8),
     }
-    for name, problem in problems.items():
-        W, q, mu = matrices(problem)
-        u = solution(W, q, mu)
-        print(
-            f"{name}: {len(mu)} contacts, {turns} passes, residual {found:.1e}, |u|/|q| {np.linalg.norm(u) / np.linalg.norm(q):.2g}"
-        )
-        problem["u"] = [float(f"{x:.11g}") for x in u]
+    for problem in problems.values():
+        problem["u"] = [float(f"{x:.11g}") for x in solution(*matrices(problem))]
     rows = []
     for name, problem in problems.items():
         parts = [f'"{key}": [\n' + ",\n".join(map(json.dumps, problem[key])) + "\n]" for key in ("bodies", "contacts")]

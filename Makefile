@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 DRUM := out/drum
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench clean
+.PHONY: help setup demo test test-all lowest check format wheel bench clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | column -t -s '|' 2>/dev/null || grep -E '^[a-z-]+:.*## ' Makefile
@@ -47,6 +47,19 @@ test: setup  ## the quick tests
 test-all: setup  ## every test, the slow ones too
 	@$(BIN)/python -m pytest -q $(PARALLEL) -m ""
 
+# Installed as a user would, beside .venv, with every >= of pyproject.toml read as ==.
+LOWEST := .venv-lowest/bin/python
+NAMED := import tomllib; given = tomllib.load(open("pyproject.toml", "rb")); project = given["project"]; \
+  dev = [need for need in project["optional-dependencies"]["dev"] if need.startswith("pytest")]; \
+  print("\n".join(given["build-system"]["requires"] + project["dependencies"] + dev).replace(">=", "=="))
+
+lowest:  ## the unit tests with the lowest versions that pyproject.toml names
+	@test -x $(LOWEST) || $(PYTHON) -m venv .venv-lowest
+	@$(LOWEST) -c '$(NAMED)' > .venv-lowest/lowest.txt
+	@$(LOWEST) -m pip --disable-pip-version-check -q -q install -r .venv-lowest/lowest.txt
+	@$(LOWEST) -m pip --disable-pip-version-check -q -q install --no-deps --no-build-isolation --force-reinstall .
+	@$(LOWEST) -m pytest -q -p no:cacheprovider $(PARALLEL) tests/unit
+
 check: setup  ## style and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -55,6 +68,10 @@ check: setup  ## style and types
 format: setup  ## put the sources into the common form
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+wheel: setup  ## build the package into dist/
+	@$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
 
 bench: setup  ## time the ready scenes
 	@$(BIN)/python benchmarks/run.py

@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 DRUM := out/drum
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench clean
+.PHONY: help setup demo test test-all lowest check format wheel bench clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | column -t -s '|' 2>/dev/null || grep -E '^[a-z-]+:.*## ' Makefile
@@ -38,23 +38,27 @@ demo: setup  ## a rotating drum of 4,000 spheres: numbers and a picture
 	@echo "trajectory  $(DRUM)/trajectory.h5"
 	@echo "go on       $(BIN)/clast run --resume $(DRUM) --until 4"
 
-# In two halves side by side: in a fresh checkout most of the time goes into compiling kernels, on one core each. Split by what
-# is compiled, so that the halves do not compile the same: hard contacts and polyhedra in the second.
-SECOND := hard polyhedr hull solvers cone joining
-IGNORED := $(foreach word,$(SECOND),--ignore-glob='*/test_*$(word)*')
-OTHERS := $(foreach word,$(SECOND),$(wildcard tests/agree/*$(word)*.py tests/unit/*$(word)*.py tests/scenes/*$(word)*.py))
+# One process a core; tests/conftest.py says which tests belong together in one, and in what order they start.
+PARALLEL := -n auto --dist loadgroup
 
 test: setup  ## the quick tests
-	@mkdir -p out
-	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/agree tests/unit tests/scenes tests/physics/test_ellipsoids.py \
-	  tests/physics/test_meshes.py \
-	  $(IGNORED) > out/test-first.log 2>&1 & first=$$!; \
-	$(BIN)/python -m pytest -q tests/physics tests/test_docs.py tests/test_rules.py $(OTHERS) \
-	  --ignore=tests/physics/test_ellipsoids.py --ignore=tests/physics/test_meshes.py; rest=$$?; \
-	wait $$first; first=$$?; cat out/test-first.log; exit $$((first + rest))
+	@$(BIN)/python -m pytest -q $(PARALLEL)
 
 test-all: setup  ## every test, the slow ones too
-	@$(BIN)/python -m pytest -q -m ""
+	@$(BIN)/python -m pytest -q $(PARALLEL) -m ""
+
+# Installed as a user would, beside .venv, with every >= of pyproject.toml read as ==.
+LOWEST := .venv-lowest/bin/python
+NAMED := import tomllib; given = tomllib.load(open("pyproject.toml", "rb")); project = given["project"]; \
+  dev = [need for need in project["optional-dependencies"]["dev"] if need.startswith("pytest")]; \
+  print("\n".join(given["build-system"]["requires"] + project["dependencies"] + dev).replace(">=", "=="))
+
+lowest:  ## the unit tests with the lowest versions that pyproject.toml names
+	@test -x $(LOWEST) || $(PYTHON) -m venv .venv-lowest
+	@$(LOWEST) -c '$(NAMED)' > .venv-lowest/lowest.txt
+	@$(LOWEST) -m pip --disable-pip-version-check -q -q install -r .venv-lowest/lowest.txt
+	@$(LOWEST) -m pip --disable-pip-version-check -q -q install --no-deps --no-build-isolation --force-reinstall .
+	@$(LOWEST) -m pytest -q -p no:cacheprovider $(PARALLEL) tests/unit
 
 check: setup  ## style and types
 	@$(BIN)/ruff check .
@@ -64,6 +68,10 @@ check: setup  ## style and types
 format: setup  ## put the sources into the common form
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+wheel: setup  ## build the package into dist/
+	@$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
 
 bench: setup  ## time the ready scenes
 	@$(BIN)/python benchmarks/run.py

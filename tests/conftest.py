@@ -1,10 +1,64 @@
-"""What all tests share."""
+"""What all tests share, and which of them belong together when several processes run them."""
 
-from pathlib import Path
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# In a fresh clone most of the time goes into compiling, so tests that need the same kernels run in the same process. One
+# row is one group, with patterns of `file::test[parameters]`; the first row that fits counts, and a file that fits nowhere
+# is a group of its own. Groups start in the order of the rows: the longest first, so that no process works alone at the
+# end, and those that use the kernels of others last.
+GROUPS = {
+    "polyhedra": "*hull*::* *polyhedr*::* test_ready::*-drum* test_ready::*packing* test_docs::*polyhedra*",
+    "complementarity": "*hard_*::* *complementarity*::* test_docs::*complementarity* test_docs::*joints*",
+    "ellipsoids": "*ellipsoid*::* test_list::*ellipsoid* test_ready::*ellipsoid* test_docs::*ellipsoids*",
+    "meshes": "*surface*::* *mesh*::* test_ready::*granulate* test_ready::*particles* test_docs::*meshes*",
+    "spheres": "test_bits::* test_list::* test_gas::* test_f*::* *impact*::* test_laws::* *motion*::*",
+    "cuda": "test_cuda::*",
+    "search": "test_broad::* test_boxes::* *spacetree*::* test_docs::*spacetree*",
+    "joints": "*join*::*",
+    "solvers": "*solver*::* *cone*::* test_docs::*solvers*",
+    "triangles": "*triang*::* test_docs::*triangles*",
+    "normals": "*normal*::* test_characteristic::* test_curvature::*",
+    "programs": "test_ready::* test_docs::* test_cli::* test_command_line::*",
+}
+
+
+def group_of(nodeid):
+    """Number and name of the group of a test, whose id is `folder/file.py::test[parameters]`."""
+    file, _, test = nodeid.partition("::")
+    file = PurePosixPath(file).stem
+    for number, (group, patterns) in enumerate(GROUPS.items()):
+        if any(fnmatchcase(f"{file}::{test}", pattern) for pattern in patterns.split()):
+            return number, group
+    return len(GROUPS), file
+
+
+def pytest_collection_modifyitems(config, items):
+    """Sort the tests by group where several processes share them; a single process keeps the order of the files."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: group_of(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)  # without pytest-xdist nobody asks
+def pytest_xdist_make_scheduler(config, log):
+    """Hand out whole groups with `--dist loadgroup`.
+
+    The package's own way, a mark on each test, has no effect in pytest 9.2 with pytest-xdist 3.8: every test went its own way.
+    """
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return group_of(nodeid)[1]
+
+    config.option.loadscopereorder = False  # as sorted, not by the number of tests
+    return Groups(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -14,3 +68,9 @@ def reference_data():
     if not folder.is_dir():
         pytest.skip("needs the reference data in ../shared/data")
     return folder
+
+
+@pytest.fixture(scope="session")
+def own_data():
+    """Folder with cases of our own making and the programs that computed them, none of which knows clast."""
+    return ROOT / "tests" / "data"

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from clast import scenefile
 from clast.scenefile import keys
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "CHANGELOG", "CONTRIBUTING")]
+PAGES += sorted((ROOT / "docs").glob("*.md"))
 BLOCK = re.compile(
     r"(?:<!-- in tests: (?P<old>.+?) becomes (?P<new>.+?) -->\n)?```(?P<kind>[^\n]*)\n(?P<code>.*?)```\n", re.S
 )
@@ -84,6 +86,11 @@ def test_links_lead_somewhere(page):
         if part:
             heads = re.findall(r"^#+ (.+)$", goal.read_text(encoding="utf-8"), re.M)
             assert part in {re.sub(r"[^\w -]", "", head).lower().replace(" ", "-") for head in heads}, target
+
+
+def test_the_citation_names_the_version_of_the_package():
+    cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.M)
+    assert cited[1] == tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
 
 def test_pictures_are_small():

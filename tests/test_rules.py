@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,11 @@ def test_the_public_names_are_the_visible_ones():
     visible = {name for name, value in vars(clast).items() if name[0] != "_" and not inspect.ismodule(value)}
     assert visible <= set(clast.__all__)
     assert set(dir(clast)) >= set(clast.__all__)
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parent / "data").glob("*.py")), ids=lambda path: path.name)
+def test_programs_that_make_reference_values_do_not_know_clast(path):
+    assert re.search(r"^\s*(import|from) clast\b", path.read_text(encoding="utf-8"), re.M) is None
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,18 @@ def test_clumps():
         assert len(found.gap) > 100
 
 
-def walled(periodic, reference_data):
+@pytest.fixture(params=["stored", "published"])
+def wall_meshes(request):
+    """Two meshes as walls, one with a hole and one with dents."""
+    if request.param == "stored":
+        files = [request.getfixturevalue("own_data") / "meshes" / name for name in ("torus.obj", "lump.obj")]
+    else:
+        folder = request.getfixturevalue("reference_data") / "meshes"
+        files = [folder / "mujoco" / "torus.obj", folder / "parry_tests" / "low_poly_bunny.obj"]
+    return [load_mesh(file) for file in files]
+
+
+def walled(periodic, wall_meshes):
     """One scene with every kind of wall, and spheres of many sizes everywhere."""
     rng = np.random.default_rng(8)
     world = {"world": ((-1.0,) * 3, (1.0,) * 3), "periodic": (True, True, False)} if periodic else {}
@@ -124,9 +135,7 @@ def walled(periodic, reference_data):
     scene.add(Cylinder(0.2, 0.5, inside=False), position=(-0.9, -0.9, 0.1), orientation=turn, scale=0.7)
     scene.add(Quad([(-0.3, -0.3, 0.0), (0.4, -0.3, 0.0), (0.3, 0.3, 0.0), (-0.3, 0.3, 0.0)]), position=(0.9, 0.0, 0.1))
     scene.add(Sphere(0.1), position=rng.uniform(-1.0, 1.0, (150, 3)), scale=10.0 ** rng.uniform(-1.0, 0.2, 150))
-    torus = load_mesh(reference_data / "meshes" / "mujoco" / "torus.obj")
-    bunny = load_mesh(reference_data / "meshes" / "parry_tests" / "low_poly_bunny.obj")
-    for mesh, place in ((torus, (0.8, 0.0, 0.3)), (bunny, (-0.5, -0.5, -0.2))):
+    for mesh, place in zip(wall_meshes, ((0.8, 0.0, 0.3), (-0.5, -0.5, -0.2))):
         width = float(np.ptp(mesh.vertices, axis=0).max())
         scene.add(mesh, position=place, orientation=turn, scale=0.8 / width)
     scene.add(WAND, position=rng.uniform(-1.0, 1.0, (40, 3)), orientation=rng.normal(size=(40, 4)))
@@ -135,8 +144,8 @@ def walled(periodic, reference_data):
 
 @pytest.mark.parametrize("periodic", [False, True])
 @pytest.mark.parametrize("margin", [0.0, 0.03])
-def test_walls(periodic, margin, reference_data):
-    scene = walled(periodic, reference_data)
+def test_walls(periodic, margin, wall_meshes):
+    scene = walled(periodic, wall_meshes)
     found = both_ways(scene, margin)
     shapes, bodies = scene.shapes(), scene.bodies
     sphere = np.nonzero(shapes.kind == SPHERE)[0]
@@ -176,8 +185,8 @@ def test_listed_pairs_are_batched_distances():
         assert np.allclose(found.point, point, atol=1e-12)
 
 
-def test_listed_pairs_find_what_the_search_finds(reference_data):
-    scene = walled(True, reference_data)
+def test_listed_pairs_find_what_the_search_finds(wall_meshes):
+    scene = walled(True, wall_meshes)
     found = find_contacts(scene, margin=0.02)
     listed = find_contacts(scene, pairs=np.unique(found.pair, axis=0), margin=0.02)
     order = np.lexsort(np.column_stack([keys(listed), listed.feature]).T[::-1])

@@ -40,9 +40,8 @@ def test_table_1_of_the_paper(pose, broad, narrow):
     np.testing.assert_allclose(contacts.point, [pose[8]], rtol=0.0, atol=1e-12)
 
 
-def test_reference_pairs(reference_data):
-    """Computed by another program as the maximum over all directions."""
-    cases = json.loads((reference_data / "collision" / "ellipsoid_and_box_pairs.json").read_text())["ellipsoid"]
+def gaps_of(cases):
+    """Gaps of pairs given by half-axes s, rotation matrices R and places p."""
     scene = Scene()
     numbers = []
     for side in "12":
@@ -50,8 +49,20 @@ def test_reference_pairs(reference_data):
         shapes = [Ellipsoid(*case["s" + side]) for case in cases]
         place = [case["p" + side] for case in cases]
         numbers.append(scene.add(shapes, position=place, orientation=[quaternion(matrix) for matrix in turn]))
-    contacts = find_contacts(scene, pairs=np.stack(numbers, 1), margin=np.inf)
-    np.testing.assert_allclose(contacts.gap, [case["support_max"] for case in cases], rtol=0.0, atol=1e-13)
+    return find_contacts(scene, pairs=np.stack(numbers, 1), margin=np.inf).gap
+
+
+def test_stored_pairs(own_data):
+    """Computed apart from clast as the maximum over all directions: needles, discs, one within the other, nearly touching."""
+    cases = json.loads((own_data / "ellipsoid_pairs.json").read_text())
+    assert len(cases) == 60
+    np.testing.assert_allclose(gaps_of(cases), [case["distance"] for case in cases], rtol=0.0, atol=1e-13)
+
+
+def test_published_pairs(reference_data):
+    """Computed by another program as the maximum over all directions."""
+    cases = json.loads((reference_data / "collision" / "ellipsoid_and_box_pairs.json").read_text())["ellipsoid"]
+    np.testing.assert_allclose(gaps_of(cases), [case["support_max"] for case in cases], rtol=0.0, atol=1e-13)
 
 
 def quaternion(matrix):

@@ -1,5 +1,7 @@
 """The list of pairs is never too old: whatever the scene, it holds every contact that a fresh search finds."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from roads import keys
@@ -61,20 +63,20 @@ def rest(scene, count):
     scene.fill(Sphere(0.006), count=count, box=(np.array(BOX[0]) + 0.001, np.array(BOX[1]) - 0.001), material=HEAVY)
 
 
-def fast_gas(data):
+def fast_gas():
     scene = Scene()
     closed(scene)
     gas(scene, 150, 4.0)
     return scene
 
 
-def periodic_gas(data):
+def periodic_gas():
     scene = Scene(gravity=(0.0, 0.0, 0.0), world=BOX, periodic=(True, True, True))
     gas(scene, 200, 4.0)
     return scene
 
 
-def spinning_clumps(data):
+def spinning_clumps():
     scene = Scene(world=BOX, periodic=(True, True, False))
     scene.add(Plane(), material=SOFT)
     scene.add(Plane(normal=(0.0, 0.0, -1.0)), position=(0.0, 0.0, 0.2), material=SOFT)
@@ -82,7 +84,7 @@ def spinning_clumps(data):
     return scene
 
 
-def spinning_ellipsoids(data):
+def spinning_ellipsoids():
     """Long ellipsoids that come into contact by turning, not by moving; some near walls of every kind."""
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     closed(scene)
@@ -91,10 +93,10 @@ def spinning_ellipsoids(data):
     return scene
 
 
-def rotor(data):
+def rotor():
     """A mesh that turns fast about a point away from its origin, while nothing else moves much."""
     scene = Scene(gravity=(0.0, 0.0, 0.0))
-    mesh = load_mesh(data / "meshes" / "parry_tests" / "stairs.obj")
+    mesh = load_mesh(Path(__file__).parents[1] / "data" / "meshes" / "stairs.obj")
     size = 0.12 / float(np.ptp(mesh.vertices, axis=0).max())
     middle = size * mesh.vertices.mean(axis=0)
     scene.add(
@@ -110,7 +112,7 @@ def rotor(data):
     return scene
 
 
-def shakers(data):
+def shakers():
     """Walls of every kind that oscillate, also in a direction in which others turn."""
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     closed(scene)
@@ -134,7 +136,7 @@ def shakers(data):
     return scene
 
 
-def rocking_plane(data):
+def rocking_plane():
     """A plane that turns about a far point: what has no end sweeps through everything."""
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     closed(scene)
@@ -165,8 +167,8 @@ def same_contacts(sim):
 @pytest.mark.parametrize(
     "make", [pytest.param(make, marks=LATER) if make is spinning_ellipsoids else make for make in SCENES]
 )
-def test_list_is_fresh(make, margin, reference_data):
-    scene = make(reference_data)
+def test_list_is_fresh(make, margin):
+    scene = make()
     sim = Simulation(scene, DEM(margin=margin), dt=1e-4)
     rng = np.random.default_rng(0)
     seen = 0

@@ -1,4 +1,4 @@
-"""Polyhedra against reference data: signed distances that other programs computed, each with a proof of its own."""
+"""Polyhedra against stored and published pairs: signed distances that other programs computed, each with its own proof."""
 
 import json
 
@@ -103,9 +103,9 @@ class Case:
                 assert abs(best_direction(one, two, a, b) - gap) <= tolerance * size, k
 
 
-def test_pairs_of_boxes(reference_data):
-    cases = json.loads((reference_data / "collision" / "ellipsoid_and_box_pairs.json").read_text())["box"]
-    found = Case(
+def boxes(cases):
+    """Pairs of boxes given by half edges s, rotation matrices R and places p."""
+    return Case(
         [
             tuple(
                 (Polyhedron.box(*2.0 * np.array(c["s" + k])), c["p" + k], np.reshape(c["R" + k], (3, 3))) for k in "12"
@@ -113,22 +113,79 @@ def test_pairs_of_boxes(reference_data):
             for c in cases
         ]
     )
+
+
+def rocks(hulls, cases):
+    """Pairs of hulls, by their names a and b, the first at the origin."""
+    made = {name: Polyhedron(points) for name, points in hulls.items()}
+    return Case(
+        [
+            (
+                (made[c["a"]], (0.0, 0.0, 0.0), np.reshape(c["R1"], (3, 3))),
+                (made[c["b"]], c["p2"], np.reshape(c["R2"], (3, 3))),
+            )
+            for c in cases
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def stored(own_data):
+    return json.loads((own_data / "convex_pairs.json").read_text())
+
+
+def exact(cases, found):
+    """The stored distances are rational numbers, rounded once."""
+    found.prove()
+    np.testing.assert_allclose(found.gap, [case["distance"] for case in cases], rtol=0.0, atol=1e-14)
+
+
+def test_stored_pairs_of_boxes(stored):
+    exact(stored["boxes"], boxes(stored["boxes"]))
+
+
+def test_stored_pairs_of_rocks(stored):
+    exact(stored["rock pairs"], rocks(stored["rocks"], stored["rock pairs"]))
+
+
+def posed(case, side):
+    """Shape, origin and turn of one of two bodies in a special pose."""
+    kind, size = case["one" if side == "1" else "two"]
+    shape = {"box": lambda half: Polyhedron.box(*2.0 * np.array(half)), "sphere": Sphere, "hull": Polyhedron}[kind](
+        size
+    )
+    return shape, case["p" + side], np.reshape(case["R" + side], (3, 3))
+
+
+@pytest.mark.parametrize("spheres", [True, False])  # apart, so that no kernel for both is compiled
+def test_special_poses(stored, spheres):
+    """Faces, edges and corners that lie exactly on, beside or above each other: closed forms, and how many points touch."""
+    cases = [case for case in stored["posed"] if (case["one"][0] == "sphere") == spheres]
+    assert len(cases) == (3 if spheres else 19)
+    pairs = [[posed(case, side) for side in "12"] for case in cases]
+    found = Case(pairs)
+    if not spheres:
+        found.prove()
+    for k, case in enumerate(cases):
+        size = max(1.0, np.abs(case["p2"]).max())
+        assert abs(found.gap[k] - case["distance"]) < 1e-14 * size, case["name"]
+        np.testing.assert_allclose(found.normal[k], case["direction"], atol=1e-13, err_msg=case["name"])
+        scene = Scene()
+        pair = [place(scene, *body) for body in pairs[k]]
+        touching = find_contacts(scene, pairs=np.array([pair])).gap < -1e-14 * size
+        assert touching.sum() == case["points"], case["name"]
+
+
+def test_published_pairs_of_boxes(reference_data):
+    cases = json.loads((reference_data / "collision" / "ellipsoid_and_box_pairs.json").read_text())["box"]
+    found = boxes(cases)
     found.prove()
     compare(cases, found)
 
 
-def test_pairs_of_rocks(reference_data):
+def test_published_pairs_of_rocks(reference_data):
     data = json.loads((reference_data / "collision" / "rock_hull_pairs.json").read_text())
-    rocks = {name: Polyhedron(points) for name, points in data["hulls"].items()}
-    found = Case(
-        [
-            (
-                (rocks[c["a"]], (0.0, 0.0, 0.0), np.reshape(c["R1"], (3, 3))),
-                (rocks[c["b"]], c["p2"], np.reshape(c["R2"], (3, 3))),
-            )
-            for c in data["pairs"]
-        ]
-    )
+    found = rocks(data["hulls"], data["pairs"])
     found.prove()
     compare(data["pairs"], found)
 

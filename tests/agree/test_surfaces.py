@@ -9,11 +9,8 @@ from clast.kernels.vec import quat_multiply, rotation_matrices
 from clast.narrow.mesh_candidates import find_candidates
 from clast.narrow.mesh_points import empty_spots, measure_candidates
 
-DATA = {
-    "torus": "mujoco/torus.obj",
-    "bunny": "parry_tests/low_poly_bunny.obj",
-    "rock": "chrono_rocks/regolith_particle_1.obj",
-}
+STORED = ["torus.obj", "lump.obj", "cup.obj"]
+PUBLISHED = ["mujoco/torus.obj", "parry_tests/low_poly_bunny.obj", "chrono_rocks/regolith_particle_1.obj"]
 
 
 def the_same(a, b):
@@ -80,10 +77,19 @@ def test_trees_find_what_brute_force_finds(world):
             assert np.array_equal(a, b)
 
 
-@pytest.mark.parametrize("name", DATA)
-def test_meshes_with_dents(reference_data, name):
+@pytest.mark.parametrize("name", STORED)
+def test_meshes_with_dents(own_data, name):
+    check_dents(own_data / "meshes" / name)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_meshes_with_dents(reference_data, name):
+    check_dents(reference_data / "meshes" / name)
+
+
+def check_dents(path):
     """The least distance and the contacts of meshes with holes, ears and dents are those of brute force."""
-    shape = clast.load_mesh(reference_data / "meshes" / DATA[name], shape="mesh")
+    shape = clast.load_mesh(path, shape="mesh")
     shape = clast.Mesh(shape.vertices / np.abs(shape.vertices).max(), shape.triangles, epsilon=0.02)
     rng = np.random.default_rng(1)
     scene = clast.Scene()

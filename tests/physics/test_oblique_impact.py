@@ -1,4 +1,6 @@
-"""Oblique impacts against the curves of Chung and Ooi (2011), tests 3 to 8.
+"""Oblique impacts against stored ones, closed forms, and the curves of Chung and Ooi (2011), tests 3 to 8.
+
+The stored impacts are the same laws, integrated apart from clast, in all regimes: sticking, sliding, and both in turn.
 
 Once the contact slides all through the impact, the rebound follows from Coulomb's law alone; there every law must meet
 the curves, and the closed form far better. Where the contact sticks, the rebound depends on how shear is treated under
@@ -8,6 +10,7 @@ tests check our motion, not the built-in shear law. No form that was tried fits 
 which is left out.
 """
 
+import json
 import math
 
 import numpy as np
@@ -95,6 +98,22 @@ LIGHT = (2700.0, 7.0e10, 0.33, 0.4, 0.5, 0.1)
 NYLON = (1000.0, 2.5e9, 0.40, 0.4, 0.5, 0.1)
 
 
+STORED = ("glass", "glass that spins", "rubber", "glass by the direct law", "glass by the gradual law")
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_stored_impacts(own_data, name):
+    given = json.loads((own_data / "impacts.json").read_text())[name]
+    material = [given[key] for key in ("density", "young", "poisson", "friction", "restitution", "radius")]
+    speeds = [np.array(given[key]) for key in ("normal", "tangential", "spin")]
+    law = {"direct": direct, "gradual": gradual}.get(given["law"], given["law"])
+    found = impacts(*material, *speeds, law=law, shear=given["shear"])
+    for values, key in zip(found, ("after v", "after w", "after omega"), strict=True):
+        stored = np.array(given[key])
+        assert np.abs(values - stored).max() < 3e-3 * np.abs(stored).max(), key
+    assert np.abs(found[1] / speeds[0] / given["restitution"] - 1.0).max() < 1e-3
+
+
 def test_restitution_of_test_3(reference_data):
     given = np.loadtxt(reference_data / "chung_ooi" / "paper_data_1_to_17" / "benchmark3_graph1.dat")[1:]
     for asked, published in given:
@@ -156,6 +175,17 @@ def test_recoil_of_test_5(reference_data, title, material):
         assert np.abs(found - given[slides, 1]).max() < 0.025 * np.ptp(given[:, 1])
 
 
+@pytest.mark.parametrize("material", [LIGHT, NYLON])
+def test_spinning_spheres_that_slide_all_through(material):
+    """Closed form: friction changes the velocity of the contact point by 7/2 mu times the change of the normal one."""
+    friction, restitution, radius = material[3:]
+    tangent = np.array([2.2, 3.0, 5.0, 10.0])
+    v, w, spin = impacts(*material, 0.2, 0.0, -0.2 * tangent / radius)
+    assert w == pytest.approx(0.2 * restitution, rel=1e-3)
+    assert v == pytest.approx(-friction * (1 + restitution) * 0.2, rel=1e-3)
+    assert v - radius * spin == pytest.approx(0.2 * (tangent - 3.5 * friction * (1 + restitution)), abs=2e-3 * 0.2)
+
+
 @pytest.mark.parametrize(("title", "material"), [("Al. alloy", LIGHT), ("Nylon", NYLON)])
 def test_spinning_spheres_of_test_6(reference_data, title, material):
     """Spheres that arrive with spin only; from the tangent 2.1 on they slide all through the impact."""
@@ -171,34 +201,47 @@ def test_spinning_spheres_of_test_6(reference_data, title, material):
     assert np.abs((v - radius * spin) / w - given[slides, 1]).max() < 0.025 * np.ptp(given[:, 1])
 
 
-def test_two_spheres_of_test_7(reference_data):
-    """Two equal spheres with opposite spins roll off each other: no tangential motion arises and the spin stays."""
-    folder = reference_data / "chung_ooi" / "paper_data_1_to_17"
-    speeds, spins = (np.loadtxt(folder / f"benchmark7_graph{k}.dat") for k in (1, 2))
+def roll_off(spins):
+    """Velocities and spins of pairs of equal spheres that meet with the spins (n,) and their opposites."""
     density, young, poisson, friction, _, radius = LIGHT
     material = clast.Material(density=density, young=young, poisson=poisson, friction=friction, restitution=0.5)
     scene = clast.Scene(gravity=(0, 0, 0))
     n = len(spins)
     for side in (-1.0, 1.0):
         place = np.column_stack([np.zeros(n), 5 * radius * np.arange(n), np.full(n, side * radius)])
-        spin = np.column_stack([np.zeros(n), -side * spins[:, 0], np.zeros(n)])
+        spin = np.column_stack([np.zeros(n), -side * spins, np.zeros(n)])
         scene.add(clast.Sphere(radius), position=place, velocity=(0, 0, -0.2 * side), spin=spin, material=material)
     sim = clast.Simulation(scene, clast.DEM(), dt=2e-6)
     sim.step(800)
     assert sim.touching() == 0
     bodies = sim.bodies
     assert bodies.velocity[:, 2] * np.repeat([-1.0, 1.0], n) == pytest.approx(0.1, abs=1e-3)
-    assert np.abs(bodies.velocity[:, 0] - np.tile(speeds[:, 1], 2)).max() < 1e-6 * 0.2
-    assert np.abs(np.abs(bodies.spin[:, 1]) - np.tile(spins[:, 1], 2)).max() < 1e-6 * spins[:, 1].max()
+    return bodies.velocity[:, 0], bodies.spin[:, 1]
 
 
-@pytest.mark.parametrize(("number", "material"), [(1, LIGHT), (3, NYLON)])
-def test_unequal_spheres_of_test_8(reference_data, number, material):
-    """A spinning sphere meets one that is too heavy to move; in the sliding range as against a wall."""
+def test_spheres_that_roll_off_each_other():
+    """Two equal spheres with opposite spins: no tangential motion arises and the spin stays."""
+    spins = np.array([0.0, 3.0, 10.0, 24.0])
+    velocity, spin = roll_off(spins)
+    assert np.abs(velocity).max() < 1e-6 * 0.2
+    assert np.abs(spin - np.concatenate([spins, -spins])).max() < 1e-6 * spins.max()
+
+
+def test_two_spheres_of_test_7(reference_data):
+    """The same, as published."""
+    folder = reference_data / "chung_ooi" / "paper_data_1_to_17"
+    speeds, spins = (np.loadtxt(folder / f"benchmark7_graph{k}.dat") for k in (1, 2))
+    velocity, spin = roll_off(spins[:, 0])
+    assert np.abs(velocity - np.tile(speeds[:, 1], 2)).max() < 1e-6 * 0.2
+    assert np.abs(np.abs(spin) - np.tile(spins[:, 1], 2)).max() < 1e-6 * spins[:, 1].max()
+
+
+def against_heavy(material, tangent):
+    """Velocity of the contact point over its first one (n,), of spinning spheres that meet one too heavy to move.
+
+    tangent (n,): first velocity of the contact point over the normal one.
+    """
     density, young, poisson, friction, restitution, radius = material
-    given = curve(reference_data, f"benchmark8_graph{number}.dat", "Two spheres impact (case A)")
-    given = given[given[:, 0] < 0.9]
-    tangent = 3.5 * friction * (1 + restitution) / given[:, 0]
     options = {"young": young, "poisson": poisson, "friction": friction, "restitution": restitution}
     scene = clast.Scene(gravity=(0, 0, 0))
     n = len(tangent)
@@ -218,5 +261,21 @@ def test_unequal_spheres_of_test_8(reference_data, number, material):
     sim.step(800)
     assert sim.touching() == 0
     bodies = sim.bodies
-    contact = bodies.velocity[:n, 0] - radius * bodies.spin[:n, 1]
-    assert np.abs(-contact / (0.2 * tangent) - given[:, 1]).max() < 0.025
+    return (bodies.velocity[:n, 0] - radius * bodies.spin[:n, 1]) / (0.2 * tangent)
+
+
+@pytest.mark.parametrize("material", [LIGHT, NYLON])
+def test_a_heavy_sphere_is_as_good_as_a_wall(material):
+    """Closed form where the contact slides all through, as against a wall."""
+    tangent = np.array([2.4, 3.0, 5.0, 10.0])
+    slowed = 3.5 * material[3] * (1 + material[4]) / tangent
+    assert against_heavy(material, tangent) == pytest.approx(1.0 - slowed, abs=2e-3)
+
+
+@pytest.mark.parametrize(("number", "material"), [(1, LIGHT), (3, NYLON)])
+def test_unequal_spheres_of_test_8(reference_data, number, material):
+    """A spinning sphere meets one that is too heavy to move; in the sliding range as against a wall."""
+    given = curve(reference_data, f"benchmark8_graph{number}.dat", "Two spheres impact (case A)")
+    given = given[given[:, 0] < 0.9]
+    tangent = 3.5 * material[3] * (1 + material[4]) / given[:, 0]
+    assert np.abs(-against_heavy(material, tangent) - given[:, 1]).max() < 0.025

@@ -1,4 +1,6 @@
-"""Cone solvers: closed forms, recorded problems, honesty about what was reached, warm starts, bits."""
+"""Cone solvers: closed forms, stored and recorded problems, honesty about what was reached, warm starts, bits."""
+
+import json
 
 import numba
 import numpy as np
@@ -10,6 +12,7 @@ from clast.dvi.matrix import MatrixCones, solve_cone
 from clast.dvi.projections import project6
 from clast.dvi.solvers import SOLVERS, Run, Workspace, solve
 
+STORED = ["heap", "heap of three decades", "tower", "heavy above light", "tangle"]
 RECORDED = ["h5_Spheres-i099-356-679", "Rover1041", "GFC3D_Example00_badly_scaled", "NESpheres_10_1"]
 
 
@@ -37,6 +40,23 @@ def recorded(folder, name):
     stored = np.load(folder / "friction_problems" / "solution" / f"{name}.npz")
     W = scipy.sparse.csr_array((problem["data"], problem["indices"], problem["indptr"]), shape=problem["shape"])
     return W, problem["q"], problem["mu"], stored["u"]
+
+
+def stored(folder, name):
+    """W, q, mu of contacts among bodies, from their frames and arms, and the velocities that solve the problem."""
+    problem = json.loads((folder / "friction_problems.json").read_text())[name]
+    contacts, bodies = problem["contacts"], problem["bodies"]
+    D = np.zeros((len(contacts), 3, len(bodies), 6))
+    for row, contact in zip(D, contacts, strict=True):
+        axes = np.array(contact["frame"])
+        for body, arm, sign in zip(contact["pair"], contact["arms"], (-1.0, 1.0), strict=True):
+            if body >= 0:  # not the world
+                row[:, body] = sign * np.hstack([axes, np.cross(np.array(arm), axes)])
+    D = D.reshape(3 * len(contacts), -1)
+    light = np.repeat([[1.0 / body["mass"], 1.0 / body["inertia"]] for body in bodies], 3)
+    W = scipy.sparse.csr_array(D * light @ D.T)
+    q = D @ np.concatenate([body["velocity"] for body in bodies])
+    return W, q, np.array([contact["mu"] for contact in contacts]), np.array(problem["u"])
 
 
 def pile(count, seed=1):
@@ -73,9 +93,20 @@ def test_one_contact_that_sticks_slides_separates(solver):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", STORED)
+def test_stored_problems(solver, name, own_data):
+    if (solver, name) == ("jacobi", "heap of three decades"):
+        pytest.skip("Jacobi comes to 1.3e-8 in 5,000 passes where masses differ that much, and says so")
+    check_solution(solver, *stored(own_data, name))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", RECORDED)
 def test_recorded_problems(solver, name, reference_data):
-    W, q, mu, u = recorded(reference_data, name)
+    check_solution(solver, *recorded(reference_data, name))
+
+
+def check_solution(solver, W, q, mu, u):
     found = solve_cone(W, q, mu, solver=solver, tolerance=1e-8)
     assert found.converged and found.residual <= 1e-8
     assert np.linalg.norm(found.velocity - u) < 1e-6 * np.linalg.norm(q)
@@ -137,13 +168,21 @@ def test_a_start_outside_of_the_cones_is_brought_inside():
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_friction_survives_a_warm_start(solver, reference_data):
+def test_friction_survives_a_warm_start(solver, own_data):
+    check_warm_start(solver, *stored(own_data, "heap")[:2], tolerance=1e-7)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_friction_survives_a_warm_start_of_a_recorded_problem(solver, reference_data):
+    check_warm_start(solver, *recorded(reference_data, "h5_Spheres-i099-356-679")[:2])
+
+
+def check_warm_start(solver, W, q, tolerance=1e-6):
     """Beginning with the impulses of another friction changes nothing; friction itself changes a lot."""
-    W, q, _, _ = recorded(reference_data, "h5_Spheres-i099-356-679")
     start, last = None, None
     for mu in (0.7, 0.2, 0.0):
-        warm = solve_cone(W, q, mu, solver=solver, tolerance=1e-6, start=start)
-        cold = solve_cone(W, q, mu, solver=solver, tolerance=1e-6)
+        warm = solve_cone(W, q, mu, solver=solver, tolerance=tolerance, start=start)
+        cold = solve_cone(W, q, mu, solver=solver, tolerance=tolerance)
         assert warm.converged and cold.converged
         assert np.linalg.norm(warm.velocity - cold.velocity) < 1e-5 * np.linalg.norm(q)
         assert last is None or np.linalg.norm(warm.velocity - last) > 0.05 * np.linalg.norm(q)
@@ -176,8 +215,17 @@ def test_a_sliding_contact_lifts_in_the_cone_problem_and_not_with_coulomb():
 
 
 @pytest.mark.parametrize("solver", ["apgd", "gauss-seidel"])
+def test_coulomb_on_a_stored_problem(solver, own_data):
+    check_coulomb(solver, *stored(own_data, "heap"))
+
+
+@pytest.mark.parametrize("solver", ["apgd", "gauss-seidel"])
 def test_coulomb_on_a_recorded_problem(solver, reference_data):
-    W, q, mu, u = recorded(reference_data, "h5_Spheres-i099-356-679")
+    check_coulomb(solver, *recorded(reference_data, "h5_Spheres-i099-356-679"))
+
+
+def check_coulomb(solver, W, q, mu, u):
+    """Coulomb's law, contact by contact, and another answer than that of the cone problem u."""
     found = solve_cone(W, q, mu, solver=solver, coulomb=True)
     assert found.converged
     assert residual_of(W, q, mu, found.impulse, coulomb=True) < 1.01e-8
@@ -190,8 +238,15 @@ def test_coulomb_on_a_recorded_problem(solver, reference_data):
     assert np.linalg.norm(found.velocity - u) > 0.01 * np.linalg.norm(q)
 
 
-def test_the_finish_reaches_what_gradients_do_not(reference_data):
-    W, q, mu, u = recorded(reference_data, "h5_spheres-in-a-box-98-i10000-256-10")
+def test_the_finish_reaches_what_gradients_do_not(own_data):
+    check_finish(*stored(own_data, "heavy above light"))
+
+
+def test_the_finish_reaches_what_gradients_do_not_in_a_recorded_problem(reference_data):
+    check_finish(*recorded(reference_data, "h5_spheres-in-a-box-98-i10000-256-10"))
+
+
+def check_finish(W, q, mu, u):
     without = solve_cone(W, q, mu, iterations=2000, finish=False)
     found = solve_cone(W, q, mu, iterations=2000)
     assert not without.converged and found.converged

@@ -215,6 +215,7 @@ class SpherePairs(NamedTuple):
 class ContactPoints(NamedTuple):
     """One row per slot; a pair owns as many as its family can need, and those with a gap below zero are in use."""
 
+    count: np.ndarray  # (q,) int32, slots in use of each pair behind those of spheres
     arm: np.ndarray  # (c,3) [m], from the centre of the first shape to the contact point, the middle of the overlap
     normal: np.ndarray  # (c,3) unit, from the first to the second shape; also of the last look at a pair that was apart
     gap: np.ndarray  # (c,) [m], negative when overlapping; infinite if the slot is not in use
@@ -243,12 +244,14 @@ class Wrench(NamedTuple):
 
     force: np.ndarray  # (q,3) [N], on the second shape
     moment: np.ndarray  # (q,2,3) [N m], on the second shape: about the centre of the first, about its own
+    live: np.ndarray  # (q,) int8, 1 if some slot was in use in the last step
 
 
-def empty_points(count, rolling, device=np):
-    """ContactPoints and History with `count` slots, none in use."""
+def empty_points(pairs, count, rolling, device=np):
+    """ContactPoints and History of so many pairs with `count` slots in all, none in use."""
     wide = count if rolling else 0
     points = ContactPoints(
+        count=device.zeros(pairs, np.int32),
         arm=device.zeros((count, 3), np.float64),
         normal=device.zeros((count, 3), np.float64),
         gap=device.zeros(count, np.float64),

@@ -20,7 +20,7 @@ class Manifold:
     """One pair of bodies at the origin whose contact points are given, the second one moving."""
 
     def __init__(self, slots=4, rolling=False):
-        self.points, self.history = empty_points(slots, rolling)
+        self.points, self.history = empty_points(1, slots, rolling)
         self.points.gap[:], self.rolling = np.inf, rolling
         shape, one = np.array([[0, 1]], np.int32), np.zeros(1, np.int32)
         self.pairs = Pairs(shape, one, np.array([0, slots]), np.array([0, 1], np.int32), one, one)
@@ -30,11 +30,11 @@ class Manifold:
         )
         self.rows = np.zeros((2, 12))
         self.rows[:, 7] = 0.5
-        self.wrench = Wrench(np.zeros((1, 3)), np.zeros((1, 2, 3)))
+        self.wrench = Wrench(np.zeros((1, 3)), np.zeros((1, 2, 3)), np.zeros(1, np.int8))
 
     def put(self, points, overlaps, normals=None):
         """Contact points (k,2) in the plane z = 0 that overlap by so much [m]; the other slots are not in use."""
-        self.points.gap[:] = np.inf
+        self.points.gap[:], self.points.count[0] = np.inf, len(points)
         for i, (x, y) in enumerate(points):
             self.points.arm[i] = x, y, 0.0
             self.points.normal[i] = UP if normals is None else normals[i]

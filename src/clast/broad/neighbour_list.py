@@ -208,8 +208,9 @@ def copy_history(d, source, c, target):
                 target.angle[c, i] = source.angle[d, i]
 
 
-def move_slots_row(q, was, old_slot, old_points, old, slot, points, history):
-    """Give the slots of pair q what those of pair was[q] of another list remember, and what was seen there last."""
+def move_slots_row(q, was, old_slot, old_points, old, slot, points, history, live):
+    """Give the slots of pair q what those of pair was[q] of another list remember, and what was seen there last; live (q,):
+    see Wrench."""
     o = was[q]
     if o < 0:
         return
@@ -217,6 +218,8 @@ def move_slots_row(q, was, old_slot, old_points, old, slot, points, history):
     for j in range(many):
         c, d = slot[q] + j, old_slot[o] + j
         copy_history(d, old, c, history)
+        if old.live[d] == 1:
+            live[q] = 1
         points.gap[c] = old_points.gap[d]
         for i in range(3):
             points.normal[c, i] = old_points.normal[d, i]

@@ -11,6 +11,8 @@ overlap max over j of d_j max(0, n_i . n_j): the force does not depend on how ma
 that comes or goes brings or takes no force.
 """
 
+import numpy as np
+
 from ..kernels.backend import func, kernel
 from ..kernels.vec import dot, load, sub
 
@@ -26,7 +28,8 @@ def share(c, begin, end, gap, normal):
     """The share of point c in the stiffness of its manifold, and the overlap [m] that its law sees."""
     n = load(normal, c)
     whole, deepest = 0.0, 0.0
-    for d in range(begin, end):
+    for row in range(begin, end):
+        d = np.uintp(row)
         if gap[d] < 0.0:
             along = max(0.0, dot(n, load(normal, d)))
             whole -= gap[d] * along * along
@@ -56,18 +59,25 @@ def source(c, begin, end, points, history):
 def manifold_row(k, first, shares, pairs, points, history):
     """Share, slip and rolling angle of all points of manifold first + k; shares: its points stand for one area."""
     m = first + k
-    begin, end = pairs.slot[pairs.manifold[m]], pairs.slot[pairs.manifold[m + 1]]
+    low, high = pairs.manifold[m], pairs.manifold[m + 1]
+    many = 0
+    for q in range(low, high):
+        many += points.count[q]
+    if many == 0:
+        return
+    begin, end = pairs.slot[low], pairs.slot[high]
     gap = points.gap
-    for c in range(begin, end):
+    for row in range(begin, end):
+        c = np.uintp(row)
         if gap[c] < 0.0:
             part, overlap = 1.0, -gap[c]
             if SHARED and shares and end > begin + 1:
                 part, overlap = share(c, begin, end, gap, points.normal)
             points.share[c], points.overlap[c] = part, overlap
             if end == begin + 1:
-                o = c if history.live[c] == 1 else -1
+                o = row if history.live[c] == 1 else -1
             else:
-                o = source(c, begin, end, points, history)
+                o = source(row, begin, end, points, history)
             for i in range(3):
                 points.slip[c, i] = history.slip[o, i] if o >= 0 else 0.0
             if ROLLING:

@@ -116,7 +116,7 @@ def remember(state):
     named = {"body": body[order], "part": part[order], "place": place[order]}
     return {
         "spheres": kept,
-        "points": named | {k: v[slot] if len(v) else v for k, v in points._asdict().items()},
+        "points": named | {k: v[slot] if len(v) else v for k, v in points._asdict().items() if k != "count"},
         "history": {k: v[slot] if len(v) else v for k, v in history._asdict().items()},
     }
 
@@ -141,15 +141,18 @@ def recall(state, groups):
     state.spheres = filled(state, state.spheres, state.find_named(kept["body"], kept["part"]), kept)
     rows = state.find_named(named["body"], named["part"])
     slot = find_slots(state, rows, named["place"])
-    state.points = filled(state, state.points, slot, named)
+    many = np.bincount(rows - state.spheres_count, minlength=len(state.device.to_host(state.points.count)))
+    points = filled(state, state.points, slot, named)
+    state.points = points._replace(count=state.device.to_device(many.astype(np.int32)))
     state.history = filled(state, state.history, slot, groups["history"])
+    state.wrench = state.wrench._replace(live=state.device.to_device((many > 0).astype(np.int8)))
 
 
 def filled(state, table, rows, columns):
     """A table of the neighbour list with these rows put into it."""
     table = state.device.table(table)
     for name, column in table._asdict().items():
-        if len(columns[name]):
+        if name in columns and len(columns[name]):
             column[rows] = columns[name]
     return state.device.upload(table)
 

@@ -309,7 +309,9 @@ class State:
             memory, device.zeros((spheres, 6), np.float64), device.zeros((couples, 3), np.float64)
         )
         self.wrench = Wrench(
-            device.zeros((total - spheres, 3), np.float64), device.zeros((total - spheres, 2, 3), np.float64)
+            device.zeros((total - spheres, 3), np.float64),
+            device.zeros((total - spheres, 2, 3), np.float64),
+            device.zeros(total - spheres, np.int8),
         )
         manifold = device.to_host(self.pairs.manifold)
         self.ranges = []
@@ -328,9 +330,11 @@ class State:
         """Give each pair behind those of spheres `room` (q,) slots, with what pair was[q] had in its old ones."""
         device = self.device
         slot = device.to_device(np.concatenate([[0], np.cumsum(room)]).astype(np.int64))
-        points, history = empty_points(int(np.sum(room)), self.rolling, device)
+        points, history = empty_points(len(room), int(np.sum(room)), self.rolling, device)
         if self.history is not None:
-            kernel(move_slots_row)(len(room), was, old_slot, self.points, self.history, slot, points, history)
+            kernel(move_slots_row)(
+                len(room), was, old_slot, self.points, self.history, slot, points, history, self.wrench.live
+            )
         if candidates is not None:
             candidates.move_in(self.candidates, was, old_slot, slot)
         self.pairs = self.pairs._replace(slot=slot)

@@ -271,6 +271,7 @@ def middle_arm(m, n, gap):
 def points_block(block, first, count, spheres, rows, forms, pairs, points, edges):
     """Contact points of a block of pairs, rows first to first + count of the list; spheres: pairs before the first slot."""
     pair, slot, normal, gap, arm, radius = pairs.shape, pairs.slot, points.normal, points.gap, points.arm, points.radius
+    many = points.count
     waiting = np.empty(BLOCK, np.int64)
     # Made by np.empty, whose strides the compiler knows; of np.ones it does not, and makes no vector instructions.
     lane = np.empty((ALL_ROWS, LANES))
@@ -285,6 +286,7 @@ def points_block(block, first, count, spheres, rows, forms, pairs, points, edges
         n = (normal[c, 0], normal[c, 1], normal[c, 2])
         if parted(between(a, b, rows, edges, PERIODIC), load_form(forms, a), load_form(forms, b), n):
             gap[c] = np.inf
+            many[p - spheres] = 0
         else:
             waiting[found] = p
             found += 1
@@ -314,6 +316,7 @@ def points_block(block, first, count, spheres, rows, forms, pairs, points, edges
         for k in range(used):
             c = np.uintp(slot[waiting[at + k] - spheres])
             gap[c], radius[c] = lane[GAP, k], lane[RADIUS, k]
+            many[waiting[at + k] - spheres] = 1 if lane[GAP, k] < 0.0 else 0
             for i in range(3):
                 normal[c, i] = lane[N + i, k]
                 arm[c, i] = lane[ARM + i, k]
@@ -327,6 +330,7 @@ def points_row(k, first, count, spheres, rows, forms, pairs, points, edges):
     n, gap = settle(a, b, rows, forms, edges, PERIODIC)
     arm = middle_arm(load_form(forms, a), n, gap)
     points.gap[c] = gap
+    points.count[p - spheres] = 1 if gap < 0.0 else 0
     points.radius[c] = contact_radius(load_form(forms, a), load_form(forms, b), n)
     for i in range(3):
         points.normal[c, i] = n[i]

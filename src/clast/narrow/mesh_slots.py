@@ -237,7 +237,7 @@ def look_for_some(state, chosen, margin):
     found = state.candidates
     pair = np.ascontiguousarray(found.pair[chosen])
     start, triangles = near_triangles(state, pair, margin)
-    _, history = empty_points(len(triangles.seen), state.rolling)
+    _, history = empty_points(0, len(triangles.seen), state.rolling)
     used = found.known.used
     kernel(carry_row, grain=64)(
         len(chosen), chosen, found.begin, used, found.triangles, state.history, start, triangles, history
@@ -359,7 +359,7 @@ def write_point(c, slot, a, b, radius, spots, feature, shapes, edges, periodic, 
 
 
 def points_row(
-    i, site, near, pair, start, first, origin, spots, kept, bodies, shapes, parts, surfaces, edges, points, status
+    i, rows, site, near, pair, start, first, origin, spots, kept, bodies, shapes, parts, surfaces, edges, points, status
 ):
     """Contact points of one manifold: of candidates that are one and the same the deepest."""
     low, high = site[i], site[i + 1]
@@ -369,11 +369,13 @@ def points_row(
         a, b = pair[k, 0], pair[k, 1]
         ra, rb = ball_radius(a, bodies, shapes, parts), ball_radius(b, bodies, shapes, parts)
         radius = ra * rb / (ra + rb) if rb > 0.0 else ra
+        points.count[rows[k]] = 0
         flat = shapes.kind[b] >= FIRST_WALL and shapes.kind[b] != TRIANGLE
         for c in range(start[k], start[k + 1]):
             if kept[c] == 1:
                 # Which triangle of the body that is triangulated, of the first if both are.
                 feature = 0 if flat else surfaces.row[first[c]]
+                points.count[rows[k]] += 1
                 write_point(c, origin[c], a, b, radius, spots, feature, shapes, edges, PERIODIC, points)
                 if spots.crossing[c] != 0:
                     status[i] = CROSSING
@@ -390,6 +392,7 @@ def find_points(state, narrow, tolerance):
         return np.empty(0, int)  # nothing touches, and nothing touched
     kernel(points_row, grain=64, PERIODIC=bool(state.box.periodic))(
         len(found.near),
+        found.rows,
         found.site,
         found.near,
         found.pair,

@@ -358,6 +358,14 @@ def write_points(c, count, q, away, sign, radius, work, points):
 
 
 @func
+def clear(c, points):
+    """Take the four slots from c on out of use; the first is in use if any is."""
+    if points.gap[c] < 0.0:
+        for i in range(4):
+            points.gap[c + i] = np.inf
+
+
+@func
 def touching_hulls(a, b, c, bodies, shapes, parts, hulls, points, edges, periodic, work):
     """Contact points of two polyhedra in the axes of the first, with slots from c on: how many."""
     ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
@@ -378,35 +386,62 @@ def touching_hulls(a, b, c, bodies, shapes, parts, hulls, points, edges, periodi
     return contact_points(ha, ka, hb, kb, turn, d, s, n, kind, one, two, hulls, 0.0, work)
 
 
-def points_block(block, first, count, spheres, bodies, shapes, parts, hulls, pairs, points, edges, width):
-    """Contact points of a block of pairs of particles, rows first to first + count of the list."""
-    work = np.empty(width)
-    begin = first + block * BLOCK
-    for p in range(begin, min(begin + BLOCK, first + count)):
+@func
+def pair_points(
+    first, last, spheres, bodies, shapes, parts, hulls, pairs, points, edges, periodic, work, sphere_points
+):
+    """Contact points of the pairs first to last of the list, of particles.
+
+    A function of its own, because the row that makes `work` counts references to all arrays of a table at every look into it.
+    """
+    for p in range(first, last):
         a, b = pairs.shape[p, 0], pairs.shape[p, 1]
         c = pairs.slot[p - spheres]
         swap = shapes.kind[a] != POLYHEDRON
         s, t = (b, a) if swap else (a, b)
         if shapes.kind[t] == POLYHEDRON:
-            found = touching_hulls(s, t, c, bodies, shapes, parts, hulls, points, edges, PERIODIC, work)
+            found = touching_hulls(s, t, c, bodies, shapes, parts, hulls, points, edges, periodic, work)
         else:
-            found = sphere_points(s, t, bodies, shapes, parts, hulls, edges, PERIODIC, 0.0, work)
-        away = between(a, b, shapes.centre, edges, PERIODIC) if swap else (0.0, 0.0, 0.0)
+            found = sphere_points(s, t, bodies, shapes, parts, hulls, edges, periodic, 0.0, work)
+        points.count[p - spheres] = found
+        if found == 0:
+            clear(c, points)
+            continue
+        away = between(a, b, shapes.centre, edges, periodic) if swap else (0.0, 0.0, 0.0)
         one, two = ball_radius(s, bodies, shapes, parts), ball_radius(t, bodies, shapes, parts)
         q = load4(bodies.orientation, shapes.body[s])
         write_points(c, found, q, away, -1.0 if swap else 1.0, one * two / (one + two), work, points)
 
 
-def wall_points_block(block, first, count, spheres, bodies, shapes, parts, meshes, hulls, box, pairs, points, width):
-    """The same with walls."""
-    work = np.empty(width)
+def points_block(block, first, count, spheres, bodies, shapes, parts, hulls, pairs, points, edges, width):
+    """Contact points of a block of pairs of particles, rows first to first + count of the list."""
     begin = first + block * BLOCK
-    for p in range(begin, min(begin + BLOCK, first + count)):
+    end = min(begin + BLOCK, first + count)
+    work = np.empty(width)
+    pair_points(begin, end, spheres, bodies, shapes, parts, hulls, pairs, points, edges, PERIODIC, work, sphere_points)
+
+
+@func
+def wall_pair_points(first, last, spheres, bodies, shapes, parts, meshes, hulls, box, pairs, points, work, wall_points):
+    """The same with walls."""
+    for p in range(first, last):
         s, w = pairs.shape[p, 0], pairs.shape[p, 1]
         found = wall_points(s, w, bodies, shapes, parts, meshes, hulls, box, 0.0, work)
+        points.count[p - spheres] = found
+        if found == 0:
+            clear(pairs.slot[p - spheres], points)
+            continue
         radius = ball_radius(s, bodies, shapes, parts)
         q = load4(bodies.orientation, shapes.body[s])
         write_points(pairs.slot[p - spheres], found, q, (0.0, 0.0, 0.0), 1.0, radius, work, points)
+
+
+def wall_points_block(block, first, count, spheres, bodies, shapes, parts, meshes, hulls, box, pairs, points, width):
+    """The same with walls."""
+    begin = first + block * BLOCK
+    end = min(begin + BLOCK, first + count)
+    work = np.empty(width)
+    wall_pair_points(begin, end, spheres, bodies, shapes, parts, meshes, hulls, box, pairs, points, work, wall_points)
 
 
 def find_points(state, first, count, edges):

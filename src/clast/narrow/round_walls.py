@@ -120,6 +120,7 @@ def points_row(k, first, spheres, bodies, shapes, parts, meshes, forms, box, pai
     status, gap, n, feature = wall_touch(s, pairs.shape[p, 1], bodies, shapes, parts, meshes, box, 0.0)
     touches = status == 1 and gap < 0.0
     points.gap[c] = gap if touches else np.inf
+    points.count[p - spheres] = 1 if touches else 0
     if touches:
         r = shapes.radius[s]
         arm, radius = scale(r + 0.5 * gap, n), r

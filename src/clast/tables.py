@@ -248,20 +248,30 @@ class Wrench(NamedTuple):
 
 
 def empty_points(pairs, count, rolling, device=np):
-    """ContactPoints and History of so many pairs with `count` slots in all, none in use."""
-    wide = count if rolling else 0
+    """ContactPoints and History of so many pairs with `count` slots in all, none in use.
+
+    On the CPU columns that are written and read together are views of one array, so that a point is one line of the cache.
+    """
+    wide, together = count if rolling else 0, device is np or device.name == "cpu"
+    if together:
+        place, told = np.zeros((count, 8)), np.zeros((count, 8))
+        arm, normal, gap, radius = place[:, 0:3], place[:, 3:6], place[:, 6], place[:, 7]
+        slip, force, share, overlap = told[:, 0:3], told[:, 3:6], told[:, 6], told[:, 7]
+    else:
+        arm, normal, slip, force = (device.zeros((count, 3), np.float64) for _ in range(4))
+        gap, radius, share, overlap = (device.zeros(count, np.float64) for _ in range(4))
     points = ContactPoints(
         count=device.zeros(pairs, np.int32),
-        arm=device.zeros((count, 3), np.float64),
-        normal=device.zeros((count, 3), np.float64),
-        gap=device.zeros(count, np.float64),
+        arm=arm,
+        normal=normal,
+        gap=gap,
         feature=device.zeros(count, np.int32),
-        radius=device.zeros(count, np.float64),
-        share=device.zeros(count, np.float64),
-        overlap=device.zeros(count, np.float64),
-        slip=device.zeros((count, 3), np.float64),
+        radius=radius,
+        share=share,
+        overlap=overlap,
+        slip=slip,
         angle=device.zeros((wide, 3), np.float64),
-        force=device.zeros((count, 3), np.float64),
+        force=force,
         couple=device.zeros((wide, 3), np.float64),
     )
     history = History(

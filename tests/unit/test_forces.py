@@ -51,7 +51,7 @@ class Manifold:
         """Force and moment about the origin on the second body."""
         self.rows[1, 4:7], self.rows[1, 8:11] = velocity, spin
         tables = self.rows, self.shapes, self.pairs, self.points, self.history, self.wrench
-        forces.force_row(0, 0, *tables, np.array([MATERIAL]), (0.0,) * 6, dt)
+        forces.force_row(0, 0, 1, False, 0, *tables, np.array([MATERIAL]), (0.0,) * 6, dt)
         return self.wrench.force[0].copy(), self.wrench.moment[0, 0].copy()
 
 

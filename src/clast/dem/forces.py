@@ -72,7 +72,7 @@ def moving_row(b, shapes):
 
 
 @func
-def gather(k, c, p, rows, shapes, pairs, points, mixes, edges, lane, about):
+def gather(k, c, p, rows, shapes, pairs, points, history, mixes, edges, lane, about, lone):
     """Write what the law reads of slot c of pair p into lane k; about: as in `work_off`."""
     periodic, rolling, uniform = about
     # Unsigned numbers are not tested for being negative.
@@ -86,6 +86,15 @@ def gather(k, c, p, rows, shapes, pairs, points, mixes, edges, lane, about):
         lane[SPIN_B + i, k] = rows[b, 8 + i]
         lane[ARM + i, k] = points.arm[c, i]
         lane[NORMAL + i, k] = points.normal[c, i]
+    if lone:
+        # The point of a manifold that has one slot takes up its own history and shares with none.
+        lives = history.live[c] == 1
+        points.share[c], points.overlap[c] = 1.0, -points.gap[c]
+        for i in range(3):
+            points.slip[c, i] = history.slip[c, i] if lives else 0.0
+            if rolling:
+                points.angle[c, i] = history.angle[c, i] if lives else 0.0
+    for i in range(3):
         lane[SLIP + i, k] = points.slip[c, i]
         if rolling:
             lane[ANGLE + i, k] = points.angle[c, i]
@@ -112,14 +121,15 @@ def put(lane, row, k, v):
 
 
 @func
-def scatter(k, c, lane, points, history, rolling):
+def scatter(k, c, lane, points, history, rolling, lone):
     """Write the answer in lane k to slot c, and what it remembers."""
     k, c = np.uintp(k), np.uintp(c)
     for i in range(3):
         points.force[c, i] = lane[FORCE + i, k]
         history.slip[c, i] = lane[SLIP + i, k]
-        history.arm[c, i] = points.arm[c, i]
-        history.normal[c, i] = points.normal[c, i]
+        if not lone:
+            history.arm[c, i] = lane[ARM + i, k]
+            history.normal[c, i] = lane[NORMAL + i, k]
         if rolling:
             points.couple[c, i] = lane[COUPLE + i, k]
             history.angle[c, i] = lane[ANGLE + i, k]
@@ -157,15 +167,49 @@ def add_up(q, spheres, rows, shapes, pairs, points, history, wrench, edges, peri
 
 
 @func
+def put_wrench(k, q, lane, wrench, rolling):
+    """Write what the one point of pair q does, in lane k, to its wrench: the same sums as `add_up`."""
+    k, q = np.uintp(k), np.uintp(q)
+    f, arm = vector(lane, FORCE, k), vector(lane, ARM, k)
+    moment, back = cross(arm, f), cross(sub(arm, vector(lane, AWAY, k)), f)
+    if rolling:
+        moment, back = add(moment, vector(lane, COUPLE, k)), add(back, vector(lane, COUPLE, k))
+    wrench.live[q] = 1
+    for i in range(3):
+        wrench.force[q, i] = f[i]
+        wrench.moment[q, 0, i] = moment[i]
+        wrench.moment[q, 1, i] = back[i]
+
+
+@func
 def work_off(
-    first, last, lane, waiting, spheres, rows, shapes, pairs, points, history, wrench, mixes, edges, dt, law, about
+    first,
+    last,
+    lone,
+    lane,
+    waiting,
+    spheres,
+    rows,
+    shapes,
+    pairs,
+    points,
+    history,
+    wrench,
+    mixes,
+    edges,
+    dt,
+    law,
+    about,
 ):
     """Forces of all points of the pairs first to last; about: whether there are periodic axes, rolling friction, one material.
+
+    lone: every manifold has one slot, whose history is looked up here and whose wrench is written at once.
 
     A function of its own, because the row that makes the lanes counts references to all arrays of a table at every look into
     it: forces of 3,000 points took 320 us there.
     """
     periodic, rolling, uniform = about
+    waiting, whose = waiting
     mix = mix_of(mixes, 0)
     slot, gap, many = pairs.slot, points.gap, points.count
     used, q, c = 0, first, slot[first]
@@ -174,12 +218,14 @@ def work_off(
         while q < last and used < WIDTH:
             # Most pairs of a list do not touch.
             if c == slot[q + 1] or many[q] == 0:
+                if lone and many[q] == 0:
+                    add_up(q, spheres, rows, shapes, pairs, points, history, wrench, edges, periodic, rolling)
                 q += 1
                 c = slot[q]
             else:
                 if gap[c] < 0.0:
-                    waiting[used] = c
-                    gather(used, c, q + spheres, rows, shapes, pairs, points, mixes, edges, lane, about)
+                    waiting[used], whose[used] = c, q
+                    gather(used, c, q + spheres, rows, shapes, pairs, points, history, mixes, edges, lane, about, lone)
                     used += 1
                 c += 1
         if used > 0:
@@ -221,24 +267,43 @@ def work_off(
                     put(lane, COUPLE, k, scale(lane[SHARE, k], couple))
                     put(lane, ANGLE, k, angle)
             for k in range(used):
-                scatter(k, waiting[k], lane, points, history, rolling)
+                scatter(k, waiting[k], lane, points, history, rolling, lone)
+                if lone:
+                    put_wrench(k, whose[k], lane, wrench, rolling)
             used = 0
-    for q in range(first, last):
+    for q in range(last if lone else first, last):
         add_up(q, spheres, rows, shapes, pairs, points, history, wrench, edges, periodic, rolling)
 
 
-def force_block(block, spheres, rows, shapes, pairs, points, history, wrench, mixes, edges, dt):
-    """Forces of all points of a block of pairs behind those of spheres."""
-    lane, waiting = np.empty((ROWS, WIDTH)), np.empty(WIDTH, np.int64)
-    first, last = block * BLOCK, min(len(pairs.slot) - 1, (block + 1) * BLOCK)
+def force_block(block, begin, count, lone, spheres, rows, shapes, pairs, points, history, wrench, mixes, edges, dt):
+    """Forces of all points of a block of the pairs begin to begin + count behind those of spheres."""
+    lane, waiting = np.empty((ROWS, WIDTH)), (np.empty(WIDTH, np.int64), np.empty(WIDTH, np.int64))
+    first, last = begin + block * BLOCK, min(begin + count, begin + (block + 1) * BLOCK)
     about = (PERIODIC, ROLLING, UNIFORM)
     work_off(
-        first, last, lane, waiting, spheres, rows, shapes, pairs, points, history, wrench, mixes, edges, dt, law, about
+        first,
+        last,
+        lone,
+        lane,
+        waiting,
+        spheres,
+        rows,
+        shapes,
+        pairs,
+        points,
+        history,
+        wrench,
+        mixes,
+        edges,
+        dt,
+        law,
+        about,
     )
 
 
-def force_row(q, spheres, rows, shapes, pairs, points, history, wrench, mixes, edges, dt):
-    """The same for one pair, one point at a time, for a CUDA grid."""
+def force_row(k, begin, count, lone, spheres, rows, shapes, pairs, points, history, wrench, mixes, edges, dt):
+    """The same for one pair, one point at a time, for a CUDA grid; what `lone` tells is of no use there."""
+    q = begin + k
     p = q + spheres
     a, s = pairs.shape[p, 0], pairs.shape[p, 1]
     b = moving_row(s, shapes)
@@ -287,9 +352,16 @@ def compose(law, rolling, periodic, uniform):
     )
 
 
+def is_lone(state, family):
+    """Whether every manifold of a family has one slot, whatever the neighbour list: on the CPU a shorter way."""
+    walled = family.walls and len(state.meshes.triangle) > 0
+    return state.device is backend.CPU and family.slots == 1 and not walled
+
+
 def apply(force_kernel, state, mixes, edges, dt):
     """Forces of all contact points of a State, and the wrench of each pair."""
-    count = len(state.pairs.slot) - 1
-    tasks = (count + BLOCK - 1) // BLOCK if state.device is backend.CPU else count
-    tables = state.pairs, state.points, state.history, state.wrench
-    force_kernel(tasks, state.spheres_count, state.there.rows, state.there.shapes, *tables, mixes, edges, dt)
+    tables = state.there.rows, state.there.shapes, state.pairs, state.points, state.history, state.wrench
+    for r in state.ranges:
+        tasks = (r.length + BLOCK - 1) // BLOCK if state.device is backend.CPU else r.length
+        about = r.first - state.spheres_count, r.length, is_lone(state, r.family), state.spheres_count
+        force_kernel(tasks, *about, *tables, mixes, edges, dt)

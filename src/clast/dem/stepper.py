@@ -139,6 +139,8 @@ class Smooth(Stepper):
         state = self.state
         crossing = find_points(state, self._edges, self.method.narrow, self.method.tolerance)
         for r in state.ranges:
+            if forces.is_lone(state, r.family):
+                continue
             history.match(state, r.manifold, r.manifolds, r.family.shares, self.method.recipe.shared, self.rolling)
         sphere_pairs.apply(self._kernels.spheres, state, self._mixes, self._edges, dt)
         forces.apply(self._kernels.points, state, self._mixes, self._edges, dt)

@@ -14,7 +14,7 @@ MOST_LINES = 500
 # A module may import from its own line and from lines above it, never from below.
 ORDER = (
     ("errors", "tables", "progress"),
-    ("reached", "vec", "backend", "primitives", "gpu", "drives", "material"),
+    ("reached", "spread", "vec", "backend", "primitives", "gpu", "drives", "material"),
     ("shapes",),
     ("contact",),
     ("motion",),

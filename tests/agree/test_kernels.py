@@ -426,12 +426,63 @@ def test_only_columns_that_the_code_names_are_handed_over():
     table, target = Table(np.zeros(3), np.ones(3), np.zeros(3)), np.zeros(3)
     for _ in range(2):
         loop(3, table, target)
-    for count, given, other in seen:
+    loop(3, table, target, threads=1)
+    assert [threads for threads, *_ in seen] == [0, 0, 1]
+    for _, count, given, other in seen:
         assert count == 3 and other is target
         assert type(given) is Table
         assert given.a is None and given.b is table.b and given.c is None
     loop(3, Other(*table), target)  # another class in the same place
-    assert type(seen[2][1]) is Other
+    assert type(seen[3][2]) is Other
+
+
+def count_row(i, target, thread):
+    target[i] += 1
+    thread[i] = numba.get_thread_id()
+
+
+def after_row(i, target):
+    """Twice the row that is eight rows ahead, which belongs to the phase before."""
+    made = np.full(2, target[i - 8])
+    target[i] = made[0] + made[1]
+
+
+def spread_over_threads():
+    """Every row is worked off once, by as many threads as are asked for, phase after phase."""
+    kernel = backend.kernel(count_row, grain=1)
+    for rows in (0, 1, 2, 3, 7, 1000):
+        for most in range(1, numba.config.NUMBA_NUM_THREADS + 1):
+            backend.set_threads(most)
+            for threads in (0, 1):
+                target, thread = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+                kernel.loop(rows, target, thread, threads=threads)
+                assert target.tolist() == [1] * rows
+                if rows >= most and numba.threading_layer() != "tbb":  # which may leave all to one
+                    assert len(set(thread.tolist())) == (1 if threads else most), (rows, most, threads)
+            target = np.ones(8 * 30)
+            start = np.arange(8, len(target) + 1, 8)
+            backend.kernel(after_row, grain=1, phased=True, allocates=True).loop(start, target)
+            assert target.tolist() == np.repeat(2.0 ** np.arange(30), 8).tolist()
+
+
+@pytest.mark.parametrize("layer", ["omp", "workqueue"])
+def test_rows_are_spread_over_threads(layer):
+    program = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+    program += "import numba, test_kernels; test_kernels.spread_over_threads(); print(numba.threading_layer())"
+    assert python(program, NUMBA_THREADING_LAYER=layer) == [layer]
+
+
+def test_a_kernel_takes_the_number_of_threads_that_is_quicker():
+    pace, taken = backend.Pace(), []
+    for launch in range(10_000):
+        threads = pace.choose()
+        # One thread is three times as quick, then three times as slow; at times something else is in the way.
+        seconds = (1.0 if (threads == 1) == (launch < 5000) else 3.0) + (20.0 if launch % 97 == 0 else 0.0)
+        pace.note(threads, seconds if launch else 1000.0)
+        taken.append(threads)
+    assert sum(taken[100:5000]) > 0.95 * 4900
+    assert sum(taken[8000:]) < 0.05 * 2000
+    assert sum(taken[8000:]) > 5  # and the other is tried
 
 
 LAYER = """

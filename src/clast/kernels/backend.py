@@ -1,4 +1,4 @@
-"""Row functions become parallel loops. A row function f(i, tables...) writes row i of its outputs and nothing else.
+"""Row functions become loops on threads. A row function f(i, tables...) writes row i of its outputs and nothing else.
 
 `func` marks the small functions that kernels call; `kernel` makes a loop of a row function. The loop is written as
 text because numba's disk cache never finds a closure; its name carries a hash of the code it reaches, because the cache
@@ -14,12 +14,14 @@ import inspect
 import os
 import types
 from contextlib import contextmanager
+from time import perf_counter
 
 import numba
 import numpy as np
 from numba.core.registry import CPUDispatcher
 
 from .reached import Reached, Store, is_table
+from .spread import spread
 
 # A thread that spins while it waits for work keeps others from running on a busy machine: a launch of two threads took
 # 6 ms with the OpenMP library's own choice, 74 us with this one, and 13 us with no spinning at all; but on a quiet
@@ -32,8 +34,9 @@ os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 # queue ends the process when two threads of Python launch kernels at the same time. So it comes last.
 # What the user says, NUMBA_THREADING_LAYER or NUMBA_THREADING_LAYER_PRIORITY or the same in numba.config, comes first.
 LAYERS = ["omp", "tbb", "workqueue"]
-if "NUMBA_THREADING_LAYER_PRIORITY" not in os.environ and numba.config.THREADING_LAYER_PRIORITY[0] == "tbb":
-    numba.config.THREADING_LAYER_PRIORITY = LAYERS
+_settings = vars(numba.config)  # numba makes them when it is imported
+if "NUMBA_THREADING_LAYER_PRIORITY" not in os.environ and _settings["THREADING_LAYER_PRIORITY"][0] == "tbb":
+    _settings["THREADING_LAYER_PRIORITY"] = LAYERS
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 FUSE = {"contract", "nsz"}  # the fast-math flags that do not reorder sums
@@ -111,17 +114,17 @@ def bind(function, **names):
     return bound
 
 
-# What the loop is made of; `signed` because prange counts in unsigned numbers, and numba makes a float of unsigned plus
-# signed.
-LOOP = """def {name}(_count, {arguments}):
-    for _i in prange(_count):
-        _row(signed(_i), {arguments})
+# What a kernel is made of: a plain loop over a range of rows, and what spreads it over threads.
+ROWS = """def {name}_rows(_first, _last, {arguments}):
+    for _i in range(_first, _last):
+        _row(_i, {arguments})
 """
-PHASED = """def {name}(_start, {arguments}):
+LOOP = """def {name}(_threads, _count, {arguments}):
+    spread(_rows, 0, _count, _threads, ({arguments},))
+"""
+PHASED = """def {name}(_threads, _start, {arguments}):
     for _p in range(len(_start) - 1):
-        first = _start[_p]
-        for _i in prange(_start[_p + 1] - first):
-            _row(first + signed(_i), {arguments})
+        spread(_rows, _start[_p], _start[_p + 1], _threads, ({arguments},))
 """
 
 
@@ -132,10 +135,12 @@ class Kernel:
         self.row = row
         self.bound = bound
         self.grain = grain
+        self.paces = {}  # by the number of binary digits of the number of rows
         self.phased = phased
         self.template = PHASED if phased else LOOP
         self.row_flags = {"forceinline": True, "fastmath": fastmath, "_nrt": allocates}
-        self.loop_flags = {"parallel": True, "error_model": "numpy", "fastmath": fastmath, "no_cfunc_wrapper": True}
+        self.rows_flags = {"fastmath": fastmath, "_nrt": allocates}
+        self.loop_flags = {"error_model": "numpy", "_nrt": allocates, "no_cfunc_wrapper": True}
 
     def __call__(self, count, *arguments):
         DEVICE[-1].launch(self, count, arguments)
@@ -154,7 +159,7 @@ class Kernel:
     def reached(self):
         """Everything that compiling this kernel takes in."""
         bound = sorted(self.bound.items(), key=lambda item: item[0])
-        return Reached(self.inner_row, bound, self.loop_flags, self.template)
+        return Reached(self.inner_row, bound, self.rows_flags, self.loop_flags, ROWS, self.template, spread)
 
     @functools.cached_property
     def name(self):
@@ -175,14 +180,16 @@ class Kernel:
     def compile(self):
         """The loop for numba, not yet compiled for any arguments."""
         arguments = ", ".join(list(inspect.signature(self.row).parameters)[1:])
-        source = self.template.format(name=self.name, arguments=arguments)
-        scope = {"prange": numba.prange, "signed": np.int64, "_row": self.inner_row, "__name__": self.row.__module__}
+        source = (ROWS + self.template).format(name=self.name, arguments=arguments)
+        scope = {"spread": spread, "_row": self.inner_row, "__name__": self.row.__module__}
         exec(compile(source, self.row.__code__.co_filename, "exec"), scope)
+        scope["_rows"] = inner(scope[f"{self.name}_rows"], **self.rows_flags)
         loop = numba.njit(**self.loop_flags)(scope[self.name])
         loop._cache = Store(scope[self.name], known=True)
+        numba.get_num_threads()  # starts the threads, and with them come the functions that `spread` calls
         return loop
 
-    def plain_loop(self, count, *arguments):
+    def plain_loop(self, count, *arguments, threads=1):
         """The loop in plain Python, where `func` compiles nothing."""
         row = bind(self.row, **self.bound)
         for i in range(int(count[-1]) if self.phased else count):
@@ -202,19 +209,20 @@ class Loop:
         self.names = names
         self.senders = {}  # by the classes of the arguments
 
-    def __call__(self, count, *arguments):
+    def __call__(self, count, *arguments, threads=0):
+        """threads: 1, or 0 for as many as numba.get_num_threads() tells."""
         kinds = tuple(map(type, arguments))
         send = self.senders.get(kinds)
         if send is not None:
-            send(count, *arguments)
+            send(threads, count, *arguments)
             return
         send = self.sender(kinds)
         try:
-            send(count, *arguments)
+            send(threads, count, *arguments)
         except numba.TypingError:
             # Perhaps a column was asked for by its place. If not, the same error comes again.
             send = self.compiled
-            send(count, *arguments)
+            send(threads, count, *arguments)
         self.senders[kinds] = send
 
     def sender(self, kinds):
@@ -229,7 +237,7 @@ class Loop:
                 text = f"new(Table{k}, ({', '.join(columns)},))"
             given.append(text)
         names = ", ".join(f"a{k}" for k in range(len(kinds)))
-        exec(f"def send(count, {names}):\n    compiled(count, {', '.join(given)})\n", scope)
+        exec(f"def send(threads, count, {names}):\n    compiled(threads, count, {', '.join(given)})\n", scope)
         return scope["send"]
 
 
@@ -256,6 +264,43 @@ def kernel(row, fastmath=False, grain=512, allocates=False, phased=False, **boun
     return _kernels[key]
 
 
+class Pace:
+    """Whether a kernel with so many rows is quicker on one thread or on all: both are tried, and the quicker is taken.
+
+    Waiting for another thread can take longer than the work; how long depends on the threading layer and on what else runs:
+    1,000 spheres took 180 us a step on one thread and 390 on two of which one was busy elsewhere. The slower way is tried
+    again now and then, the more seldom the slower it is, so that the trials cost a few hundredths.
+    """
+
+    TRIAL = 40
+
+    def __init__(self):
+        self.seconds = [None, None]  # running means of a launch on all threads and on one
+        self.quick = 0  # 0: all threads are quicker; 1: one is
+        self.left = 2  # launches until the other way is tried
+        self.first = True
+
+    def choose(self):
+        """Threads of the next launch, 0 for all or 1."""
+        if self.left == 0:
+            return 1 - self.quick
+        self.left -= 1
+        return self.quick
+
+    def note(self, threads, seconds):
+        """A launch with this choice took so long."""
+        if self.first:  # perhaps it was compiled
+            self.first = False
+            return
+        before = self.seconds[threads]
+        # One that was kept waiting once, or compiled for other types, does not count in full.
+        self.seconds[threads] = seconds if before is None else before + 0.2 * (min(seconds, 4.0 * before) - before)
+        if threads != self.quick:
+            self.quick = int(self.seconds[1] < self.seconds[0])
+            slower = max(self.seconds) / max(min(self.seconds), 1e-7)
+            self.left = int(self.TRIAL * min(slower, 25.0))
+
+
 class CPU:
     """Kernels as loops over CPU threads, arrays as NumPy arrays."""
 
@@ -266,15 +311,16 @@ class CPU:
     def launch(kernel, count, arguments):
         rows = int(count[-1]) if kernel.phased else count
         if rows >= kernel.grain:
-            kernel.loop(count, *arguments)
+            size = int(rows).bit_length()
+            pace = kernel.paces.get(size)
+            if pace is None:
+                pace = kernel.paces[size] = Pace()
+            threads, start = pace.choose(), perf_counter()
+            kernel.loop(count, *arguments, threads=threads)
+            pace.note(threads, perf_counter() - start)
         elif rows > 0:
             # Waiting for a second thread takes longer than a little work, above all on a busy machine.
-            threads = numba.get_num_threads()
-            numba.set_num_threads(1)
-            try:
-                kernel.loop(count, *arguments)
-            finally:
-                numba.set_num_threads(threads)
+            kernel.loop(count, *arguments, threads=1)
 
     empty = staticmethod(np.empty)
     zeros = staticmethod(np.zeros)

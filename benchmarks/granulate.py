@@ -45,8 +45,9 @@ FOLDERS = {  # which level the row functions of a module belong to
     "clast.narrow.mesh_candidates": "pairs",
     "clast.narrow.mesh_pose": "pairs",
     "clast.narrow.mesh_inside": "pairs",
-    "clast.dem.mesh_slots": "pairs",
-    "clast.dem.meshes": "pairs",
+    "clast.narrow.mesh_slots": "pairs",
+    "clast.dem.history": "pairs",
+    "clast.dem.forces": "pairs",
     "clast.motion.integrate": "bodies",
 }
 
@@ -174,7 +175,7 @@ def measure(make, count, rounds, steps):
                 if name == "none":
                     for kernel, spent in levels.kernels.items():
                         kernels[kernel] = kernels.get(kernel, 0.0) + spent / (rounds * steps)
-                looked.append(len(sim.state.bumps.origin))
+                looked.append(len(sim.state.candidates.origin))
     whole = {name: median(values) for name, values in seconds.items()}
     within = {name: {level: median(values) for level, values in own.items()} for name, own in spent_in.items()}
     table = []
@@ -197,7 +198,7 @@ def measure(make, count, rounds, steps):
         "all threads": count / whole["all"],
         "speed-up": whole["none"] / whole["all"],
         "Python, all threads": rest["all"] / whole["all"],
-        "pairs in the list": len(sim.state.bumps.rows),
+        "pairs in the list": len(sim.state.candidates.rows),
         "triangle pairs a step": float(np.mean(looked)),
         "points": len(sim.contacts().gap),
         "steps a list": rounds * steps * len(choices) / max(1, sim.state.rebuilds - lists),

@@ -193,7 +193,9 @@ class Pairs(NamedTuple):
 
     shape: np.ndarray  # (p,2) int32, rows of Shapes
     mix: np.ndarray  # (p,) int32, row of the table of combined materials
-    slot: np.ndarray  # (p-b+1,) int64, first row of ContactPoints of each pair behind the b pairs of spheres
+    slot: (
+        np.ndarray
+    )  # (p-b+1,) int64, first row of ContactPoints of each pair behind the b pairs of spheres; (1,) without points
     manifold: (
         np.ndarray
     )  # (m+1,) int32, first pair, counted behind those of spheres, of each manifold: of all pairs of one
@@ -218,7 +220,7 @@ class ContactPoints(NamedTuple):
     count: np.ndarray  # (q,) int32, slots in use of each pair behind those of spheres
     arm: np.ndarray  # (c,3) [m], from the centre of the first shape to the contact point, the middle of the overlap
     normal: np.ndarray  # (c,3) unit, from the first to the second shape; also of the last look at a pair that was apart
-    gap: np.ndarray  # (c,) [m], negative when overlapping; infinite if the slot is not in use
+    gap: np.ndarray  # (c,) [m], negative when overlapping; zero or above if the slot is not in use
     feature: np.ndarray  # (c,) int32, what touches, the same in the next step
     radius: np.ndarray  # (c,) [m], reduced radius of curvature, for laws
     share: np.ndarray  # (c,) part of the stiffness of its manifold's contact
@@ -235,7 +237,7 @@ class History(NamedTuple):
     live: np.ndarray  # (c,) int8, 1 if the slot was in use in the last step
     slip: np.ndarray  # (c,3) [m]
     angle: np.ndarray  # (c,3) [rad]; (0,3) without rolling friction
-    arm: np.ndarray  # (c,3) [m], as in ContactPoints
+    arm: np.ndarray  # (c,3) [m], as in ContactPoints; not kept where a manifold has one slot, here and below
     normal: np.ndarray  # (c,3) unit
 
 
@@ -243,7 +245,8 @@ class Wrench(NamedTuple):
     """What contacts do to bodies, one row per pair behind those of spheres."""
 
     force: np.ndarray  # (q,3) [N], on the second shape
-    moment: np.ndarray  # (q,2,3) [N m], on the second shape: about the centre of the first, about its own
+    moment: np.ndarray  # (q,2,3) [N m], on the second shape: about the centre of the first, about
+    # its own, which is without meaning for walls
     live: np.ndarray  # (q,) int8, 1 if some slot was in use in the last step
 
 
@@ -252,6 +255,8 @@ def empty_points(pairs, count, rolling, device=np):
 
     On the CPU columns that are written and read together are views of one array, so that a point is one line of the cache.
     """
+    # Two at the least: columns of fewer rows are contiguous, another type for numba, and kernels would be compiled again.
+    count = max(count, 2)
     wide, together = count if rolling else 0, device is np or device.name == "cpu"
     if together:
         place, told = np.zeros((count, 8)), np.zeros((count, 8))
@@ -285,7 +290,7 @@ def empty_points(pairs, count, rolling, device=np):
 
 
 class Contacts(NamedTuple):
-    """One row per contact, sorted by pair, then shape, then feature. Body a has the lower number."""
+    """One row per contact, sorted by pair, then shape, then gap. Body a has the lower number."""
 
     pair: np.ndarray  # (c,2) body numbers, a < b
     shape: np.ndarray  # (c,2) which part of each body, counted from 0

@@ -487,7 +487,7 @@ def test_a_kernel_takes_the_number_of_threads_that_is_quicker():
 
 LAYER = """
 import {first}
-import clast.backend, numba
+import clast.kernels.backend, numba
 numba.get_num_threads()
 print(numba.threading_layer(), *numba.config.THREADING_LAYER_PRIORITY)
 """

@@ -170,7 +170,7 @@ def sort_walls(shapes, walls):
 
 
 def make_pairs(tables, particles, walls, materials):
-    """The neighbour list without slots.
+    """The neighbour list without slots and manifolds.
 
     particles: lists of pairs (p,2) of rows of Shapes by family, spheres with spheres first; walls: particles with walls by
     family; materials: number of materials. Returns Pairs and where each family begins, and the last ends (f+1,).
@@ -190,8 +190,7 @@ def make_pairs(tables, particles, walls, materials):
     kernel(owner_row)(count + total, count, bodies, shapes, pair, owner)
     start, entry = primitives.group(owner, n + 1)
     kernel(order_row)(n, count, shapes, pair, start, entry)
-    slot = device.zeros(1, np.int64)
-    return Pairs(pair, mix, slot, find_manifolds(shapes, pair, first[1]), start, entry), first
+    return Pairs(pair, mix, device.zeros(1, np.int64), device.zeros(1, np.int32), start, entry), first
 
 
 @func

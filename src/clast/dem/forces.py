@@ -168,7 +168,7 @@ def add_up(q, spheres, rows, shapes, pairs, points, history, wrench, edges, peri
 
 @func
 def put_wrench(k, q, lane, wrench, rolling):
-    """Write what the one point of pair q does, in lane k, to its wrench: the same sums as `add_up`."""
+    """Write what the one point of pair q does, in lane k, to its wrench."""
     k, q = np.uintp(k), np.uintp(q)
     f, arm = vector(lane, FORCE, k), vector(lane, ARM, k)
     moment, back = cross(arm, f), cross(sub(arm, vector(lane, AWAY, k)), f)

@@ -19,7 +19,7 @@ from .laws import Mix, Touch, mix_of
 WIDTH = 64
 BLOCK = 8 * WIDTH  # pairs a task: making the lanes once for 512 pairs costs nothing
 
-# Bound to each kernel by `clast.run.simulation`: the law, and what the scene has.
+# Bound to the kernel by `compose`: the law, and what the scene has.
 law = laws.hertz
 ROLLING = False  # some pair of materials has rolling friction
 PERIODIC = False

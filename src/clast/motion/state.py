@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..broad.bins import sort_shapes
-from ..broad.neighbour_list import carry, make_pairs, move_slots_row
+from ..broad.neighbour_list import carry, find_manifolds, make_pairs, move_slots_row
 from ..broad.search import find_pairs, turned
 from ..kernels import backend
 from ..kernels.backend import kernel
@@ -195,11 +195,6 @@ class State:
             for name in ("orientation", "force", "torque"):
                 getattr(self.bodies, name)[:] = self.device.to_host(getattr(there.bodies, name))
 
-    def fetch_table(self, table):
-        """A table of the neighbour list as NumPy arrays; the bodies are brought along."""
-        self.fetch()
-        return self.device.table(table)
-
     def name_pairs(self, rows):
         """Numbers of the bodies (k,2) and of the parts within them (k,2) of these rows of the neighbour list."""
         shape = self.device.to_host(self.pairs.shape)[rows]
@@ -215,8 +210,9 @@ class State:
         wide = self.next_label
         names, wanted = listed[:, 0] * wide + listed[:, 1], key[:, 0] * wide + key[:, 1]
         order = np.argsort(names)
-        found = order[np.minimum(np.searchsorted(names, wanted, sorter=order), max(len(names) - 1, 0))]
-        if not np.array_equal(names[found], wanted):
+        found = np.searchsorted(names, wanted, sorter=order)
+        found = order[np.minimum(found, len(names) - 1)] if len(names) else found
+        if len(wanted) and (len(names) == 0 or not np.array_equal(names[found], wanted)):
             raise ValueError(
                 "the contacts in the checkpoint do not fit its bodies; the file was made by another version"
             )
@@ -313,6 +309,7 @@ class State:
             device.zeros((total - spheres, 2, 3), np.float64),
             device.zeros(total - spheres, np.int8),
         )
+        self.pairs = self.pairs._replace(manifold=find_manifolds(there.shapes, self.pairs.shape, spheres))
         manifold = device.to_host(self.pairs.manifold)
         self.ranges = []
         for k, family in enumerate(FAMILIES[1:], start=1):

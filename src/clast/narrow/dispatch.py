@@ -46,8 +46,11 @@ PAIRS = {kinds: family for family in FAMILIES for pair in family.kinds for kinds
 
 
 def family_table():
-    """Number of the family of two kinds, (k,k) int32; of kinds that do not touch the number of families."""
-    table = np.full((max(KINDS) + 1,) * 2, len(FAMILIES), np.int32)
+    """Number of the family of two kinds, (k,k) int32; of kinds that do not touch the number of families.
+
+    The last row and column are those of bodies without a shape, whose kind is -1.
+    """
+    table = np.full((max(KINDS) + 2,) * 2, len(FAMILIES), np.int32)
     for kinds, family in PAIRS.items():
         table[kinds] = FAMILIES.index(family)
     return table

@@ -307,20 +307,11 @@ def order_points(work, count):
     for i in range(1, count):
         j = i
         while j > 0 and comes_before(work, POINT * j, POINT * (j - 1)):
-            swap_vectors(work, POINT * j, POINT * (j - 1))
-            swap_vectors(work, POINT * j + 4, POINT * (j - 1) + 4)
-            gap = work[POINT * j + 3]
-            work[POINT * j + 3] = work[POINT * (j - 1) + 3]
-            work[POINT * (j - 1) + 3] = gap
+            for k in range(POINT):
+                mine = work[POINT * j + k]
+                work[POINT * j + k] = work[POINT * (j - 1) + k]
+                work[POINT * (j - 1) + k] = mine
             j -= 1
-
-
-@func
-def swap_vectors(work, one, two):
-    """Exchange two vectors."""
-    x, y = get(work, one), get(work, two)
-    put(work, one, y)
-    put(work, two, x)
 
 
 @func

@@ -2,7 +2,7 @@
 
 The equations of motion of one sphere, with steps so short that half as many change less than a ten-thousandth.
 The damping constant is the one with which a head-on impact returns the restitution that is asked for. With overlap d, contact
-radius a = sqrt(R d), slip s and sliding velocity u of the sphere at the contact point, whose arm is R - d:
+radius a = sqrt(R d), slip s and sliding velocity u of the sphere at the contact point, the middle of the overlap, whose arm is R - d / 2:
 
     normal force  N = max(0, k d + c d')            k = 4/3 E* a,  c = alpha sqrt(m k)
     shear force   F = -(k_t s + c_t u), |F| <= mu N    k_t = 8 G* a,  c_t = 2 sqrt(G*/E*) c  ("hertz" only)
@@ -52,7 +52,7 @@ def impact(case, steps):
         k = 4.0 / 3.0 * young * a
         c = alpha * np.sqrt(mass * k)
         push = np.maximum(0.0, k * d + c * rate)
-        u = v - (radius - d) * spin
+        u = v - (radius - 0.5 * d) * spin
         stiff = 8.0 * shear * a
         dash = 2.0 * np.sqrt(shear / young) * c * u if law == "hertz" else 0.0 * u
         pull, most = stiff * slip + dash, case["friction"] * push
@@ -65,16 +65,16 @@ def impact(case, steps):
     for _ in range(int(1.6 * steps)):
         half = 0.5 * dt
         rate, v = rate - half * push / mass, v + half * pull / mass
-        spin = spin - half * (radius - d) * pull / (0.4 * mass * radius**2)
+        spin = spin - half * (radius - 0.5 * d) * pull / (0.4 * mass * radius**2)
         old, d = d, d + dt * rate
         middle = np.maximum(0.5 * (np.maximum(old, 0.0) + np.maximum(d, 0.0)), 1e-300)
         grow = {"direct": 0.0, "gradual": 1.0, "hertz": (rate > 0.0) * 1.0}[law] * rate / (2.0 * middle)
-        now = v - (radius - np.maximum(d, 0.0)) * spin
+        now = v - (radius - 0.5 * np.maximum(d, 0.0)) * spin
         # Exact for constant u and growth over the step; no slip is left where nothing touches.
         slip = np.where(d > 0.0, (slip + half * u) * np.exp(-np.clip(dt * grow, -50.0, 50.0)) + half * now, 0.0)
         push, pull, slip, u = forces(d, rate, v, spin, slip)
         rate, v = rate - half * push / mass, v + half * pull / mass
-        spin = spin - half * (radius - d) * pull / (0.4 * mass * radius**2)
+        spin = spin - half * (radius - 0.5 * d) * pull / (0.4 * mass * radius**2)
     assert (push == 0.0).all()
     return v, -rate, spin
 

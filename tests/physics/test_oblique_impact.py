@@ -130,7 +130,7 @@ def test_sliding_all_through_an_impact(law, restitution):
     v, w, spin = impacts(2500.0, 1e9, 0.25, mu, restitution, radius, speed, speed * tangent, 0.0, law)
     lost = mu * (speed + w)
     assert v == pytest.approx(speed * tangent - lost, rel=1e-5)
-    # The arm of the torque is shorter than the radius by the overlap, here up to two per cent.
+    # The arm of the torque is shorter than the radius by half of the overlap, here up to one per cent.
     assert radius * spin == pytest.approx(2.5 * lost, rel=0.03)
 
 

@@ -128,19 +128,6 @@ def test_a_slip_is_handed_on_only_to_what_is_near_and_looks_the_same_way(place, 
     assert made.points.slip[0].any() == found
 
 
-def test_points_of_areas_of_their_own_take_the_slip_of_ended_points_only():
-    """Another contact that begins beside one that goes on starts afresh: each has a stiffness of its own."""
-    made = Manifold().put([(0.0, 0.0)], [1e-5]).match(shares=False)
-    made.press()
-    made.history.slip[0] = (0.0, 1e-7, 0.0)
-    made.put([(0.0, 0.0), (1e-3, 0.0)], [1e-5] * 2).match(shares=False)
-    assert made.points.slip[:2].tolist() == [[0.0, 1e-7, 0.0], [0.0, 0.0, 0.0]]
-    # The first ends, and the second slot takes its place.
-    made.points.gap[0], made.points.count[0] = np.inf, 1
-    made.match(shares=False)
-    assert made.points.slip[1].tolist() == [0.0, 1e-7, 0.0]
-
-
 def test_a_point_that_ends_is_forgotten():
     made = Manifold().put(SQUARE[:2], [1e-5] * 2).match()
     made.press(velocity=(1e-4, 0.0, 0.0))

@@ -1,8 +1,7 @@
 """What contact points remember from step to step, and how the points of one manifold share a stiffness.
 
 All points of one particle with one body form a manifold. A point that begins takes the slip and the rolling angle of the
-nearest point that the manifold had in the step before, if that was near and looked the same way; points that are areas of
-their own take it from points that have ended only. So a particle that rolls
+nearest point that the manifold had in the step before, if that was near and looked the same way. So a particle that rolls
 or slides from one triangle of a mesh to the next, or whose corners of contact change, takes its slip along; and it does not
 matter which points stand for a patch from step to step. Slip is a length, and points share the stiffness, so
 handing one slip to two points makes no force from nothing.
@@ -39,8 +38,8 @@ def share(c, begin, end, gap, normal):
 
 
 @func
-def source(c, begin, end, shares, points, history):
-    """The slot whose history point c takes up; -1 if there is none. Points that share nothing leave what goes on to itself."""
+def source(c, begin, end, points, history):
+    """The slot whose history point c takes up; -1 if there is none."""
     n, arm = load(points.normal, c), load(points.arm, c)
     reach = points.radius[c]
     if history.live[c] == 1:
@@ -49,8 +48,7 @@ def source(c, begin, end, shares, points, history):
             return c
     best, least = -1, reach * reach
     for d in range(begin, end):
-        ended = shares or not points.gap[d] < 0.0
-        if history.live[d] == 1 and ended and dot(n, load(history.normal, d)) > ALIKE:
+        if history.live[d] == 1 and dot(n, load(history.normal, d)) > ALIKE:
             way = sub(load(history.arm, d), arm)
             square = dot(way, way)
             if square < least:
@@ -79,7 +77,7 @@ def manifold_row(k, first, shares, pairs, points, history):
             if end == begin + 1:
                 o = row if history.live[c] == 1 else -1
             else:
-                o = source(row, begin, end, shares, points, history)
+                o = source(row, begin, end, points, history)
             for i in range(3):
                 points.slip[c, i] = history.slip[o, i] if o >= 0 else 0.0
             if ROLLING:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear
 
 from clast.narrow.polyhedron_sphere import hull_ball
 from clast.scene.stacking import join_molds, make_mold
@@ -32,7 +32,8 @@ def nearest_point(corners, c):
     """
     heavy = 1e4
     matrix = np.vstack([corners.T, np.full(len(corners), heavy)])
-    weight, _ = nnls(matrix, np.append(c, heavy), maxiter=1000)
+    # SciPy's `nnls` runs in circles here in versions 1.13 to 1.15.
+    weight = lsq_linear(matrix, np.append(c, heavy), bounds=(0.0, np.inf), method="bvls", tol=1e-14).x
     return weight / weight.sum() @ corners
 
 

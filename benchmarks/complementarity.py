@@ -71,7 +71,7 @@ def steps(sim, count):
         taken.append(time.perf_counter() - began)
         residual.append(sim.stepper.solution.residual)
         iterations.append(sim.stepper.solution.iterations)
-        deepest = max(deepest, -float(sim.stepper.touches.gap.min(initial=0.0)))
+        deepest = max(deepest, -float(sim.stepper.constraints.gap.min(initial=0.0)))
     return float(np.median(taken)), float(np.mean(residual)), float(np.mean(iterations)), deepest
 
 
@@ -81,12 +81,12 @@ def cones_of(sim):
     mover._touch()
     sim_free = np.ascontiguousarray(np.hstack([sim.state.bodies.velocity, sim.state.bodies.spin]))
     sim_free[sim.state.bodies.mass < np.inf, :3] += np.array(sim.scene.gravity) * sim.dt
-    cones = BodyCones(mover.touches, sim.state.rows, mover.inverse, sim_free, mover._inner, mover.width)
+    cones = BodyCones(mover.constraints, sim.state.rows, mover.inverse, sim_free, mover._inner, mover.width)
     impulse = np.zeros((cones.count, mover.width))
     mover._kernels.recall(
         (cones.count + blocks.CHUNK - 1) // blocks.CHUNK,
         blocks.CHUNK,
-        mover.touches,
+        mover.constraints,
         sim.state.rows,
         sim.state.warm,
         impulse,
@@ -118,7 +118,7 @@ def settled_table(quick):
             sim = with_solver(settled(count), solver, tolerance, most)
             sim.step(10)
             taken, residual, iterations, deepest = steps(sim, 20)
-            row = {"bodies": count, "contacts": len(sim.stepper.touches.gap), "solver": solver, "tolerance": tolerance}
+            row = {"bodies": count, "contacts": len(sim.stepper.constraints.gap), "solver": solver, "tolerance": tolerance}
             row |= {"ms": 1e3 * taken, "residual": residual, "iterations": iterations, "overlap/r": deepest / RADIUS}
             rows.append(row | {"PSOR ms": CHRONO[count], "times": CHRONO[count] / (1e3 * taken)})
     return rows

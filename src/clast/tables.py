@@ -35,6 +35,11 @@ def is_particle(kind):
     return (kind > NONE) & (kind < FIRST_WALL)
 
 
+def is_wall(kind):
+    """Which of the shapes, by their kinds, are walls."""
+    return kind >= FIRST_WALL
+
+
 # How a body moves.
 FREE = 0
 FIXED = 1
@@ -239,6 +244,10 @@ class History(NamedTuple):
     angle: np.ndarray  # (c,3) [rad]; (0,3) without rolling friction
     arm: np.ndarray  # (c,3) [m], as in ContactPoints; not kept where a manifold has one slot, here and below
     normal: np.ndarray  # (c,3) unit
+    impulse: (
+        np.ndarray
+    )  # (c,3) [N s] on the second shape, or (c,6) with couples over a length; of hard contacts, which keep
+    # no slip, angle and normal: (0,3) each
 
 
 class Wrench(NamedTuple):
@@ -250,42 +259,53 @@ class Wrench(NamedTuple):
     live: np.ndarray  # (q,) int8, 1 if some slot was in use in the last step
 
 
-def empty_points(pairs, count, rolling, device=np):
-    """ContactPoints and History of so many pairs with `count` slots in all, none in use.
+def geometry_points(pairs, count, device=np):
+    """ContactPoints of so many pairs with `count` slots in all, none in use: what geometry writes, and nothing that acts.
 
     On the CPU columns that are written and read together are views of one array, so that a point is one line of the cache.
     """
     # Two at the least: columns of fewer rows are contiguous, another type for numba, and kernels would be compiled again.
     count = max(count, 2)
-    wide, together = count if rolling else 0, device is np or device.name == "cpu"
-    if together:
-        place, told = np.zeros((count, 8)), np.zeros((count, 8))
+    if device is np or device.name == "cpu":
+        place = np.zeros((count, 8))
         arm, normal, gap, radius = place[:, 0:3], place[:, 3:6], place[:, 6], place[:, 7]
+    else:
+        arm, normal = device.zeros((count, 3), np.float64), device.zeros((count, 3), np.float64)
+        gap, radius = device.zeros(count, np.float64), device.zeros(count, np.float64)
+    none, line = device.zeros((0, 3), np.float64), device.zeros(0, np.float64)
+    many, feature = device.zeros(pairs, np.int32), device.zeros(count, np.int32)
+    return ContactPoints(many, arm, normal, gap, feature, radius, line, line, none, none, none, none)
+
+
+def empty_points(pairs, count, rolling, device=np):
+    """ContactPoints and History for forces, of so many pairs with `count` slots in all, none in use."""
+    points = geometry_points(pairs, count, device)
+    count = len(points.gap)
+    wide = count if rolling else 0
+    if device is np or device.name == "cpu":
+        told = np.zeros((count, 8))
         slip, force, share, overlap = told[:, 0:3], told[:, 3:6], told[:, 6], told[:, 7]
     else:
-        arm, normal, slip, force = (device.zeros((count, 3), np.float64) for _ in range(4))
-        gap, radius, share, overlap = (device.zeros(count, np.float64) for _ in range(4))
-    points = ContactPoints(
-        count=device.zeros(pairs, np.int32),
-        arm=arm,
-        normal=normal,
-        gap=gap,
-        feature=device.zeros(count, np.int32),
-        radius=radius,
-        share=share,
-        overlap=overlap,
-        slip=slip,
-        angle=device.zeros((wide, 3), np.float64),
-        force=force,
-        couple=device.zeros((wide, 3), np.float64),
-    )
+        slip, force = device.zeros((count, 3), np.float64), device.zeros((count, 3), np.float64)
+        share, overlap = device.zeros(count, np.float64), device.zeros(count, np.float64)
+    angle, couple = device.zeros((wide, 3), np.float64), device.zeros((wide, 3), np.float64)
+    points = points._replace(share=share, overlap=overlap, slip=slip, force=force, angle=angle, couple=couple)
     history = History(
         live=device.zeros(count, np.int8),
         slip=device.zeros((count, 3), np.float64),
         angle=device.zeros((wide, 3), np.float64),
         arm=device.zeros((count, 3), np.float64),
         normal=device.zeros((count, 3), np.float64),
+        impulse=device.zeros((0, 3), np.float64),
     )
+    return points, history
+
+
+def impulse_points(pairs, count, width):
+    """ContactPoints and History for impulses of `width` numbers, of so many pairs with `count` slots in all, none in use."""
+    points = geometry_points(pairs, count)
+    count, none = len(points.gap), np.zeros((0, 3))
+    history = History(np.zeros(count, np.int8), none, none, np.zeros((count, 3)), none, np.zeros((count, width)))
     return points, history
 
 

@@ -73,7 +73,7 @@ def plain(solver, make=busy):
         sim.step(STEPS)
         assert sim.stepper.tally["iterations"] > STEPS  # there is something to solve
         assert np.isfinite(sim.bodies.position).all()
-        assert len(sim.stepper.touches.gap) > 20
+        assert len(sim.stepper.constraints.gap) > 20
         if sim.scene.inlets:
             assert sim.removed > 0
             assert sum(sim.poured) > 10

@@ -31,12 +31,12 @@ def problem(sim):
     mover._touch()
     free = np.hstack([state.bodies.velocity, state.bodies.spin])
     free[np.isfinite(state.bodies.mass), :3] += STEP * np.array(sim.scene.gravity)
-    return BodyCones(mover.touches, state.rows, mover.inverse, free, mover._inner, mover.width)
+    return BodyCones(mover.constraints, state.rows, mover.inverse, free, mover._inner, mover.width)
 
 
 def assembled(sim, cones):
     """W and q of the same problem by matrices: D^T M^-1 D and D^T v + b, (c*width, c*width) and (c*width,)."""
-    touches, bodies, width = cones.touches, sim.state.bodies, cones.width
+    constraints, bodies, width = cones.constraints, sim.state.bodies, cones.width
     n, count = len(bodies.number), cones.count
     turn = rotation_matrices(bodies.orientation)
     inverse = np.zeros((6 * n, 6 * n))
@@ -47,16 +47,16 @@ def assembled(sim, cones):
     jacobian = np.zeros((width * count, 6 * n))
     for c in range(count):
         for side, sign in ((0, -1.0), (1, 1.0)):
-            i = touches.body[c, side]
-            x, y, z = touches.arm[c, 3 * side : 3 * side + 3]
+            i = constraints.body[c, side]
+            x, y, z = constraints.arm[c, 3 * side : 3 * side + 3]
             rows = slice(width * c, width * c + 3)
             jacobian[rows, 6 * i : 6 * i + 3] = sign * np.eye(3)
             jacobian[rows, 6 * i + 3 : 6 * i + 6] = sign * np.array([[0, z, -y], [-z, 0, x], [y, -x, 0]])
             if width == 6:
                 rows = slice(width * c + 3, width * c + 6)
-                jacobian[rows, 6 * i + 3 : 6 * i + 6] = sign * touches.length[c] * np.eye(3)
+                jacobian[rows, 6 * i + 3 : 6 * i + 6] = sign * constraints.length[c] * np.eye(3)
     bias = np.zeros((count, width))
-    bias[:, :3] = touches.bias[:, None] * touches.normal
+    bias[:, :3] = constraints.bias[:, None] * constraints.normal
     return jacobian @ inverse @ jacobian.T, jacobian @ cones.free.ravel() + bias.ravel()
 
 

@@ -183,7 +183,7 @@ def test_painleve_rod(direction, coulomb):
         sim.step()
         energy.append(measure.energy(sim)["total"])
         added.append(sim.stepper.tally["stabilisation"])
-        deepest = max(deepest, -sim.stepper.touches.gap.min(initial=0.0))
+        deepest = max(deepest, -sim.stepper.constraints.gap.min(initial=0.0))
     assert np.isfinite(sim.bodies.position).all()
     assert deepest < 2e-3
     assert (np.diff(energy) <= np.diff(added) + 1e-4 * energy[0]).all()

@@ -199,12 +199,17 @@ def copy_history(d, source, c, target):
     target.live[c] = source.live[d]
     if source.live[d] == 1:
         for i in range(3):
-            target.slip[c, i] = source.slip[d, i]
             target.arm[c, i] = source.arm[d, i]
-            target.normal[c, i] = source.normal[d, i]
+        if len(target.slip) > 0:
+            for i in range(3):
+                target.slip[c, i] = source.slip[d, i]
+                target.normal[c, i] = source.normal[d, i]
         if len(target.angle) > 0:
             for i in range(3):
                 target.angle[c, i] = source.angle[d, i]
+        if len(target.impulse) > 0:
+            for i in range(target.impulse.shape[1]):
+                target.impulse[c, i] = source.impulse[d, i]
 
 
 def move_slots_row(q, was, old_slot, old_points, old, slot, points, history, live):

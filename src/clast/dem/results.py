@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from ..motion.slots import find_slots, place_of
 from ..motion.state import ball_radii
-from ..narrow.contacts import lower_first, measure, select, sort_pairs
+from ..narrow.contacts import lower_first, select, sort_pairs
+from ..narrow.dispatch import OVERLAP, SPHERES, Listed
 from ..narrow.mesh_slots import renew
-from ..tables import MESH, Contacts
+from ..tables import ContactPoints, Contacts
 
 
 def slots_in_use(state):
@@ -23,17 +25,24 @@ def touching(state):
     return int(np.count_nonzero(balls)) + len(np.unique(row[loaded]))
 
 
-def measure_spheres(state, box):
-    """Contacts of spheres with spheres, and the row of the neighbour list of each: they are not kept, but follow from the
-    places of the two alone, to the bit."""
-    pair = np.ascontiguousarray(state.device.to_host(state.pairs.shape)[: state.spheres_count])
-    pair = lower_first(state.shapes, pair)[0]
-    contacts, row = measure(state.tables, state.label, box, 0.0, pair)
-    one, two = pair[row].T
+def measure_spheres(state):
+    """Contact points of spheres with spheres, the row of the neighbour list of each, and from the centre of the first to where the
+    force acts: they are not kept, but follow from the places of the two alone, to the bit."""
+    look = Listed(state, state.device.to_device(listed_spheres(state)), SPHERES.slots)
+    SPHERES.find(look, 0, state.spheres_count, OVERLAP)
+    points = state.device.table(look.points)
+    row = np.nonzero(points.count)[0]
+    points = ContactPoints(*(column[row] if len(column) >= len(points.count) else column for column in points))
     # The force acts where the radii divide the line between the centres.
-    own, reach = state.shapes.radius[one], state.shapes.radius[one] + state.shapes.radius[two]
-    arm = (own * (contacts.gap + reach) / reach)[:, None] * contacts.normal
-    return contacts._replace(point=state.shapes.centre[one] + arm), row
+    own, other = state.shapes.radius[listed_spheres(state)[row]].T
+    reach = own + other
+    arm = (own * (points.gap + reach) / reach)[:, None] * points.normal
+    return points._replace(arm=arm), row
+
+
+def listed_spheres(state):
+    """Pairs of spheres (b,2) of the neighbour list."""
+    return np.ascontiguousarray(state.device.to_host(state.pairs.shape)[: state.spheres_count])
 
 
 def contacts_of(state, box):
@@ -41,14 +50,14 @@ def contacts_of(state, box):
     state.fetch()
     table = state.device.table
     pairs, spheres, points, history = (table(t) for t in (state.pairs, state.spheres, state.points, state.history))
-    first, ball = measure_spheres(state, box)
+    first, ball = measure_spheres(state)
     slot, row = slots_in_use(state)
     row = np.concatenate([ball, row])
     listed, swap = lower_first(state.shapes, pairs.shape[row])
     body = state.shapes.body[listed]
     # The list has walls second; here the lower number comes first, and normal, force and slip follow.
     sign = np.where(swap, -1.0, 1.0)[:, None]
-    centre = state.shapes.centre[pairs.shape[row[len(ball) :], 0]]
+    centre = state.shapes.centre[pairs.shape[row, 0]]
     none = np.zeros((len(row), 3))
     couple = (
         np.concatenate([spheres.couple[ball], points.couple[slot]])
@@ -58,8 +67,8 @@ def contacts_of(state, box):
     both = Contacts(
         pair=state.bodies.number[body],
         shape=(state.shapes.number[listed] - state.label[body]).astype(np.int32),
-        point=np.concatenate([first.point, centre + points.arm[slot]]),
-        normal=np.concatenate([first.normal, sign[len(ball) :] * points.normal[slot]]),
+        point=centre + np.concatenate([first.arm, points.arm[slot]]),
+        normal=sign * np.concatenate([first.normal, points.normal[slot]]),
         gap=np.concatenate([first.gap, points.gap[slot]]),
         feature=np.concatenate([first.feature, points.feature[slot]]).astype(np.int32),
         slip=sign * np.concatenate([spheres.memory[ball, :3], history.slip[slot]]),
@@ -81,7 +90,7 @@ def springs_of(state, box):
     state.fetch()
     table = state.device.table
     pairs, spheres, points, history = (table(t) for t in (state.pairs, state.spheres, state.points, state.history))
-    first, ball = measure_spheres(state, box)
+    first, ball = measure_spheres(state)
     slot, row = slots_in_use(state)
     own = ball_radii(state)[pairs.shape[ball]]
     slip = np.concatenate([spheres.memory[ball, :3], history.slip[slot]])
@@ -121,26 +130,16 @@ def remember(state):
     }
 
 
-def place_of(state, slot, row):
-    """What tells the slots (c,) of one pair apart (c,2): their number within it, or their two triangles."""
-    begin = state.device.to_host(state.pairs.slot)[row - state.spheres_count]
-    place = np.stack([slot - begin, np.zeros(len(slot), np.int64)], axis=1)
-    if state.triangulated:
-        shape = state.pairs.shape[row]
-        mesh = (state.shapes.kind[shape] == MESH).any(1)
-        triangles = state.candidates.triangles
-        place[mesh] = np.stack([triangles.first[slot[mesh]], triangles.second[slot[mesh]]], axis=1)
-    return place
-
-
 def recall(state, groups):
     """Give the contacts of a fresh neighbour list what `remember` kept."""
     if state.triangulated:
-        renew(state)
+        renew(state, 0.0)
     kept, named = groups["spheres"], groups["points"]
     state.spheres = filled(state, state.spheres, state.find_named(kept["body"], kept["part"]), kept)
     rows = state.find_named(named["body"], named["part"])
     slot = find_slots(state, rows, named["place"])
+    if (slot < 0).any():
+        raise ValueError("the contacts in the checkpoint do not fit its bodies; the file was made by another version")
     many = np.bincount(rows - state.spheres_count, minlength=len(state.device.to_host(state.points.count)))
     points = filled(state, state.points, slot, named)
     state.points = points._replace(count=state.device.to_device(many.astype(np.int32)))
@@ -155,27 +154,3 @@ def filled(state, table, rows, columns):
         if name in columns and len(columns[name]):
             column[rows] = columns[name]
     return state.device.upload(table)
-
-
-def find_slots(state, rows, place):
-    """Slots (c,) of the pairs in these rows of the neighbour list by what `place_of` told."""
-    begin = state.device.to_host(state.pairs.slot)
-    slot = begin[rows - state.spheres_count] + place[:, 0]
-    if state.triangulated:
-        mesh = (state.shapes.kind[state.pairs.shape[rows]] == MESH).any(1)
-        triangles = state.candidates.triangles
-        every = np.arange(len(triangles.first))
-        pair = np.searchsorted(begin, every, side="right") - 1
-        listed = np.stack([pair, triangles.first, triangles.second], axis=1)
-        wanted = np.stack([rows - state.spheres_count, *place.T], axis=1)[mesh]
-        _, number = np.unique(np.concatenate([listed, wanted]), axis=0, return_inverse=True)
-        number = number.reshape(-1)
-        at = np.full(number.max(initial=-1) + 1, -1)
-        # The first of equals: slots that hold nothing all look alike.
-        at[number[: len(every)][::-1]] = every[::-1]
-        slot[mesh] = at[number[len(every) :]]
-        if (slot < 0).any():
-            raise ValueError(
-                "the contacts in the checkpoint do not fit its bodies; the file was made by another version"
-            )
-    return slot

@@ -9,14 +9,13 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..broad.search import BROAD
-from ..errors import Diverged, Penetrated, pick
+from ..errors import Diverged, pick
 from ..kernels import backend
 from ..kernels.backend import kernel
 from ..motion import integrate
 from ..motion.state import State, place_parts
 from ..motion.stepper import Stepper
-from ..narrow import mesh_slots
-from ..narrow.dispatch import find_points
+from ..narrow.dispatch import OVERLAP, find_points
 from ..tables import FREE, SPHERE
 from . import forces, history, results, sphere_pairs
 
@@ -38,7 +37,6 @@ class Smooth(Stepper):
         with backend.use(self.device):
             self.state = State(self.scene, self.box, copy(BROAD[self.method.broad]), self.rolling, self.method.margin)
             self._bind()
-        self.crossings = 0  # pairs of bodies whose surfaces crossed, summed over steps
         self._fresh = True  # forces of the present positions are not there yet
         self._open = False  # forces are there, but the step that they end is not ended yet
 
@@ -137,7 +135,7 @@ class Smooth(Stepper):
     def _forces(self, dt):
         """Contact points, what they remember, and what the law answers."""
         state = self.state
-        crossing = find_points(state, self._edges, self.method.narrow, self.method.tolerance)
+        crossing = find_points(state, OVERLAP, self.method.narrow, self.method.tolerance)
         for r in state.ranges:
             if forces.is_lone(state, r.family):
                 continue
@@ -145,39 +143,9 @@ class Smooth(Stepper):
         sphere_pairs.apply(self._kernels.spheres, state, self._mixes, self._edges, dt)
         forces.apply(self._kernels.points, state, self._mixes, self._edges, dt)
         if state.triangulated:
-            self._look_for_crossings(crossing)
-            if state.since == 0:
-                self._look_inside()
-
-    def _look_for_crossings(self, sites):
-        """Answer to triangulated bodies whose surfaces cross: an error that names them, or a count."""
-        if len(sites) == 0:
-            return
-        self.crossings += len(sites)
-        if self.method.penetration == "raise":
-            self._penetrated(self.state.candidates.pair[self.state.candidates.site[sites[0]]], "their surfaces cross")
-        self._look_inside(sites)
-
-    def _look_inside(self, sites=None):
-        """A body that lies wholly inside a triangulated one touches nothing, and is lost all the same.
-
-        A sphere whose centre is inside would be pulled in. sites: those that cross are looked at, or all pairs.
-        """
-        for pair in mesh_slots.swallowed(self.state, sites):
-            self._penetrated(pair, "one lies inside the other")
-
-    def _penetrated(self, pair, what):
-        state = self.state
-        rows = state.shapes.body[pair]
-        one, two = (self.name(row) for row in rows)
-        speed = float(np.linalg.norm(state.bodies.velocity[rows[1]] - state.bodies.velocity[rows[0]]))
-        time = self.time + (0.0 if self._fresh else self.dt)
-        # Pushing helps only where surfaces cross.
-        other = ", or let DEM(penetration='push') part them" if "cross" in what else ""
-        raise Penetrated(
-            f"{one} and {two} at t = {time:.6g} s: {what}, the halo did not keep them apart at {speed:.3g} m/s; give bodies a larger "
-            f"epsilon or a stiffer material, or slow them down{other}; {self.cause()}"
-        )
+            self.look_for_crossings(
+                crossing, self.method.penetration == "push", self.time + (0.0 if self._fresh else self.dt)
+            )
 
     def _bind(self):
         """Compose the kernels of this scene: the law, and only what the scene has."""
@@ -186,7 +154,7 @@ class Smooth(Stepper):
         used = np.unique(self.state.bodies.mold) if not scene.inlets else np.arange(len(molds.round))
         clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
         state = self.state
-        has = {"CLUMPS": clumps, "SOLIDS": state.ellipsoids or state.polyhedra or state.triangulated}
+        has = {"CLUMPS": clumps, "SOLIDS": state.turning}
         has |= {"PERIODIC": bool(self.box.periodic), "COUPLES": self.rolling}
         has |= {"POINTS": bool((state.parts.kind != SPHERE).any())}
         about = self.method.recipe.function, self.rolling, has["PERIODIC"], len(self.mixes) == 1
@@ -274,6 +242,11 @@ class Smooth(Stepper):
                 f"{speed[row] * self.dt:.3g} m in one step, farther than a typical radius {self.state.size:.3g} m; "
                 f"{self.cause()}"
             )
+
+    def remedy(self, crossing):
+        """What else a message about bodies that the halo did not keep apart tells to do; crossing: pushing would help."""
+        other = ", or let DEM(penetration='push') part them" if crossing else ""
+        return f" or a stiffer material, or slow them down{other}"
 
     def cause(self):
         """What a message about a state that went wrong says of the time step."""

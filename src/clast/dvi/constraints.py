@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..broad.near import image
-from ..kernels.backend import func
+from ..kernels import primitives
+from ..kernels.backend import func, kernel
 from ..kernels.vec import add, cross, dot, load, scale, sub
 from .projections import project3, project6
 
@@ -26,14 +27,44 @@ PERIODIC = False
 CLUMPS = False  # some body is not round
 COUPLES = False  # rolling or spinning friction: cones of width 6
 SOFT = False  # some contacts are compliant
-PATCHES = False  # pairs with more than one contact
 
 
-class Touches(NamedTuple):
-    """One row per contact of the step, in the order of the bodies' rows."""
+class Mixes(NamedTuple):
+    """Combined materials, one row per pair of materials."""
+
+    friction: np.ndarray  # (m,)
+    restitution: np.ndarray  # (m,)
+    rolling_friction: np.ndarray  # (m,)
+    spinning_friction: np.ndarray  # (m,)
+    cohesion: np.ndarray  # (m,) [N]
+    compliance: np.ndarray  # (m,) [m/N]
+
+
+class Step(NamedTuple):
+    """What the constraints of a step are made with."""
+
+    dt: float  # [s]
+    slack: float  # [m], contacts wider open than this, now and at the end of the step, take no part
+    stabilisation: float  # part of an overlap that a step takes away
+    recovery: float  # [m/s], at the most
+    threshold: float  # [m/s], slower impacts do not rebound
+    gravity: tuple  # (3,) [m/s^2]
+    edges: tuple  # (6,) lengths of the periodic box [m] and their inverses
+
+
+class Near(NamedTuple):
+    """Contact points within reach, in the order of the bodies' rows, whatever the order of the neighbour list."""
+
+    slot: np.ndarray  # (k,) int64, rows of ContactPoints
+    pair: np.ndarray  # (k,) int32, rows of Pairs
+
+
+class Constraints(NamedTuple):
+    """One row per contact point that takes part in the step, in the order of Near."""
 
     body: np.ndarray  # (c,2) int32, rows of Bodies
-    source: np.ndarray  # (c,) int32, row of Pairs
+    slot: np.ndarray  # (c,) int64, row of ContactPoints
+    pair: np.ndarray  # (c,) int32, row of Pairs
     normal: np.ndarray  # (c,3) unit, from the first to the second body
     point: np.ndarray  # (c,3) [m], middle of the gap
     arm: np.ndarray  # (c,6) [m], from the centre of each body to the point of its own surface
@@ -45,11 +76,12 @@ class Touches(NamedTuple):
     length: np.ndarray  # (c,) [m], what couples are divided by
 
 
-def empty_touches(count, couples=False, soft=False):
-    """Touches with room for `count` rows; what a scene does not have takes no room and no time."""
-    return Touches(
+def empty_constraints(count, couples=False, soft=False):
+    """Constraints with room for `count` rows; what a scene does not have takes no room and no time."""
+    return Constraints(
         body=np.empty((count, 2), np.int32),
-        source=np.empty(count, np.int32),
+        slot=np.empty(count, np.int64),
+        pair=np.empty(count, np.int32),
         normal=np.empty((count, 3)),
         point=np.empty((count, 3)),
         arm=np.empty((count, 6)),
@@ -60,6 +92,33 @@ def empty_touches(count, couples=False, soft=False):
         soft=np.empty(count if soft else 0),
         length=np.empty(count),
     )
+
+
+# Which contact points there are.
+
+
+def count_row(j, order, many, count):
+    """Contact points of the j-th pair in the order of the rows of bodies, pair order[j] of the list."""
+    count[j] = many[order[j]]
+
+
+def near_row(j, order, start, slot, gap, near):
+    """Write the contact points of that pair."""
+    p, k = order[j], start[j]
+    for c in range(slot[p], slot[p + 1]):
+        if k < start[j + 1] and gap[c] < np.inf:
+            near.slot[k], near.pair[k] = c, p
+            k += 1
+
+
+def find_near(pairs, points, order):
+    """Near, of the pairs (p,) of the list in this order."""
+    count = np.empty(len(order), np.int32)
+    kernel(count_row)(len(order), order, points.count, count)
+    start = primitives.scan(count)
+    near = Near(np.empty(int(start[-1]), np.int64), np.empty(int(start[-1]), np.int32))
+    kernel(near_row)(len(order), order, start, pairs.slot, points.gap, near)
+    return near
 
 
 @func
@@ -102,86 +161,71 @@ def turn_of(i, torque, rows, inverse, clumps):
 # Preprocessing: which of the measured contacts take part, and what they are like.
 
 
-def keep_chunk(c, chunk, dt, slack, gravity, rows, edges, shape_body, pair, source, mixes, mix, contacts, near, keep):
-    """Which contacts of a chunk may be closed at the end of the step, at the velocities that bodies have.
+@func
+def world_point(s, c, rows, points):
+    """Contact point c of shape s, the first of its pair, in the world [m]."""
+    return (rows[s, 0] + points.arm[c, 0], rows[s, 1] + points.arm[c, 1], rows[s, 2] + points.arm[c, 2])
+
+
+def keep_chunk(c, chunk, step, rows, shape_body, pairs, mixes, points, near, keep):
+    """Which contact points of a chunk may be closed at the end of the step, at the velocities that bodies have.
 
     Sliding contacts are lifted by the friction coefficient times the way they slide in one step (the price of the
-    cone problem), so these count as near. near (k,): rows of contacts to look at, source: the pair of each contact.
+    cone problem), so these count as near.
     """
-    for row in range(c * chunk, min(len(near), (c + 1) * chunk)):
-        i = np.uintp(near[np.uintp(row)])
-        p = np.uintp(source[i])
-        a, b = np.uintp(shape_body[np.uintp(pair[p, 0])]), np.uintp(shape_body[np.uintp(pair[p, 1])])
-        n = load(contacts.normal, i)
-        arms = arms_of(a, b, load(contacts.point, i), n, contacts.gap[i], rows, edges, PERIODIC)
+    dt = step.dt
+    for row in range(c * chunk, min(len(near.slot), (c + 1) * chunk)):
+        i, p = np.uintp(near.slot[np.uintp(row)]), np.uintp(near.pair[np.uintp(row)])
+        s = np.uintp(pairs.shape[p, 0])
+        a, b = np.uintp(shape_body[s]), np.uintp(shape_body[np.uintp(pairs.shape[p, 1])])
+        n, gap = load(points.normal, i), points.gap[i]
+        arms = arms_of(a, b, world_point(s, i, rows, points), n, gap, rows, step.edges, PERIODIC)
         u = opening(a, b, arms[0], arms[1], rows)
         falls = (1.0 if rows[b, 7] > 0.0 else 0.0) - (1.0 if rows[a, 7] > 0.0 else 0.0)
         normal = dot(u, n)
         t = sub(u, scale(normal, n))
-        slide = mixes[np.uintp(mix[p]), 0] * math.sqrt(dot(t, t))
-        ahead = contacts.gap[i] + dt * (normal + dt * falls * dot(gravity, n) - slide)
-        keep[np.uintp(row)] = 1 if min(contacts.gap[i], ahead) <= slack else 0
+        slide = mixes.friction[np.uintp(pairs.mix[p])] * math.sqrt(dot(t, t))
+        ahead = gap + dt * (normal + dt * falls * dot(step.gravity, n) - slide)
+        keep[np.uintp(row)] = 1 if min(gap, ahead) <= step.slack else 0
 
 
-def touch_chunk(
-    c,
-    chunk,
-    dt,
-    slack,
-    stabilisation,
-    recovery,
-    threshold,
-    gravity,
-    rows,
-    inverse,
-    edges,
-    shape_body,
-    ball,
-    pair,
-    source,
-    mixes,
-    mix,
-    contacts,
-    kept,
-    touches,
-):
-    """Fill one chunk of Touches from the contacts that were kept; kept (c,): rows of contacts."""
+def build_chunk(c, chunk, step, rows, inverse, shape_body, ball, pairs, mixes, points, near, kept, constraints):
+    """Fill one chunk of Constraints from the contact points that were kept; kept (c,): rows of Near."""
+    dt = step.dt
     per_step = 1.0 / dt
     for row in range(c * chunk, min(len(kept), (c + 1) * chunk)):
         i = np.uintp(row)
-        k = np.uintp(kept[i])
-        p = np.uintp(source[k])
-        s, t = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
+        k, p = np.uintp(near.slot[np.uintp(kept[i])]), np.uintp(near.pair[np.uintp(kept[i])])
+        s, t = np.uintp(pairs.shape[p, 0]), np.uintp(pairs.shape[p, 1])
         a, b = np.uintp(shape_body[s]), np.uintp(shape_body[t])
-        n, x, gap = load(contacts.normal, k), load(contacts.point, k), contacts.gap[k]
-        m = np.uintp(mix[p])
-        friction, restitution, rolling, spinning = mixes[m, 0], mixes[m, 1], mixes[m, 2], mixes[m, 3]
-        cohesion, compliance = mixes[m, 4], mixes[m, 5]
-        one, two = arms_of(a, b, x, n, gap, rows, edges, PERIODIC)
+        n, x, gap = load(points.normal, k), world_point(s, k, rows, points), points.gap[k]
+        m = np.uintp(pairs.mix[p])
+        one, two = arms_of(a, b, x, n, gap, rows, step.edges, PERIODIC)
         u = dot(opening(a, b, one, two, rows), n)
-        bias = gap * per_step
+        bias, restitution, compliance = gap * per_step, mixes.restitution[m], mixes.compliance[m]
         if compliance == 0.0 and gap < 0.0:
-            bias = max(stabilisation * bias, -recovery)
-        if restitution > 0.0 and u < -threshold and gap + dt * u < 0.0:
+            bias = max(step.stabilisation * bias, -step.recovery)
+        if restitution > 0.0 and u < -step.threshold and gap + dt * u < 0.0:
             # What the step's gravity takes from a rebound comes off at once, or the rise during the step would be a gift.
             falls = (1.0 if rows[b, 7] > 0.0 else 0.0) - (1.0 if rows[a, 7] > 0.0 else 0.0)
-            bias = min(bias, restitution * u - dt * falls * dot(gravity, n))
+            bias = min(bias, restitution * u - dt * falls * dot(step.gravity, n))
         soft = compliance * per_step * per_step
         # Against a wall the reduced radius is that of the particle.
         length = ball[s] * ball[t] / (ball[s] + ball[t]) if ball[t] > 0.0 else ball[s]
-        touches.body[i, 0], touches.body[i, 1] = a, b
-        touches.source[i] = p
+        constraints.body[i, 0], constraints.body[i, 1] = a, b
+        constraints.slot[i], constraints.pair[i] = k, p
         for j in range(3):
-            touches.normal[i, j] = n[j]
-            touches.point[i, j] = x[j]
-            touches.arm[i, j], touches.arm[i, 3 + j] = one[j], two[j]
-        touches.gap[i], touches.bias[i], touches.length[i] = gap, bias, length
-        touches.limit[i, 0], touches.limit[i, 1] = friction, cohesion * dt if gap <= slack else 0.0
+            constraints.normal[i, j] = n[j]
+            constraints.point[i, j] = x[j]
+            constraints.arm[i, j], constraints.arm[i, 3 + j] = one[j], two[j]
+        constraints.gap[i], constraints.bias[i], constraints.length[i] = gap, bias, length
+        constraints.limit[i, 0] = mixes.friction[m]
+        constraints.limit[i, 1] = mixes.cohesion[m] * dt if gap <= step.slack else 0.0
         if SOFT:
-            touches.soft[i] = soft
+            constraints.soft[i] = soft
         if COUPLES:
-            touches.limit[i, 2], touches.limit[i, 3] = rolling, spinning
-        touches.size[i, 0], touches.size[i, 1] = block_size(
+            constraints.limit[i, 2], constraints.limit[i, 3] = mixes.rolling_friction[m], mixes.spinning_friction[m]
+        constraints.size[i, 0], constraints.size[i, 1] = block_size(
             a, b, one, two, n, length, soft, rows, inverse, CLUMPS, COUPLES
         )
 
@@ -205,69 +249,6 @@ def block_size(a, b, one, two, n, length, soft, rows, inverse, clumps, couples):
     if couples:
         return along + soft, (rest + length * length * (spin + spin_b)) / 5.0
     return along + soft, 0.5 * rest
-
-
-# Warm start: the impulse of the step before, found by pair and, where a pair has many contacts, by the nearest point.
-
-
-@func
-def point_distance(i, k, width, touches, rows, memory):
-    """Square of the distance between contact i and slot k of its pair's memory [m^2]."""
-    p, a = np.uintp(touches.source[i]), np.uintp(touches.body[i, 0])
-    total = 0.0
-    for j in range(3):
-        d = touches.point[i, j] - rows[a, j] - memory[p, np.uintp(k * (width + 3) + width + j)]
-        total += d * d
-    return total
-
-
-@func
-def nearest_slot(i, width, touches, rows, memory):
-    """The slot of the pair's memory whose point is nearest to contact i."""
-    best, least = 0, math.inf
-    for k in range(4):
-        d = point_distance(i, k, width, touches, rows, memory)
-        if d < least:
-            best, least = k, d
-    return best, least
-
-
-def recall_chunk(c, chunk, touches, rows, memory, impulse):
-    """Give the contacts of a chunk the impulse that they had in the last step; zero to those that are new."""
-    width = impulse.shape[1]
-    count = len(touches.gap)
-    for row in range(c * chunk, min(count, (c + 1) * chunk)):
-        i = np.uintp(row)
-        p = np.uintp(touches.source[i])
-        if not PATCHES:
-            for j in range(width):
-                impulse[i, j] = memory[p, j]
-            continue
-        slot, distance = nearest_slot(i, width, touches, rows, memory)
-        # Only the nearest of the pair's contacts takes a slot up, so that no impulse is there twice.
-        mine = True
-        for other in range(max(0, row - 3), min(count, row + 4)):
-            if other != row and touches.source[np.uintp(other)] == touches.source[i]:
-                d = point_distance(np.uintp(other), slot, width, touches, rows, memory)
-                mine = mine and (distance < d or (distance == d and row < other))
-        for j in range(width):
-            impulse[i, j] = memory[p, np.uintp(slot * (width + 3) + j)] if mine else 0.0
-
-
-def remember_chunk(c, chunk, touches, rows, impulse, memory):
-    """Write the impulses of one chunk of contacts into the memory of their pairs."""
-    width = impulse.shape[1]
-    for row in range(c * chunk, min(len(touches.gap), (c + 1) * chunk)):
-        i = np.uintp(row)
-        p, a = np.uintp(touches.source[i]), np.uintp(touches.body[i, 0])
-        slot = 0
-        if PATCHES:
-            while slot < 3 and row - slot > 0 and touches.source[np.uintp(row - slot - 1)] == touches.source[i]:
-                slot += 1
-            for j in range(3):
-                memory[p, np.uintp(slot * (width + 3) + width + j)] = touches.point[i, j] - rows[a, j]
-        for j in range(width):
-            memory[p, np.uintp(slot * (width + 3) + j if PATCHES else j)] = impulse[i, j]
 
 
 # The iteration: bodies take impulses up, contacts see velocities.

@@ -14,7 +14,7 @@ from ..kernels.vec import add, dot, load, load4, load_matrix, quat_exponential, 
 from ..motion.integrate import FINE, NOT_A_NUMBER, OUTSIDE, near_unit, spin_of, tumble, wrap
 from ..scene.materials import combine
 from . import solvers
-from .constraints import turn_of
+from .constraints import Mixes, turn_of
 
 # Bound to the kernels: what the scene has.
 PERIODIC = False
@@ -88,17 +88,9 @@ class Complementarity:
         return own | ({"coulomb": True} if self.coulomb else {})
 
     def mixes(self, scene):
-        """For every pair of materials friction, restitution, rolling, spinning friction, cohesion, compliance: (m*m,6)."""
+        """Combined materials of every pair of materials, row m1 * number + m2: Mixes."""
         mix = combine(scene.materials, scene.pairs)
-        columns = (
-            mix.friction,
-            mix.restitution,
-            mix.rolling_friction,
-            mix.spinning_friction,
-            mix.cohesion,
-            mix.compliance,
-        )
-        return np.ascontiguousarray(np.stack([column.ravel() for column in columns], axis=1))
+        return Mixes(*(np.ascontiguousarray(getattr(mix, name).ravel()) for name in Mixes._fields))
 
 
 @func

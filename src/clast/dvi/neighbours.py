@@ -79,6 +79,7 @@ class Nearby:
     def _rebuild(self, sort):
         """Make the list of pairs, wide enough for what can touch within the next steps, and put it in order."""
         state = self.state
+        self._name()
         state.remember_walls()
         self._look_ahead()
         self.swept = self.sweep
@@ -99,7 +100,7 @@ class Nearby:
             order = order[primitives.group(np.ascontiguousarray(state.pairs.shape[order, column]), len(shapes.kind))[1]]
         if self.joints is not None and len(self.joints.apart):
             order = order[~self._joined(state.pairs.shape[order])]
-        self.order, self.listed = order, np.ascontiguousarray(state.pairs.shape[order])
+        self.order = order
         self.ball = ball_radii(state)
 
     def _grow(self):

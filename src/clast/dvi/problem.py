@@ -47,21 +47,21 @@ def owner_row(e, rows, body, owner):
 class BodyCones:
     """The contacts of bodies as a cone problem u = D^T M^-1 D gamma + q; see `clast.dvi.solvers` for the members.
 
-    touches: Touches; rows (s,12): see `clast.motion.state`, whose velocities are those of the last impulse asked for;
+    constraints: Constraints; rows (s,12): see `clast.motion.state`, whose velocities are those of the last impulse asked for;
     inverse (n,6): inverse inertia, or (0,6) for balls; free (n,6): velocity and spin without contacts, filled in before
     anything is asked. has: constants for the kernels of `clast.dvi.constraints`. joints: None, or a function (rows,
     fresh) that restores joints in the velocities of bodies; fresh: they know of no impulse of a joint yet.
     """
 
-    def __init__(self, touches, rows, inverse, free, has, width, joints=None):
-        self.touches, self.rows, self.inverse, self.free = touches, rows, inverse, free
+    def __init__(self, constraints, rows, inverse, free, has, width, joints=None):
+        self.constraints, self.rows, self.inverse, self.free = constraints, rows, inverse, free
         self.has, self.width, self.joints = has, width, joints
-        self.count = len(touches.gap)
-        self.normal, self.limit, self.size = touches.normal, touches.limit, touches.size
+        self.count = len(constraints.gap)
+        self.normal, self.limit, self.size = constraints.normal, constraints.limit, constraints.size
         self.shift = np.zeros(self.count)
         self.norm = math.sqrt(max(self.count, 1))
         owner = np.empty(2 * self.count, np.int32)
-        kernel(owner_row)(2 * self.count, rows, touches.body, owner)
+        kernel(owner_row)(2 * self.count, rows, constraints.body, owner)
         self.start, self.entry = primitives.group(owner, len(rows) + 1)
         self._bodies = kernel(blocks.body_chunk, grain=4, **has)
         self._contacts = kernel(blocks.contact_chunk, grain=4, **has)
@@ -74,9 +74,9 @@ class BodyCones:
 
     def begin(self, impulse):
         """Velocities of the bodies under these impulses (c,width) [N s]."""
-        touches, n = self.touches, len(self.free)
+        constraints, n = self.constraints, len(self.free)
         chunks = (n + CHUNK - 1) // CHUNK
-        shared = self.rows, self.inverse, self.free, self.start, self.entry, touches.arm, touches.length
+        shared = self.rows, self.inverse, self.free, self.start, self.entry, constraints.arm, constraints.length
         self._bodies(chunks, CHUNK, *shared, impulse)
         if self.joints is not None:
             self.joints(self.rows, True)
@@ -84,29 +84,52 @@ class BodyCones:
     def velocity(self, impulse, out):
         """Velocity of each contact, with its bias, under these impulses: out (c,width) [m/s]."""
         self.begin(impulse)
-        touches = self.touches
-        shared = self.rows, touches.body, touches.normal, touches.arm, touches.bias, touches.soft, self.shift
+        constraints = self.constraints
+        shared = (
+            self.rows,
+            constraints.body,
+            constraints.normal,
+            constraints.arm,
+            constraints.bias,
+            constraints.soft,
+            self.shift,
+        )
         chunks = (self.count + CHUNK - 1) // CHUNK
-        self._contacts(chunks, CHUNK, *shared, touches.length, impulse, out)
+        self._contacts(chunks, CHUNK, *shared, constraints.length, impulse, out)
 
     def relax(self, impulse, omega, relaxation):
         """One step of the fixed point iteration, eqs. (12) to (14), in place: contacts, then bodies; `begin` comes first."""
-        touches = self.touches
-        shared = self.rows, touches.body, touches.normal, touches.arm, touches.bias, touches.soft, self.shift
+        constraints = self.constraints
+        shared = (
+            self.rows,
+            constraints.body,
+            constraints.normal,
+            constraints.arm,
+            constraints.bias,
+            constraints.soft,
+            self.shift,
+        )
         chunks = (self.count + CHUNK - 1) // CHUNK
         relax = kernel(blocks.relax_block, grain=4, fastmath=("contract", "nsz"), allocates=True, **self.has)
-        relax(chunks, *shared, touches.length, self.limit, self.size, omega, relaxation, impulse)
+        relax(chunks, *shared, constraints.length, self.limit, self.size, omega, relaxation, impulse)
         self.begin(impulse)
 
     @functools.cached_property
     def _colours(self):
         """Contacts in the order of their colours, and the first of each colour; then each on its own."""
-        colour = colour_contacts(self.touches.body, self.rows[:, 7] > 0.0, len(self.rows))
+        colour = colour_contacts(self.constraints.body, self.rows[:, 7] > 0.0, len(self.rows))
         start, order = primitives.group(colour, COLOURS + 1)
         single = np.arange(start[COLOURS], self.count + 1)
         start = np.concatenate([start[:COLOURS], single])
-        touches = self.touches
-        columns = touches.body, touches.normal, touches.arm, touches.bias, touches.soft, touches.length
+        constraints = self.constraints
+        columns = (
+            constraints.body,
+            constraints.normal,
+            constraints.arm,
+            constraints.bias,
+            constraints.soft,
+            constraints.length,
+        )
         # Copies in the order of colours: a sweep reads them one after the other.
         columns = tuple(column[order] if len(column) else column for column in (*columns, self.limit, self.size))
         return start[np.append(np.diff(start) > 0, True)].astype(np.int64), order, columns

@@ -18,14 +18,17 @@ from ..joints.reactions import watch
 from ..joints.system import JointSystem
 from ..kernels import backend
 from ..kernels.backend import kernel
+from ..motion.slots import find_slots, place_of
 from ..motion.state import State
 from ..motion.stepper import Stepper
-from ..narrow.contacts import measure, measure_listed, select
-from ..tables import FREE
+from ..narrow.contacts import lower_first, select
+from ..narrow.dispatch import families_of, find_points
+from ..narrow.mesh_slots import renew
+from ..tables import FREE, empty_contacts
 from . import constraints as blocks
 from . import method as complementarity
-from . import solvers
-from .constraints import CHUNK, empty_touches
+from . import solvers, warm_start
+from .constraints import CHUNK, Step, empty_constraints, find_near
 from .neighbours import Nearby
 from .problem import BodyCones
 
@@ -43,18 +46,17 @@ class Hard(Nearby, Stepper):
             raise Unavailable("Simulation: Complementarity runs on the CPU only; leave device='cuda' out")
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.mixes = self.method.mixes(scene)
-        self.couples = bool((self.mixes[:, 2:4] > 0.0).any())
-        self.soft = bool((self.mixes[:, 5] > 0.0).any())
+        self.couples = bool((self.mixes.rolling_friction > 0.0).any() or (self.mixes.spinning_friction > 0.0).any())
+        self.soft = bool((self.mixes.compliance > 0.0).any())
         self.width = 6 if self.couples else 3
-        patches = bool(len(scene.hulls.inner))
-        columns = 4 * (self.width + 3) if patches else self.width
-        self.state = State(scene, self.box, copy(BROAD[self.method.broad]), False, None, width=columns)
+        self.state = State(scene, self.box, copy(BROAD[self.method.broad]), False, None, impulse=self.width)
         self.state.tuned = False
         self.joints = JointSystem(scene, self.box) if scene.joints or scene.springs else None
         self.dt = self._choose_step(dt)
-        self._bind(patches)
-        self.touches, self.impulse = empty_touches(0), np.empty((0, self.width))
-        self.measured = None  # contacts of the last step, and which of them took part
+        self._bind()
+        self.constraints, self.impulse = empty_constraints(0), np.empty((0, self.width))
+        self.near, self.kept = None, None  # contact points within reach, and which of them (c,) take part
+        self.named = None  # whose the constraints are, once their rows have gone
         self.told = 0, 0.0  # contacts with a force and elastic energy [J] of the last step before a restart
         self.solution = None  # of the last step
         self.workspace = solvers.Workspace()
@@ -92,15 +94,18 @@ class Hard(Nearby, Stepper):
         carried: the solver's first step length, the typical radius of those that were there at the start, what reports
         tell of the last step and of all steps, and joints.
         """
-        state = self.state
-        rows = np.nonzero(state.warm.any(1))[0]
-        body, part = state.name_pairs(rows)
-        order = np.lexsort((part[:, 1], body[:, 1], part[:, 0], body[:, 0]))
+        state, history = self.state, self.state.history
+        slot = np.nonzero(history.live)[0]
+        row = np.searchsorted(state.pairs.slot, slot, side="right") - 1
+        body, part = state.name_pairs(row)
+        place = place_of(state, slot, row)
+        order = np.lexsort((place[:, 1], place[:, 0], part[:, 1], body[:, 1], part[:, 0], body[:, 0]))
         own = np.zeros(0) if self.joints is None else self.joints.state()
         told = self.touching(), self._pressed_energy(), *self.tally.values()
         carried = np.concatenate([[self.workspace.curvature, state.size, *told], own])
-        warm = {"body": body[order], "part": part[order], "memory": state.warm[rows[order]]}
-        return {"contacts": warm | {"order": state.bodies.number, "carried": carried}}
+        named = {"body": body[order], "part": part[order], "place": place[order]}
+        warm = {"impulse": history.impulse[slot[order]], "arm": history.arm[slot[order]]}
+        return {"contacts": named | warm | {"order": state.bodies.number, "carried": carried}}
 
     def recall(self, groups, steps):
         """Make the neighbour list of a simulation that goes on after so many steps, with bodies in the order that they had in memory, and give
@@ -117,7 +122,12 @@ class Hard(Nearby, Stepper):
         if self.joints is not None:
             self.joints.restore_state(np.asarray(carried)[4 + len(self.tally) :])
             self.joints.prepare(state.rows, state.bodies, self.time, self.dt)
-        state.warm[state.find_named(kept["body"], kept["part"])] = kept["memory"]
+        if state.triangulated:
+            renew(state, self.reach)
+        slot = find_slots(state, state.find_named(kept["body"], kept["part"]), kept["place"])
+        found = slot >= 0
+        state.history.live[slot[found]] = 1
+        state.history.impulse[slot[found]], state.history.arm[slot[found]] = kept["impulse"][found], kept["arm"][found]
         self._fresh = False
 
     def rebuild(self):
@@ -137,70 +147,49 @@ class Hard(Nearby, Stepper):
     def _touch(self):
         """Contacts that may be closed at the end of the step, and their buffers."""
         began, state = clock.perf_counter(), self.state
-        pairs = state.pairs
-        where = state.tables, state.label, self.box, self.reach, self.listed
-        if state.polyhedra:
-            contacts, source = measure(*where)
-            source, near = self.order[source], np.arange(len(source), dtype=np.int32)
-        else:
-            # One row for each pair, and nothing copied: of most columns only what takes part is ever looked at.
-            contacts, status = measure_listed(*where)
-            source, near = self.order, np.nonzero(status)[0].astype(np.int32)
-        shared = self._edges, state.shapes.body
-        keep = np.empty(len(near), np.int8)
-        chunks = (len(near) + CHUNK - 1) // CHUNK
-        about = pairs.shape, source, self.mixes, pairs.mix, contacts
-        self._kernels.keep(
-            chunks, CHUNK, self.dt, self.slack, self.scene.gravity, state.rows, *shared, *about, near, keep
-        )
-        self.near = near, source, contacts
-        self._fill(near[np.nonzero(keep)[0]])
+        crossing = find_points(state, self.reach)
+        if state.triangulated:
+            self.look_for_crossings(crossing, False, self.time)
+        self.near = find_near(state.pairs, state.points, self.order)
+        self._fill(self._closing(self.slack, self.scene.gravity))
         self.seconds["contacts"] += clock.perf_counter() - began
 
+    def _step(self, slack, gravity):
+        """What constraints are made with."""
+        gravity = tuple(float(g) for g in gravity)
+        return Step(self.dt, slack, self.method.stabilisation, self.recovery, self.threshold, gravity, self._edges)
+
+    def _closing(self, slack, gravity):
+        """Rows (c,) of Near that may be nearer than slack [m] at the end of the step."""
+        state, near = self.state, self.near
+        keep = np.empty(len(near.slot), np.int8)
+        chunks = (len(keep) + CHUNK - 1) // CHUNK
+        about = state.rows, state.shapes.body, state.pairs, self.mixes, state.points
+        self._kernels.keep(chunks, CHUNK, self._step(slack, gravity), *about, near, keep)
+        return np.nonzero(keep)[0].astype(np.int32)
+
     def _fill(self, kept):
-        """Buffers of the contacts in these rows of what was measured."""
-        state, pairs = self.state, self.state.pairs
-        _, source, contacts = self.near
-        shared = self._edges, state.shapes.body
-        about = pairs.shape, source, self.mixes, pairs.mix, contacts
+        """Constraints of these rows of Near."""
+        state = self.state
         if self.clumps:
             self.inverse = np.empty((len(state.bodies.number), 6))
             self._kernels.inverse(self._chunks(), CHUNK, state.bodies, state.rows, state.inverses, self.inverse)
-        self.touches = touches = empty_touches(len(kept), self.couples, self.soft)
-        self._kernels.touch(
-            (len(kept) + CHUNK - 1) // CHUNK,
-            CHUNK,
-            self.dt,
-            self.slack,
-            self.method.stabilisation,
-            self.recovery,
-            self.threshold,
-            self.scene.gravity,
-            state.rows,
-            self.inverse,
-            *shared,
-            self.ball,
-            *about,
-            kept,
-            touches,
-        )
-        self.measured = contacts, kept
+        self.constraints = empty_constraints(len(kept), self.couples, self.soft)
+        self.kept, self.named = kept, None
+        chunks, step = (len(kept) + CHUNK - 1) // CHUNK, self._step(self.slack, self.scene.gravity)
+        about = state.rows, self.inverse, state.shapes.body, self.ball, state.pairs, self.mixes, state.points
+        self._kernels.build(chunks, CHUNK, step, *about, self.near, kept, self.constraints)
 
     def _look_again(self):
         """Solve once more with the contacts that nobody saw coming: bodies struck within the step may run into others."""
-        state, (near, source, contacts) = self.state, self.near
-        if self.joints is not None or len(near) == 0:
+        state, near = self.state, self.near
+        if self.joints is not None or len(near.slot) == 0:
             return
-        came = np.empty(len(near), np.int8)
-        about = state.pairs.shape, source, self.mixes, state.pairs.mix, contacts
-        chunks, still = (len(near) + CHUNK - 1) // CHUNK, (0.0, 0.0, 0.0)
-        shared = self._edges, state.shapes.body
-        self._kernels.keep(chunks, CHUNK, self.dt, -DEEP * state.size, still, state.rows, *shared, *about, near, came)
-        kept, found = self.measured[1], near[np.nonzero(came)[0]]
+        kept, found = self.kept, self._closing(-DEEP * state.size, (0.0, 0.0, 0.0))
         # Only what the list of pairs holds for certain, or results would depend on when it was made.
-        body = state.shapes.body[state.pairs.shape[source[found]]]
+        body = state.shapes.body[state.pairs.shape[near.pair[found]]]
         sure = self.ahead[body].sum(1) + np.where((state.bodies.motion[body] == FREE).all(1), 0.0, self.sweep)
-        found = found[contacts.gap[found] <= self.slack + sure]
+        found = found[state.points.gap[near.slot[found]] <= self.slack + sure]
         missed = np.setdiff1d(found, kept, assume_unique=True)
         if len(missed):
             n = len(state.bodies.number)
@@ -213,12 +202,12 @@ class Hard(Nearby, Stepper):
     def _solve(self):
         """Impulses of all contacts; the velocities of the bodies are those at the end of the step afterwards."""
         began, state, method = clock.perf_counter(), self.state, self.method
-        touches, rows, n = self.touches, state.rows, len(state.bodies.number)
+        constraints, rows, n = self.constraints, state.rows, len(state.bodies.number)
         free, none = np.empty((n, 6)), np.empty((0, 3))
         self.before = np.hstack([rows[:n, 4:7], rows[:n, 8:11]])
         joints, loads = self.joints, (none, none)
         restore = None if joints is None else joints.restore
-        cones = BodyCones(touches, rows, self.inverse, free, self._inner, self.width, joints=restore)
+        cones = BodyCones(constraints, rows, self.inverse, free, self._inner, self.width, joints=restore)
         whole = np.diff(cones.start[: n + 1]) > 0
         if joints is not None:
             whole = joints.begin(rows, whole)
@@ -228,10 +217,10 @@ class Hard(Nearby, Stepper):
             self._chunks(), CHUNK, rows, self.inverse, self.scene.gravity, self.dt, self.kick, *loads, free
         )
         self.free = free
-        self.impulse = np.zeros((len(touches.gap), self.width))
-        chunks = (len(touches.gap) + CHUNK - 1) // CHUNK
+        self.impulse = np.zeros((len(constraints.gap), self.width))
+        chunks = (len(constraints.gap) + CHUNK - 1) // CHUNK
         if method.warm:
-            self._kernels.recall(chunks, CHUNK, touches, rows, state.warm, self.impulse)
+            self._kernels.recall(chunks, CHUNK, constraints, state.pairs, state.points, state.history, self.impulse)
         self.solution = solvers.solve(
             cones,
             self.impulse,
@@ -246,8 +235,8 @@ class Hard(Nearby, Stepper):
             cones.begin(self.impulse)  # the solver had nothing to do, but forces act all the same
         if joints is not None:
             joints.aim(rows, self.dt)
-        state.warm[:] = 0.0
-        self._kernels.remember(chunks, CHUNK, touches, rows, self.impulse, state.warm)
+        state.history.live[:] = 0
+        self._kernels.remember(chunks, CHUNK, constraints, state.points, self.impulse, state.history)
         self.seconds["solver"] += clock.perf_counter() - began
 
     def _count(self):
@@ -257,9 +246,9 @@ class Hard(Nearby, Stepper):
         tally["iterations"] += solution.iterations
         tally["missed"] += not solution.converged
         tally["worst"] = max(tally["worst"], solution.residual)
-        gap = self.touches.gap
-        apart = np.nonzero((gap < 0.0) & (self.touches.soft == 0.0) if self.soft else gap < 0.0)[0]
-        pressed = np.einsum("ci,ci->c", self.impulse[apart, :3], self.touches.normal[apart])
+        gap = self.constraints.gap
+        apart = np.nonzero((gap < 0.0) & (self.constraints.soft == 0.0) if self.soft else gap < 0.0)[0]
+        pressed = np.einsum("ci,ci->c", self.impulse[apart, :3], self.constraints.normal[apart])
         speed = np.minimum(-self.method.stabilisation * gap[apart] / self.dt, self.recovery)
         tally["stabilisation"] += float(pressed @ speed)
 
@@ -320,7 +309,7 @@ class Hard(Nearby, Stepper):
     def _chunks(self):
         return (len(self.state.bodies.number) + CHUNK - 1) // CHUNK
 
-    def _bind(self, patches):
+    def _bind(self):
         """Compose the kernels of this scene: only what it has."""
         state = self.state
         molds = state.molds
@@ -328,11 +317,11 @@ class Hard(Nearby, Stepper):
         steady = not (self.scene.inlets or self.scene.outlets)
         used = np.unique(state.bodies.mold) if steady else np.arange(len(molds.round))
         self.clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
-        self.solids = state.ellipsoids or state.polyhedra
+        self.solids = state.turning
         self.plain = not self.solids and bool((molds.count[used] == 1)[molds.volume[used] > 0.0].all())
         near = {"PERIODIC": bool(self.box.periodic)}
         self._inner = {"CLUMPS": self.clumps, "COUPLES": self.couples, "SOFT": self.soft}
-        memory = {"PATCHES": patches}
+        memory = {"PATCHES": any(family.slots != 1 for family in families_of(state.parts))}
         turning = {"CLUMPS": self.clumps}
 
         def chunked(row, **bound):
@@ -340,9 +329,9 @@ class Hard(Nearby, Stepper):
 
         self._kernels = SimpleNamespace()
         self._kernels.keep = chunked(blocks.keep_chunk, **near)
-        self._kernels.touch = chunked(blocks.touch_chunk, **near, **self._inner)
-        self._kernels.recall = chunked(blocks.recall_chunk, **memory)
-        self._kernels.remember = chunked(blocks.remember_chunk, **memory)
+        self._kernels.build = chunked(blocks.build_chunk, **near, **self._inner)
+        self._kernels.recall = chunked(warm_start.recall_chunk, **memory)
+        self._kernels.remember = chunked(warm_start.remember_chunk, **memory)
         self._kernels.inverse = chunked(complementarity.inverse_chunk)
         self._kernels.kick = chunked(complementarity.kick_chunk, **turning)
         self._kernels.drift = chunked(complementarity.drift_chunk, SOLIDS=self.solids, **near, **turning)
@@ -351,7 +340,7 @@ class Hard(Nearby, Stepper):
         reach += np.linalg.norm(state.parts.offset, axis=1)
         self.outer = np.array([reach[f : f + k].max() for f, k in zip(molds.first, molds.count, strict=True)])
         self.inverse = np.empty((0, 6))  # of balls the rows know it
-        self.friction = float(self.mixes[:, 0].max(initial=0.0))
+        self.friction = float(self.mixes.friction.max(initial=0.0))
         self._measure_against(state.size)
 
     def _measure_against(self, size):
@@ -376,39 +365,56 @@ class Hard(Nearby, Stepper):
 
     # What is asked of a step.
 
+    def remedy(self, crossing):
+        """What else a message about bodies that the halo did not keep apart tells to do."""
+        return ", slow them down or take a smaller dt"
+
     def cause(self):
         """What a message about a state that went wrong says of the time step."""
         return f"dt = {self.dt:.3g} s"
 
     def touching(self):
         """Number of contacts that carry a force."""
-        return self.told[0] if self.measured is None else int(np.count_nonzero(self.impulse.any(1)))
+        return self.told[0] if self.kept is None else int(np.count_nonzero(self.impulse.any(1)))
 
     def contacts(self):
         """See Simulation.contacts; gaps are those at the start of the last step, whose forces these are.
 
-        Before the first step after a restart gaps are those of the moment, and forces those that pairs remember.
+        Before the first step after a restart gaps are those of the moment, and forces those that contact points remember.
         """
-        if self.measured is None:
-            found, source = measure(self.state.tables, self.state.label, self.box, self.reach, self.listed)
-            memory = self.state.warm[self.order[source]]
-            if self.state.polyhedra:
-                # A pair remembers its contacts one after the other.
-                slot = np.arange(len(source)) - np.searchsorted(source, source)
-                memory = memory.reshape(len(source), 4, self.width + 3)[np.arange(len(source)), slot]
-            force = memory[:, :3] / self.dt
-            rows = np.nonzero(force.any(1) | (found.gap <= 0.0))[0]
-            found, force = select(found, rows), force[rows]
-        else:
-            contacts, kept = self.measured
-            rows = np.nonzero(self.impulse.any(1) | (self.touches.gap <= 0.0))[0]
-            found, force = select(contacts, kept[rows]), self.impulse[rows, :3] / self.dt
+        state, impulse = self.state, self.impulse
+        if self.kept is None:
+            find_points(state, self.reach)
+            self.near = find_near(state.pairs, state.points, self.order)
+            self._fill(np.arange(len(self.near.slot), dtype=np.int32))
+            self.kept, slot = None, self.constraints.slot
+            impulse = np.where(state.history.live[slot, None] == 1, state.history.impulse[slot], 0.0)
+        self._name()
+        pair, shape, feature, swap = self.named
+        constraints = self.constraints
+        rows = np.nonzero(impulse.any(1) | (constraints.gap <= 0.0))[0]
         # The list has walls second; here the lower number comes first, and normal and force follow.
-        swap = found.pair[:, 0] > found.pair[:, 1]
-        sign, turn = np.where(swap, -1.0, 1.0)[:, None], np.where(swap[:, None], [1, 0], [0, 1])
-        pair, shape = (np.take_along_axis(column, turn, 1) for column in (found.pair, found.shape))
-        found = found._replace(pair=pair, shape=shape, normal=sign * found.normal, force=sign * force)
-        return select(found, np.lexsort((found.feature, shape[:, 1], shape[:, 0], pair[:, 1], pair[:, 0])))
+        sign = np.where(swap[rows], -1.0, 1.0)[:, None]
+        found = empty_contacts(len(rows))._replace(
+            pair=pair[rows],
+            shape=shape[rows],
+            point=constraints.point[rows],
+            normal=sign * constraints.normal[rows],
+            gap=constraints.gap[rows],
+            feature=feature[rows],
+            force=sign * impulse[rows, :3] / self.dt,
+        )
+        key = found.feature, found.shape[:, 1], found.shape[:, 0], found.pair[:, 1], found.pair[:, 0]
+        return select(found, np.lexsort(key))
+
+    def _name(self):
+        """Keep whose the constraints are (bodies' numbers, parts, features, whether turned round) before their rows go."""
+        state, constraints = self.state, self.constraints
+        if self.named is None and state.pairs is not None:
+            listed, swap = lower_first(state.shapes, state.pairs.shape[constraints.pair])
+            body = state.shapes.body[listed]
+            part = (state.shapes.number[listed] - state.label[body]).astype(np.int32)
+            self.named = state.bodies.number[body], part, state.points.feature[constraints.slot], swap
 
     def elastic_energy(self):
         """Energy [J] stored in compliant contacts and in the springs of joints that have a stiffness."""
@@ -416,12 +422,12 @@ class Hard(Nearby, Stepper):
 
     def _pressed_energy(self):
         """Energy [J] stored in compliant contacts: half of the compliance times the square of the normal force."""
-        if self.measured is None:
+        if self.kept is None:
             return self.told[1]
         if not self.soft:
             return 0.0
-        pressed = np.einsum("ci,ci->c", self.impulse[:, :3], self.touches.normal)
-        return 0.5 * float((self.touches.soft * pressed**2).sum())
+        pressed = np.einsum("ci,ci->c", self.impulse[:, :3], self.constraints.normal)
+        return 0.5 * float((self.constraints.soft * pressed**2).sum())
 
     def describe(self):
         """What Report tells of the solver."""

@@ -20,7 +20,7 @@ from ..broad.neighbour_list import carry, find_manifolds, make_pairs, move_slots
 from ..broad.search import find_pairs, turned
 from ..kernels import backend
 from ..kernels.backend import kernel
-from ..narrow.dispatch import FAMILIES, FAMILY
+from ..narrow.dispatch import FAMILIES, FAMILY, near_pairs
 from ..narrow.mesh_slots import Candidates
 from ..shapes.ellipsoid_form import make_forms, update_forms
 from ..tables import (
@@ -37,6 +37,7 @@ from ..tables import (
     SpherePairs,
     Wrench,
     empty_points,
+    impulse_points,
     is_particle,
 )
 from . import integrate
@@ -96,23 +97,31 @@ def place_parts(bodies, shapes, parts, box, rows, reference=None):
 
 
 class State:
-    """Tables, list of pairs, and when the list must be made again."""
+    """Tables, list of pairs, and when the list must be made again.
 
-    def __init__(self, scene, box, search, rolling, margin, width=None):
+    impulse: None, or how many numbers hard contacts remember; they look at gaps above zero too (exact), and at every step afresh.
+    """
+
+    chm = False  # see `clast.narrow.ellipsoids`
+
+    def __init__(self, scene, box, search, rolling, margin, impulse=None):
         self.device = device = backend.DEVICE[-1]
         self.molds, self.parts, self.meshes, self.hulls = scene.molds, scene.parts, scene.meshes, scene.hulls
         self.surfaces = scene.surfaces
         self.inverses = np.zeros_like(self.molds.inertia)
         solid = self.molds.volume > 0.0
         self.inverses[solid] = np.linalg.inv(self.molds.inertia[solid])
-        self.box, self.search, self.rolling = box, search, rolling
+        self.box, self.search, self.rolling, self.impulse = box, search, rolling, impulse
+        self.edges = (*box.length.tolist(), *box.inverse.tolist())
+        self.exact = impulse is not None
+        self.keeps = impulse is None
         self.materials = len(scene.materials)
         bodies = scene.bodies
         # By the molds, not by the bodies that are left: outlets may have removed the last ellipsoid before a checkpoint.
         self.ellipsoids = bool((self.parts.kind == ELLIPSOID).any())
         self.polyhedra = bool((self.parts.kind == POLYHEDRON).any())
         self.triangulated = bool((self.parts.kind == MESH).any())
-        self.warm_width = width  # columns of `warm`; None where contact points remember
+        self.turning = self.ellipsoids or self.polyhedra or self.triangulated  # some surface moves when its body turns
         self.swing = np.ascontiguousarray(self.parts.swing[self.molds.first])
         # The same tables where the kernels run; on the CPU they are the same arrays.
         self.there = SimpleNamespace(
@@ -139,9 +148,10 @@ class State:
         self.tuned = margin is None
         self.margin = 0.1 * self.size if margin is None else float(margin)
         self.pairs, self.ranges = None, []  # the neighbour list, and the Range of each family in it
-        self.spheres_count = 0  # pairs of spheres, the first of the list
+        self.spheres_count = (
+            0  # pairs of spheres, the first of the list, that have no slots: forces find them in one pass
+        )
         self.spheres, self.points, self.history, self.wrench = None, None, None, None
-        self.warm = None  # (p,w) impulses of the last step, of hard contacts
         self.candidates = None  # triangles of triangulated particles that may touch
         self.rebuilds, self.since = 0, 0
         self.former = None  # row of each body in the tables that the present list was made for
@@ -155,13 +165,6 @@ class State:
         label[order] = self.next_label + np.cumsum(many[order]) - many[order]
         self.next_label += int(many.sum())
         return label
-
-    @property
-    def memory_width(self):
-        """Columns that a pair remembers: slip and rolling angle of spheres, or impulses of hard contacts."""
-        if self.warm_width is not None:
-            return self.warm_width
-        return 6 if self.rolling else 3
 
     @property
     def tables(self):
@@ -265,13 +268,11 @@ class State:
         if self.spheres is not None:
             self.spheres = self.spheres._replace(action=None, couple=None)
         lists = find_pairs(tables, tag, self.box, self.margin, self.search, FAMILY, at_hand)
-        if self.ellipsoids or self.polyhedra or self.triangulated:
+        if self.turning:
             there.turned_from = device.copy(there.bodies.orientation)
         if self.ellipsoids:
             there.forms = make_forms(self.kernel_tables)
-        for k, family in enumerate(FAMILIES):
-            if len(lists[k]) and family.near is not None:
-                lists[k] = family.near(self, lists[k])
+        lists = [near_pairs(self, family, pairs) for family, pairs in zip(FAMILIES, lists, strict=True)]
         walls = [family.walls for family in FAMILIES].index(True)
         self.pairs, first = make_pairs(self.kernel_tables, lists[:walls], lists[walls:], self.materials)
         self._remember(first, device.to_device(free), old, device.to_device(former))
@@ -287,33 +288,29 @@ class State:
     def _remember(self, first, free, old, former):
         """Give the pairs of a new list what the same two shapes had in the old one: first, see `make_pairs`."""
         device, there = self.device, self.there
-        spheres, total = first[1], first[-1]
+        hard = self.impulse is not None
+        spheres, total = 0 if hard else first[1], first[-1]
         old_pairs, old_number, old_spheres = old
-        soft = self.warm_width is None
-        was = device.to_device(np.full(total - spheres if soft else 0, -1, np.int64))
-        memory = device.zeros((spheres if soft else total, self.memory_width), np.float64)
+        was = device.to_device(np.full(total - spheres, -1, np.int64))
+        memory = device.zeros((spheres, 6 if self.rolling else 3), np.float64)
         if old_pairs is not None:
-            old_memory = self.spheres.memory if soft else self.warm
-            before = old_pairs, old_number, former, old_memory, old_spheres
+            before = old_pairs, old_number, former, self.spheres.memory, old_spheres
             carry(there.bodies, there.shapes, free, self.pairs, spheres, memory, before, was)
         self.spheres_count = spheres
-        if not soft:
-            self.warm = memory
-            return
-        couples = spheres if self.rolling else 0
+        couples, acting = spheres if self.rolling else 0, 0 if hard else total - spheres
         self.spheres = SpherePairs(
             memory, device.zeros((spheres, 6), np.float64), device.zeros((couples, 3), np.float64)
         )
         self.wrench = Wrench(
-            device.zeros((total - spheres, 3), np.float64),
-            device.zeros((total - spheres, 2, 3), np.float64),
+            device.zeros((acting, 3), np.float64),
+            device.zeros((acting, 2, 3), np.float64),
             device.zeros(total - spheres, np.int8),
         )
         self.pairs = self.pairs._replace(manifold=find_manifolds(there.shapes, self.pairs.shape, spheres))
         manifold = device.to_host(self.pairs.manifold)
         self.ranges = []
-        for k, family in enumerate(FAMILIES[1:], start=1):
-            if first[k + 1] > first[k]:
+        for k, family in enumerate(FAMILIES):
+            if first[k + 1] > max(first[k], spheres):
                 begin, end = np.searchsorted(manifold, [first[k] - spheres, first[k + 1] - spheres]).tolist()
                 self.ranges.append(Range(family, first[k], first[k + 1] - first[k], begin, end - begin))
         room = np.repeat([r.family.slots for r in self.ranges], [r.length for r in self.ranges]).astype(np.int64)
@@ -327,7 +324,7 @@ class State:
         """Give each pair behind those of spheres `room` (q,) slots, with what pair was[q] had in its old ones."""
         device = self.device
         slot = device.to_device(np.concatenate([[0], np.cumsum(room)]).astype(np.int64))
-        points, history = empty_points(len(room), int(np.sum(room)), self.rolling, device)
+        points, history = self.empty_slots(len(room), int(np.sum(room)))
         if self.history is not None:
             kernel(move_slots_row)(
                 len(room), was, old_slot, self.points, self.history, slot, points, history, self.wrench.live
@@ -336,6 +333,12 @@ class State:
             candidates.move_in(self.candidates, was, old_slot, slot)
         self.pairs = self.pairs._replace(slot=slot)
         self.points, self.history, self.candidates = points, history, candidates
+
+    def empty_slots(self, pairs, count):
+        """ContactPoints and History of so many pairs with `count` slots in all, none in use."""
+        if self.impulse is None:
+            return empty_points(pairs, count, self.rolling, self.device)
+        return impulse_points(pairs, count, self.impulse)
 
     def tune(self):
         """A list that lasts a few steps only was too tight; one that lasts for ever too wide. Results do not depend on it."""

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from ..errors import Diverged, Escaped
+from ..errors import Diverged, Escaped, Penetrated
+from ..narrow import mesh_slots
 from ..scene import drives
 from ..tables import FREE
 
@@ -19,6 +20,7 @@ class Stepper:
     def __init__(self, scene, method, device, box):
         self.scene, self.method, self.device, self.box = scene, method, device, box
         self.steps = 0
+        self.crossings = 0  # pairs of bodies whose surfaces crossed, summed over steps
         low, high = scene.world or ((-math.inf,) * 3, (math.inf,) * 3)
         self.world = (*map(float, low), *map(float, high))
 
@@ -66,6 +68,36 @@ class Stepper:
         raise Escaped(
             f"{self.name(row)} at t = {time:.6g} s: left the world at ({where}) m with {speed:.3g} m/s; "
             f"likely a gap in the walls or too small a world; {self.cause()}"
+        )
+
+    def look_for_crossings(self, manifolds, push, time):
+        """Answer to triangulated bodies at `time` [s] that the halo did not keep apart: an error that names them or, where surfaces
+        cross and push is set, a count. manifolds (s,): those whose surfaces cross, see `mesh_slots.find_points`."""
+        candidates = self.state.candidates
+        if len(manifolds):
+            self.crossings += len(manifolds)
+            if not push:
+                self._penetrated(candidates.pair[candidates.site[manifolds[0]]], "their surfaces cross", time)
+            self._look_inside(manifolds, time)
+        if self.state.since == 0:
+            self._look_inside(None, time)
+
+    def _look_inside(self, manifolds, time):
+        """A body that lies wholly inside a triangulated one touches nothing, and is lost all the same.
+
+        A sphere whose centre is inside would be pulled in. manifolds: those that cross are looked at, or all pairs.
+        """
+        for pair in mesh_slots.swallowed(self.state, manifolds):
+            self._penetrated(pair, "one lies inside the other", time)
+
+    def _penetrated(self, pair, what, time):
+        state = self.state
+        rows = state.shapes.body[pair]
+        one, two = (self.name(row) for row in rows)
+        speed = float(np.linalg.norm(state.bodies.velocity[rows[1]] - state.bodies.velocity[rows[0]]))
+        raise Penetrated(
+            f"{one} and {two} at t = {time:.6g} s: {what}, the halo did not keep them apart at {speed:.3g} m/s; give bodies a larger "
+            f"epsilon{self.remedy('cross' in what)}; {self.cause()}"
         )
 
     def name(self, row):

@@ -1,216 +1,153 @@
-"""Narrow phase: the exact contact of two shapes, and contacts as a library call."""
+"""Contacts as a library call: arrays in, arrays out, by the same kernels as in a simulation."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 
 from ..broad.bins import bins, sphere_contacts
-from ..broad.near import image
 from ..broad.search import BROAD, find_pairs, periodic_box
 from ..errors import pick
-from ..kernels import primitives
-from ..kernels.backend import func, kernel
-from ..kernels.vec import load, sub
-from ..shapes.ellipsoid_form import load_form, make_forms
-from ..tables import ELLIPSOID, FIRST_WALL, MESH, POLYHEDRON, SPHERE, Contacts, empty_contacts
-from . import round_walls as touch
-from .dispatch import FAMILIES, FAMILY, refuse_mixture
-from .ellipsoids import between, contact_arm, measure_solids, surface_point
+from ..kernels import backend, primitives
+from ..kernels.backend import kernel
+from ..shapes.ellipsoid_form import make_forms
+from ..tables import ELLIPSOID, Contacts, empty_contacts, is_wall
+from .dispatch import FAMILIES, FAMILY, TRIANGLES, Listed, refuse_mixture
 from .mesh_points import METHODS
-from .meshes import surface_contacts
-from .polyhedra import measure_hulls
-from .polyhedron_polyhedron import POINT
+from .meshes import surface_points
 
 NARROW = {"opm": False, "chm+opm": True}  # whether the characteristic equation is asked first
 DEFAULT = "opm"
-TRIANGLES = "brute"  # how triangles are measured unless said
+BATCH = 65536  # pairs that are measured at a time: their points stay in the cache until they are contacts
 
 
-touch_wall = touch.ball_any  # bound to the kernel, so that only what a scene has is compiled
+def padded(column):
+    """The same (n,3) with room between the rows, as in a simulation: another type for numba, and kernels would be compiled again."""
+    wide = np.empty((len(column), 4))
+    wide[:, :3] = column
+    return wide[:, :3]
 
 
-def touch_row(p, bodies, shapes, parts, meshes, hulls, forms, box, margin, pair, label, status, contacts):
-    """The contact of one pair of shapes, the lower number first; status 0 where there is none within the margin.
+class Field:
+    """The shapes of a scene as kernels see them: what a State is for a simulation."""
 
-    Pairs of particles other than two spheres are left to `solid_contact_row`, those with a polyhedron to `measure_hulls`,
-    with a triangulated particle to `surface_contacts`.
-    """
-    a, b = pair[p, 0], pair[p, 1]
-    status[p] = 0
-    many_a, many_b = shapes.kind[a] in (POLYHEDRON, MESH), shapes.kind[b] in (POLYHEDRON, MESH)
-    if many_a or many_b:
-        name_row(p, a, b, bodies, shapes, label, contacts)
+    device = backend.CPU
+
+    def __init__(self, scene, exact, chm=False):
+        bodies = scene.bodies
+        shapes = scene.shapes(bodies)
+        self.parts, self.meshes, self.hulls, self.surfaces = scene.parts, scene.meshes, scene.hulls, scene.surfaces
+        self.bodies, self.shapes, self.tables = bodies, shapes, (bodies, shapes, self.parts, self.meshes, self.hulls)
+        self.box = periodic_box(scene)
+        self.edges = (*self.box.length.tolist(), *self.box.inverse.tolist())
+        self.exact, self.chm = exact, chm
+        many = scene.molds.count[bodies.mold].astype(np.int64)
+        self.label = np.cumsum(many) - many  # number of the first part of each body
+        self.ellipsoids = bool((self.parts.kind == ELLIPSOID).any())
+        balls = not shapes.kind.any()
+        there_bodies = bodies if balls else bodies._replace(position=padded(bodies.position))
+        there_shapes = shapes if balls else shapes._replace(centre=padded(shapes.centre))
+        self.there = SimpleNamespace(
+            bodies=there_bodies,
+            shapes=there_shapes,
+            parts=self.parts,
+            meshes=self.meshes,
+            hulls=self.hulls,
+            box=self.box,
+            rows=np.ascontiguousarray(shapes.centre),
+            forms=make_forms(self.tables) if self.ellipsoids else np.empty((0, 8)),
+        )
+
+
+def contact_row(q, at, place, start, number, shapes, label, centre, pairs, points, contacts):
+    """Write the contacts of pair q of a list from row at + start[place[q]] on, the body of the lower number first."""
+    if points.count[q] == 0:
         return
-    if max(shapes.kind[a], shapes.kind[b]) == ELLIPSOID:
-        return
-    swap = shapes.kind[a] >= FIRST_WALL
+    a, b = pairs.shape[q, 0], pairs.shape[q, 1]
+    swap = shapes.number[a] > shapes.number[b]
     s, t = (b, a) if swap else (a, b)
-    c = load(shapes.centre, s)
-    r = shapes.radius[s]
-    if shapes.kind[t] == SPHERE:
-        d = sub(load(shapes.centre, t), c)
-        if box.periodic:
-            d = (
-                image(d[0], box.length[0], box.inverse[0]),
-                image(d[1], box.length[1], box.inverse[1]),
-                image(d[2], box.length[2], box.inverse[2]),
-            )
-        square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
-        distance = math.sqrt(square)
-        # Two spheres with one centre may be parted in any direction.
-        apart = distance > 0.0
-        inverse = 1.0 / (distance if apart else 1.0)
-        n = (d[0] * inverse, d[1] * inverse, d[2] * inverse if apart else 1.0)
-        reach = r + shapes.radius[t]
-        gap = distance - reach
-        found = square <= (reach + margin) * (reach + margin)  # the same test as in the broad phase
-        feature = 0
-    else:
-        touches, gap, n, feature = touch_wall(s, t, bodies, shapes, parts, meshes, box, margin)
-        found = touches == 1 and gap <= margin
+    one, two = shapes.body[s], shapes.body[t]
+    within_one, within_two = shapes.number[s] - label[one], shapes.number[t] - label[two]
     sign = -1.0 if swap else 1.0
-    arm = (r * n[0], r * n[1], r * n[2])
-    if shapes.kind[s] == ELLIPSOID and found:
-        arm = surface_point(load_form(forms, s), n)
-    status[p] = 1 if found else 0
-    contacts.gap[p] = gap
-    for k in range(3):
-        contacts.normal[p, k] = sign * n[k]
-        contacts.point[p, k] = c[k] + arm[k] + 0.5 * gap * n[k]
-    name_row(p, a, b, bodies, shapes, label, contacts)
-    if feature != 0:
-        contacts.feature[p] = feature
-
-
-@func
-def name_row(p, a, b, bodies, shapes, label, contacts):
-    """Write which bodies and which of their parts contact p belongs to."""
-    body_a, body_b = shapes.body[a], shapes.body[b]
-    contacts.pair[p, 0] = bodies.number[body_a]
-    contacts.pair[p, 1] = bodies.number[body_b]
-    # These are zero for most, and memory that nobody writes to costs nothing.
-    within_a, within_b = shapes.number[a] - label[body_a], shapes.number[b] - label[body_b]
-    if within_a != 0 or within_b != 0:
-        contacts.shape[p, 0] = within_a
-        contacts.shape[p, 1] = within_b
-
-
-def solid_contact_row(k, bodies, shapes, forms, box, edges, pair, label, rows, normal, gap, contacts):
-    """The contact of pair rows[k], two particles of which one is an ellipsoid, from its normal and gap."""
-    p = rows[k]
-    a, b = pair[p, 0], pair[p, 1]
-    n = load(normal, k)
-    d = between(a, b, shapes.centre, edges, box.periodic)
-    arm = contact_arm(d, load_form(forms, a), load_form(forms, b), n, gap[k])
-    contacts.gap[p] = gap[k]
-    for i in range(3):
-        contacts.normal[p, i] = n[i]
-        contacts.point[p, i] = shapes.centre[a, i] + arm[i]
-    name_row(p, a, b, bodies, shapes, label, contacts)
-
-
-def measure_listed(tables, label, box, margin, pair, narrow=DEFAULT):
-    """Contacts of listed pairs (p,2), one row for each, and which of them are within the margin [m] (p,) int8.
-
-    Rows of pairs that are not within the margin, or have a polyhedron or triangulated particle, are not filled in.
-    """
-    n = len(pair)
-    contacts = empty_contacts(n)
-    status = np.empty(n, np.int8)
-    shapes, meshes = tables[1], tables[3]
-    ellipsoids = bool((shapes.kind == ELLIPSOID).any())
-    forms = make_forms(tables) if ellipsoids else np.empty((0, 8))
-    wall = touch.touch_for(ellipsoids, len(meshes.triangle))
-    kernel(touch_row, touch_wall=wall)(n, *tables, forms, box, margin, pair, label, status, contacts)
-    if ellipsoids:
-        measure_ellipsoids(tables, label, box, margin, pair, forms, narrow, contacts, status)
-    return contacts, status
-
-
-def measure(tables, label, box, margin, pair, narrow=DEFAULT, surfaces=None, tree=True):
-    """Contacts of listed pairs (p,2), rows of Shapes with the lower number first, within the margin [m], in their order.
-
-    label (n,): number of the first part of each body. narrow: a name in NARROW or in `surface_measure.METHODS`.
-    surfaces: the table of triangulated particles, if there are any; tree: as in `find_contacts`.
-    Returns Contacts and the row of `pair` that each belongs to (c,): one for a pair, up to four with a polyhedron, any
-    number with a triangulated particle.
-    """
-    n = len(pair)
-    shapes, hulls = tables[1], tables[4]
-    if surfaces is not None and len(surfaces.epsilon):
-        return with_surfaces(tables, label, surfaces, box, margin, pair, narrow, tree)
-    contacts, status = measure_listed(tables, label, box, margin, pair, narrow if narrow in NARROW else DEFAULT)
-    if len(hulls.inner) == 0:
-        source = np.nonzero(status)[0]
-        return contacts if len(source) == n else select(contacts, source), source
-    rows = np.nonzero((shapes.kind[pair] == POLYHEDRON).any(1))[0].astype(np.int32)
-    found, spots = measure_hulls(tables, box, margin, pair, rows)
-    status[rows] = found
-    spot = np.full(n, -1, np.int32)
-    spot[rows] = np.arange(len(rows))
-    start = primitives.scan(status)
-    every, source = empty_contacts(int(start[-1])), np.empty(int(start[-1]), np.int64)
-    kernel(spread_row)(n, start, contacts, spot, spots, every, source)
-    return every, source
-
-
-def with_surfaces(tables, label, surfaces, box, margin, pair, narrow, tree):
-    """What `measure` returns where there are triangulated particles."""
-    bodies, shapes = tables[:2]
-    among = (shapes.kind[pair] == MESH).any(1)
-    rest = np.nonzero(~among)[0]
-    others, status = empty_contacts(0), np.empty(0, np.int8)
-    if len(rest):
-        others, status = measure_listed(tables, label, box, margin, pair[rest])
-    triangles = narrow if narrow in METHODS else TRIANGLES
-    touches = surface_contacts(tables, surfaces, box, margin, pair[among], triangles, tree)
-    count = np.empty(len(pair), np.int64)
-    count[rest], count[among] = status, np.diff(touches.start)
-    source = np.repeat(np.arange(len(pair)), count)
-    every = empty_contacts(len(source))
-    mine = among[source]
-    for column, old in zip(every, select(others, np.nonzero(status)[0]), strict=True):
-        column[~mine] = old
-    every.point[mine], every.normal[mine] = touches.point, touches.normal
-    every.gap[mine], every.feature[mine] = touches.gap, touches.feature
-    shape = pair[source[mine]]
-    every.pair[mine] = bodies.number[shapes.body[shape]]
-    every.shape[mine] = shapes.number[shape] - label[shapes.body[shape]]
-    return every, source
-
-
-def spread_row(p, start, contacts, spot, spots, every, source):
-    """Write all contacts of pair p: the one that it has, or its points, row spot[p] of `spots`."""
-    for k in range(start[p], start[p + 1]):
-        source[k] = p
-        for i in range(2):
-            every.pair[k, i] = contacts.pair[p, i]
-            every.shape[k, i] = contacts.shape[p, i]
-        if spot[p] >= 0:
-            at = POINT * (k - start[p])
-            every.gap[k] = spots[spot[p], at + 3]
-            every.feature[k] = int(spots[spot[p], at + 7])
+    k = at + start[place[q]]
+    for c in range(pairs.slot[q], pairs.slot[q + 1]):
+        if points.gap[c] < np.inf:
+            contacts.pair[k, 0], contacts.pair[k, 1] = number[one], number[two]
+            # These are zero for most, and memory that nobody writes to costs nothing.
+            if within_one != 0 or within_two != 0:
+                contacts.shape[k, 0], contacts.shape[k, 1] = within_one, within_two
+            if points.feature[c] != 0:
+                contacts.feature[k] = points.feature[c]
+            contacts.gap[k] = points.gap[c]
             for i in range(3):
-                every.point[k, i] = spots[spot[p], at + i]
-                every.normal[k, i] = spots[spot[p], at + 4 + i]
-        else:
-            every.gap[k], every.feature[k] = contacts.gap[p], contacts.feature[p]
-            for i in range(3):
-                every.point[k, i] = contacts.point[p, i]
-                every.normal[k, i] = contacts.normal[p, i]
+                contacts.normal[k, i] = sign * points.normal[c, i]
+                contacts.point[k, i] = centre[a, i] + points.arm[c, i]
+            k += 1
 
 
-def measure_ellipsoids(tables, label, box, margin, pair, forms, narrow, contacts, status):
-    """Write the contacts of the pairs whose second kind is an ellipsoid, and which of them are within the margin."""
-    bodies, shapes = tables[:2]
-    rows = np.nonzero(shapes.kind[pair].max(1) == ELLIPSOID)[0]
-    normal, gap = measure_solids(shapes.centre, forms, pair[rows], box, margin, chm=NARROW[narrow])
-    near = np.nonzero(gap <= margin)[0]
-    status[rows[near]] = 1
-    edges = (*box.length.tolist(), *box.inverse.tolist())
-    kernel(solid_contact_row)(
-        len(near), bodies, shapes, forms, box, edges, pair, label, rows[near], normal[near], gap[near], contacts
-    )
+def families_of(shapes, listed):
+    """Number of the family of each of the pairs (p,2) of shapes, and which there are."""
+    kind = shapes.kind
+    if len(kind) and (kind == kind[0]).all():
+        return np.broadcast_to(FAMILY[kind[0], kind[0]], len(listed)), [int(FAMILY[kind[0], kind[0]])]
+    family = FAMILY[kind[listed[:, 0]], kind[listed[:, 1]]]
+    return family, np.nonzero(np.bincount(family, minlength=len(FAMILIES)))[0].tolist()
+
+
+def look_at(field, pair, family, margin, triangles, tree):
+    """Contact points of pairs (p,2) of one family, the particle before the wall, within the margin [m]: Listed."""
+    if family.slots > 0:
+        look = Listed(field, pair, family.slots)
+        family.find(look, 0, len(pair), margin)
+        return look
+    count, point, normal, gap, feature = surface_points(field, pair, margin, triangles, tree)
+    look = Listed(field, pair, count)
+    points, total = look.points, len(gap)
+    points.count[:] = count
+    points.arm[:total] = point - field.there.rows[np.repeat(pair[:, 0], count)]
+    points.normal[:total], points.gap[:total], points.feature[:total] = normal, gap, feature
+    return look
+
+
+def measure(field, listed, margin, triangles=TRIANGLES, tree=True):
+    """Contacts of listed pairs (p,2), rows of Shapes, within the margin [m], in their order; of a pair the deepest first.
+
+    triangles: a name in `mesh_points.METHODS`; tree: as in `find_contacts`.
+    """
+    shapes, bodies = field.shapes, field.bodies
+    families, present = families_of(shapes, listed)
+    # The triangles of a wall body and a particle are one manifold: they must not come apart.
+    batch = BATCH if all(FAMILIES[k].slots for k in present) else max(len(listed), 1)
+    contacts = empty_contacts(len(listed) * max([FAMILIES[k].slots for k in present], default=1))
+    at = 0
+    for first in range(0, len(listed), batch):
+        pairs, of = listed[first : first + batch], families[first : first + batch]
+        count, looks = np.zeros(len(pairs), np.int32), []
+        for k in present:
+            place = np.nonzero(of == k)[0] if len(present) > 1 else np.arange(len(pairs))
+            pair = np.ascontiguousarray(pairs[place] if len(present) > 1 else pairs)
+            if FAMILIES[k].walls:
+                swap = is_wall(shapes.kind[pair[:, 0]])
+                pair = np.where(swap[:, None], pair[:, ::-1], pair)
+            look = look_at(field, pair, FAMILIES[k], margin, triangles, tree)
+            count[place] = look.points.count
+            looks.append((look, place))
+        start = primitives.scan(count)
+        if at + start[-1] > len(contacts.gap):
+            contacts = resized(contacts, at, int(at + start[-1]))
+        for look, place in looks:
+            where = shapes, field.label, field.there.rows, look.pairs, look.points
+            kernel(contact_row)(len(place), at, place, start, bodies.number, *where, contacts)
+        at += int(start[-1])
+    return contacts if at == len(contacts.gap) else resized(contacts, at, at)
+
+
+def resized(contacts, used, count):
+    """What geometry tells of the first rows of Contacts, in a table that has room for `count`."""
+    other = empty_contacts(count)
+    for name in ("pair", "shape", "point", "normal", "gap", "feature"):
+        getattr(other, name)[:used] = getattr(contacts, name)[:used]
+    return other
 
 
 def select(contacts, rows):
@@ -268,27 +205,23 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, s
     search = pick("broad phase", broad, BROAD)
     narrow = DEFAULT if narrow is None else narrow
     pick("narrow phase", narrow, {**NARROW, **METHODS})
-    bodies = scene.bodies
-    shapes = scene.shapes(bodies)
-    tables = bodies, shapes, scene.parts, scene.meshes, scene.hulls
     refuse_mixture("find_contacts", scene.parts)
-    box = periodic_box(scene)
-    many = scene.molds.count[bodies.mold].astype(np.int64)
-    label = np.cumsum(many) - many
+    field = Field(scene, margin > 0.0, NARROW.get(narrow, False))
+    bodies, shapes, box = field.bodies, field.shapes, field.box
     if pairs is None:
         if math.isinf(margin):
             raise ValueError("find_contacts: margin = inf needs pairs=; every body would pair with every other")
         if not sort and search is bins and len(shapes.body) == len(bodies.number) and not shapes.kind.any():
             return sphere_contacts(shapes, bodies.number, box, margin)
-        tag = np.where(shapes.kind < FIRST_WALL, shapes.body, np.int32(-1))
-        lists = find_pairs(tables, tag, box, margin, search, FAMILY)
+        tag = np.where(is_wall(shapes.kind), np.int32(-1), shapes.body)
+        lists = find_pairs(field.tables, tag, box, margin, search, FAMILY)
         lists = [lower_first(shapes, k)[0] if f.walls and len(k) else k for f, k in zip(FAMILIES, lists, strict=True)]
         listed = np.concatenate(lists) if any(len(k) for k in lists[1:]) else lists[0]
         if sort:
-            listed = listed[sort_pairs(shapes, label, listed, len(shapes.number))]
+            listed = listed[sort_pairs(shapes, field.label, listed, len(shapes.number))]
     else:
         listed = expand_pairs(pairs, bodies, shapes)
-    return measure(tables, label, box, margin, listed, narrow, scene.surfaces, tree)[0]
+    return measure(field, listed, margin, narrow if narrow in METHODS else TRIANGLES, tree)
 
 
 def expand_pairs(pairs, bodies, shapes):
@@ -327,7 +260,7 @@ def expand_pairs(pairs, bodies, shapes):
 
 def pick_pairs(a, b, shapes):
     """Pairs (k,2) of the shapes a (n,) and b (n,), the lower number first; two walls make none."""
-    keep = (shapes.kind[a] < FIRST_WALL) | (shapes.kind[b] < FIRST_WALL)
+    keep = ~(is_wall(shapes.kind[a]) & is_wall(shapes.kind[b]))
     swap = shapes.number[a] > shapes.number[b]
     listed = np.empty((len(a), 2), np.int32)
     listed[:, 0], listed[:, 1] = np.where(swap, b, a), np.where(swap, a, b)

@@ -7,10 +7,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..tables import CYLINDER, ELLIPSOID, KINDS, MESH, PLANE, POLYHEDRON, SPHERE, TRIANGLE
-from . import ellipsoids, mesh_slots, polyhedra, round_walls
+from ..kernels import primitives
+from ..kernels.backend import kernel
+from ..tables import (
+    CYLINDER,
+    ELLIPSOID,
+    KINDS,
+    MESH,
+    PLANE,
+    POLYHEDRON,
+    SPHERE,
+    TRIANGLE,
+    Pairs,
+    geometry_points,
+)
+from . import ellipsoids, mesh_slots, polyhedra, round_walls, spheres
 
 WALLS = (PLANE, CYLINDER, TRIANGLE)
+OVERLAP = float(np.nextafter(0.0, -1.0))  # the margin of those that overlap: a gap of zero is none
+TRIANGLES = "brute"  # how triangles are measured unless said
 
 
 class Family(NamedTuple):
@@ -20,19 +35,15 @@ class Family(NamedTuple):
     slots: int  # contact points that a pair can have; 0: as many as there are triangles near each other
     shares: bool  # the points stand for one area of contact and share its stiffness; else each is an area of its own
     walls: bool = False  # of particles with walls
-    find: object = None  # (state, first pair, pairs, edges): writes their contact points; None for candidate triangles
-    near: object = (
-        None  # (state, pairs) -> those near enough to stay in the list, where balls around shapes do not tell
+    find: object = (
+        None  # (look, first pair, pairs, margin [m]): writes their contact points; None for candidate triangles
     )
+    near: bool = False  # balls around shapes do not tell which pairs are near; their gap does
 
 
-SPHERES = Family(((SPHERE, SPHERE),), 1, False)  # forces in one pass: `clast.dem.sphere_pairs`
-ELLIPSOIDS = Family(
-    ((SPHERE, ELLIPSOID), (ELLIPSOID, ELLIPSOID)), 1, False, find=ellipsoids.find_points, near=ellipsoids.near_pairs
-)
-POLYHEDRA = Family(
-    ((SPHERE, POLYHEDRON), (POLYHEDRON, POLYHEDRON)), 4, True, find=polyhedra.find_points, near=polyhedra.near_pairs
-)
+SPHERES = Family(((SPHERE, SPHERE),), 1, False, find=spheres.find_points)
+ELLIPSOIDS = Family(((SPHERE, ELLIPSOID), (ELLIPSOID, ELLIPSOID)), 1, False, find=ellipsoids.find_points, near=True)
+POLYHEDRA = Family(((SPHERE, POLYHEDRON), (POLYHEDRON, POLYHEDRON)), 4, True, find=polyhedra.find_points, near=True)
 MESHES = Family(((SPHERE, MESH), (MESH, MESH)), 0, True)
 ROUND_WALLS = Family(
     tuple((kind, wall) for kind in (SPHERE, ELLIPSOID) for wall in WALLS), 1, False, True, round_walls.find_points
@@ -59,19 +70,72 @@ def family_table():
 FAMILY = family_table()
 
 
-def find_points(state, edges, narrow, tolerance):
-    """Contact points of all pairs of the neighbour list of a State but spheres with spheres, one kernel a family.
+def families_of(parts):
+    """The families of all pairs that shapes of these Parts can make."""
+    kinds = np.unique(parts.kind).tolist()
+    return {PAIRS[one, two] for one in kinds for two in kinds if (one, two) in PAIRS}
 
-    edges: lengths of the periodic box and their inverses; narrow, tolerance: how triangles are measured. Returns which
-    manifolds of triangulated particles have surfaces that cross (s,).
+
+class Listed:
+    """Pairs of one family, apart from the neighbour list of a simulation, and their contact points.
+
+    This is how kernels see a list, and a State has the same members: there (tables where kernels run), pairs, points, spheres_count
+    (pairs before the first slot); exact: gaps above zero are wanted, not only overlaps; keeps: slots know the last step.
+    """
+
+    spheres_count, keeps = 0, False
+
+    def __init__(self, field, pair, slots):
+        """field: State, or Field, with the tables; pair (p,2): rows of Shapes; slots: of each pair, or (p,) of every one."""
+        self.field, self.there, self.device = field, field.there, field.device
+        self.parts, self.meshes, self.hulls, self.ellipsoids = field.parts, field.meshes, field.hulls, field.ellipsoids
+        self.box, self.edges, self.exact, self.chm = field.box, field.edges, field.exact, field.chm
+        device, count = self.device, len(pair)
+        room = np.concatenate([[0], np.cumsum(np.broadcast_to(slots, count))]).astype(np.int64)
+        none = device.zeros(0, np.int32)
+        self.pairs = Pairs(pair, none, device.to_device(room), none, none, none)
+        self.points = geometry_points(count, int(room[-1]), device)
+
+
+def near_pairs(state, family, pair):
+    """Those of the pairs (p,2) of a family, in their order, that are near enough to stay in the neighbour list of a State."""
+    if not family.near or len(pair) == 0:
+        return pair
+    device = state.device
+    look = Listed(state, pair, family.slots)
+    family.find(look, 0, len(pair), state.margin)
+    near = device.empty(len(pair), np.int8)
+    kernel(near_row)(len(pair), look.points.count, near)
+    start = primitives.scan(near)
+    kept = device.empty((int(device.to_host(start[-1:])[0]), 2), np.int32)
+    kernel(keep_row)(len(pair), pair, start, kept)
+    return kept
+
+
+def near_row(p, count, near):
+    """Whether a pair has contact points."""
+    near[p] = 1 if count[p] > 0 else 0
+
+
+def keep_row(p, pair, start, kept):
+    """Copy a pair that is kept."""
+    if start[p + 1] > start[p]:
+        kept[start[p], 0] = pair[p, 0]
+        kept[start[p], 1] = pair[p, 1]
+
+
+def find_points(state, margin, narrow=TRIANGLES, tolerance=0.0):
+    """Contact points with a gap up to margin [m] of all pairs of the neighbour list of a State that have slots, one kernel a family.
+
+    narrow, tolerance: how triangles are measured. Returns which manifolds of triangulated particles have surfaces that cross (s,).
     """
     # First, because new candidates may move all slots.
     crossing = np.empty(0, int)
     if any(r.family.slots == 0 for r in state.ranges):
-        crossing = mesh_slots.find_points(state, narrow, tolerance)
+        crossing = mesh_slots.find_points(state, margin, narrow, tolerance)
     for r in state.ranges:
         if r.family.find is not None:
-            r.family.find(state, r.first, r.length, edges)
+            r.family.find(state, r.first, r.length, margin)
     return crossing
 
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from ..broad.near import image
-from ..kernels import backend, primitives
+from ..kernels import backend
 from ..kernels.backend import func, fused, kernel, part
 from ..kernels.vec import dot
 from ..shapes.ellipsoid_form import LEAST_AXIS, LEAST_RADIUS, adjugate, load_form, times
@@ -54,62 +54,6 @@ def put_lane(lane, k, d, a, b, forms):
         lane[9 + i, k] = forms[b, i]
 
 
-def gap_block(block, centre, forms, pair, edges, margin, normal, gap):
-    """Normals and gaps of a block of pairs; the gap is infinite where it is certain to be above the margin."""
-    first, last = block * BLOCK, min(len(gap), (block + 1) * BLOCK)
-    waiting = np.empty(BLOCK, np.int64)
-    count = 0
-    for p in range(first, last):
-        a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
-        gap[p] = np.inf
-        waiting[count] = p
-        count += 0 if boxes_apart(between(a, b, centre, edges, PERIODIC), a, b, forms, margin) else 1
-    if CHM:
-        lane = np.empty((CHM_ROWS, CHM_LANES))
-        candidates, count = count, 0
-        for at in range(0, candidates, CHM_LANES):
-            used = min(CHM_LANES, candidates - at)
-            for j in range(used):
-                p = waiting[at + j]
-                a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
-                put_lane(lane, j, between(a, b, centre, edges, PERIODIC), a, b, forms)
-                # Scaled by this much about its centre, an ellipsoid contains all that is within half the margin of it.
-                wide_a, wide_b = 1.0 + 0.5 * margin / forms[a, LEAST_AXIS], 1.0 + 0.5 * margin / forms[b, LEAST_AXIS]
-                for i in range(6):
-                    lane[3 + i, j] *= wide_a * wide_a
-                    lane[9 + i, j] *= wide_b * wide_b
-            characteristic_lanes(lane, used)
-            for j in range(used):
-                waiting[count] = waiting[at + j]
-                count += 0 if lane[ANSWER, j] == NO else 1
-    lane = np.empty((ROWS, LANES))
-    for at in range(0, count, LANES):
-        used = min(LANES, count - at)
-        for j in range(used):
-            p = waiting[at + j]
-            a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
-            put_lane(lane, j, between(a, b, centre, edges, PERIODIC), a, b, forms)
-            lane[LEAST, j] = forms[a, LEAST_RADIUS] + forms[b, LEAST_RADIUS]
-            lane[STATE, j] = 0.0
-        solve_lanes(lane, used)
-        for j in range(used):
-            p = waiting[at + j]
-            n, g = (lane[N, j], lane[N + 1, j], lane[N + 2, j]), lane[GAP, j]
-            if lane[STATE, j] == 0.0:
-                d, m1, m2 = lane_forms(lane, j)
-                n, g = common_normal_from(d, m1, m2, lane[LEAST, j], n)
-            gap[p] = g
-            normal[p, 0], normal[p, 1], normal[p, 2] = signed(n, (lane[0, j], lane[1, j], lane[2, j]))
-
-
-@func
-def settle(a, b, centre, forms, edges, periodic):
-    """Normal and gap of one pair, whatever its pose."""
-    d = between(a, b, centre, edges, periodic)
-    least = forms[a, LEAST_RADIUS] + forms[b, LEAST_RADIUS]
-    return common_normal(d, load_form(forms, a), load_form(forms, b), least)
-
-
 @func
 def signed(n, d):
     """n, or -n where both are the answer because the centres coincide: the one whose largest component is positive."""
@@ -118,61 +62,6 @@ def signed(n, d):
     largest = n[0] if x >= y and x >= z else (n[1] if y >= z else n[2])
     sign = -1.0 if same and largest < 0.0 else 1.0
     return (sign * n[0], sign * n[1], sign * n[2])
-
-
-def gap_row(p, centre, forms, pair, edges, margin, normal, gap):
-    """Normal and gap of one pair, for a CUDA grid."""
-    a, b = pair[p, 0], pair[p, 1]
-    gap[p] = np.inf
-    if not boxes_apart(between(a, b, centre, edges, PERIODIC), a, b, forms, margin):
-        n, gap[p] = settle(a, b, centre, forms, edges, PERIODIC)
-        normal[p, 0], normal[p, 1], normal[p, 2] = signed(n, between(a, b, centre, edges, PERIODIC))
-
-
-def measure_solids(centre, forms, pair, box, margin, *, chm):
-    """Normals (p,3) and gaps (p,) [m] of pairs (p,2) of shapes; a gap that is certain to be above the margin is inf."""
-    device = backend.DEVICE[-1]
-    n = len(pair)
-    normal, gap = device.empty((n, 3), np.float64), device.empty(n, np.float64)
-    edges = (*box.length.tolist(), *box.inverse.tolist())
-    arguments = centre, forms, pair, edges, float(margin), normal, gap
-    if device is backend.CPU:
-        fast = kernel(
-            gap_block, fastmath=("contract", "nsz"), grain=2, allocates=True, PERIODIC=bool(box.periodic), CHM=bool(chm)
-        )
-        fast((n + BLOCK - 1) // BLOCK, *arguments)
-    else:
-        kernel(gap_row, PERIODIC=bool(box.periodic))(n, *arguments)
-    return normal, gap
-
-
-def near_row(p, gap, margin, near):
-    """Whether a pair is within the margin."""
-    near[p] = 1 if gap[p] <= margin else 0
-
-
-def keep_row(p, pair, start, kept):
-    """Copy a pair that is kept."""
-    if start[p + 1] > start[p]:
-        kept[start[p], 0] = pair[p, 0]
-        kept[start[p], 1] = pair[p, 1]
-
-
-def near_solids(centre, forms, pair, box, margin):
-    """Those of the pairs (p,2) whose gap is within the margin [m], in their order."""
-    device = backend.DEVICE[-1]
-    _, gap = measure_solids(centre, forms, pair, box, margin, chm=False)
-    near = device.empty(len(pair), np.int8)
-    kernel(near_row)(len(pair), gap, float(margin), near)
-    start = primitives.scan(near)
-    kept = device.empty((int(device.to_host(start[-1:])[0]), 2), np.int32)
-    kernel(keep_row)(len(pair), pair, start, kept)
-    return kept
-
-
-def near_pairs(state, pair):
-    """Those of the pairs (p,2) that stay in the neighbour list of a State."""
-    return near_solids(state.there.shapes.centre, state.there.forms, pair, state.box, state.margin)
 
 
 @func
@@ -227,22 +116,20 @@ def reach_at(t, d, outer, inner):
 
 
 @func
-def contact_arm(d, m1, m2, n, gap):
-    """From the centre of the first ellipsoid to the contact point: half way between the two surface points.
-
-    Where one ellipsoid contains the other it is the centre of the inner one, which belongs to both.
-    """
+def inner_centre(d, m1, m2, gap, least):
+    """Where one ellipsoid contains the other, the centre of the inner one, which belongs to both: whether it does, and from the
+    centre of the first to there. least [m]: the shortest half-axis of both."""
+    # None contains another without overlapping it by the whole of its width.
+    if gap > -2.0 * least:
+        return False, d
     if contains(d, m1, m2):
-        return d
-    if contains(d, m2, m1):
-        return (0.0, 0.0, 0.0)
-    arm = surface_point(m1, n)
-    return (arm[0] + 0.5 * gap * n[0], arm[1] + 0.5 * gap * n[1], arm[2] + 0.5 * gap * n[2])
+        return True, d
+    return contains(d, m2, m1), (0.0, 0.0, 0.0)
 
 
-# Contact points of the neighbour list, from step to step. A slot keeps its last normal. That is tried first: where it parts the
-# two bodies nothing touches, which costs one look. A pair that touched starts Newton's method there; one that begins to
-# touch starts afresh, so that the result does not depend on when the pair came into the list.
+# Contact points. A slot may keep its last normal. That is tried first then: where it parts the two bodies nothing touches, which costs
+# one look. A pair that touched starts Newton's method there; one that begins to touch starts afresh, so that the result does not
+# depend on when the pair came into the list.
 
 # Rows of the lanes after those of the common normal. All are in one array: with two, the compiler cannot tell that writing
 # to one leaves the other alone, and makes no vector instructions.
@@ -263,13 +150,38 @@ def parted(d, m1, m2, n):
 
 @fused
 def middle_arm(m, n, gap):
-    """From the centre of an ellipsoid to the middle of the overlap at its surface point with outward normal n."""
+    """From the centre of an ellipsoid to the middle of the overlap or gap at its surface point with outward normal n."""
     arm = surface_point(m, n)
     return (arm[0] + 0.5 * gap * n[0], arm[1] + 0.5 * gap * n[1], arm[2] + 0.5 * gap * n[2])
 
 
-def points_block(block, first, count, spheres, rows, forms, pairs, points, edges):
-    """Contact points of a block of pairs, rows first to first + count of the list; spheres: pairs before the first slot."""
+@func
+def drop_apart(waiting, count, lane, rows, forms, pair, edges, margin, periodic):
+    """Those of the waiting pairs that the characteristic equation does not tell apart (ChM): how many, the first of `waiting`."""
+    left = 0
+    for at in range(0, count, CHM_LANES):
+        used = min(CHM_LANES, count - at)
+        for j in range(used):
+            p = waiting[at + j]
+            a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
+            put_lane(lane, j, between(a, b, rows, edges, periodic), a, b, forms)
+            # Scaled by this much about its centre, an ellipsoid contains all that is within half the margin of it.
+            wide_a, wide_b = 1.0 + 0.5 * margin / forms[a, LEAST_AXIS], 1.0 + 0.5 * margin / forms[b, LEAST_AXIS]
+            for i in range(6):
+                lane[3 + i, j] *= wide_a * wide_a
+                lane[9 + i, j] *= wide_b * wide_b
+        characteristic_lanes(lane, used)
+        for j in range(used):
+            waiting[left] = waiting[at + j]
+            left += 0 if lane[ANSWER, j] == NO else 1
+    return left
+
+
+def points_block(block, first, count, spheres, rows, forms, pairs, points, edges, margin, keeps):
+    """Contact points of a block of pairs, rows first to first + count of the list, with a gap up to margin [m].
+
+    spheres: pairs before the first slot; keeps: slots know the normal and gap of the last step.
+    """
     pair, slot, normal, gap, arm, radius = pairs.shape, pairs.slot, points.normal, points.gap, points.arm, points.radius
     many = points.count
     waiting = np.empty(BLOCK, np.int64)
@@ -283,13 +195,23 @@ def points_block(block, first, count, spheres, rows, forms, pairs, points, edges
     for p in range(begin, min(begin + BLOCK, first + count)):
         a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
         c = np.uintp(slot[p - spheres])
-        n = (normal[c, 0], normal[c, 1], normal[c, 2])
-        if parted(between(a, b, rows, edges, PERIODIC), load_form(forms, a), load_form(forms, b), n):
+        d = between(a, b, rows, edges, PERIODIC)
+        if keeps:
+            n = (normal[c, 0], normal[c, 1], normal[c, 2])
+            apart = parted(d, load_form(forms, a), load_form(forms, b), n)
+        else:
+            apart = boxes_apart(d, a, b, forms, margin)
+        if apart:
             gap[c] = np.inf
             many[p - spheres] = 0
         else:
             waiting[found] = p
             found += 1
+    if CHM:
+        before = found
+        found = drop_apart(waiting, before, np.empty((CHM_ROWS, CHM_LANES)), rows, forms, pair, edges, margin, PERIODIC)
+        if found < before:
+            mark_apart(begin, min(begin + BLOCK, first + count), spheres, waiting, found, slot, gap, many)
     for at in range(0, found, LANES):
         used = min(LANES, found - at)
         for k in range(used):
@@ -298,55 +220,82 @@ def points_block(block, first, count, spheres, rows, forms, pairs, points, edges
             c = np.uintp(slot[p - spheres])
             put_lane(lane, k, between(a, b, rows, edges, PERIODIC), a, b, forms)
             lane[LEAST, k] = forms[a, LEAST_RADIUS] + forms[b, LEAST_RADIUS]
-            lane[STATE, k] = 1.0 if gap[c] < 0.0 else 0.0
+            lane[STATE, k] = 1.0 if keeps and gap[c] < 0.0 else 0.0
             for i in range(3):
                 lane[N + i, k] = normal[c, i]
         solve_lanes(lane, used)
         for k in range(used):
+            d, m1, m2 = lane_forms(lane, k)
+            n = (lane[N, k], lane[N + 1, k], lane[N + 2, k])
             if lane[STATE, k] == 0.0:
-                d, m1, m2 = lane_forms(lane, k)
-                n = (lane[N, k], lane[N + 1, k], lane[N + 2, k])
                 n, lane[GAP, k] = common_normal_from(d, m1, m2, lane[LEAST, k], n)
-                lane[N, k], lane[N + 1, k], lane[N + 2, k] = n
+            lane[N, k], lane[N + 1, k], lane[N + 2, k] = signed(n, d)
         for k in range(LANES):
             _, m1, m2 = lane_forms(lane, k)
             n = (lane[N, k], lane[N + 1, k], lane[N + 2, k])
             lane[ARM, k], lane[ARM + 1, k], lane[ARM + 2, k] = middle_arm(m1, n, lane[GAP, k])
             lane[RADIUS, k] = contact_radius(m1, m2, n)
         for k in range(used):
-            c = np.uintp(slot[waiting[at + k] - spheres])
-            gap[c], radius[c] = lane[GAP, k], lane[RADIUS, k]
-            many[waiting[at + k] - spheres] = 1 if lane[GAP, k] < 0.0 else 0
+            p = waiting[at + k]
+            c = np.uintp(slot[p - spheres])
+            touches = lane[GAP, k] <= margin
+            gap[c], radius[c] = lane[GAP, k] if touches else np.inf, lane[RADIUS, k]
+            many[p - spheres] = 1 if touches else 0
+            d, m1, m2 = lane_forms(lane, k)
+            least = min(forms[np.uintp(pair[p, 0]), LEAST_AXIS], forms[np.uintp(pair[p, 1]), LEAST_AXIS])
+            inside, centre = inner_centre(d, m1, m2, lane[GAP, k], least)
             for i in range(3):
                 normal[c, i] = lane[N + i, k]
-                arm[c, i] = lane[ARM + i, k]
+                arm[c, i] = centre[i] if inside else lane[ARM + i, k]
 
 
-def points_row(k, first, count, spheres, rows, forms, pairs, points, edges):
+@func
+def mark_apart(begin, end, spheres, waiting, found, slot, gap, many):
+    """Take the slots of all pairs begin to end out of use that do not wait."""
+    j = 0
+    for p in range(begin, end):
+        if j < found and waiting[j] == p:
+            j += 1
+        else:
+            gap[slot[p - spheres]] = np.inf
+            many[p - spheres] = 0
+
+
+def points_row(k, first, count, spheres, rows, forms, pairs, points, edges, margin, keeps):
     """The contact point of one pair, for a CUDA grid: the same functions as `points_block`, each pair from the start."""
     p = first + k
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
     c = pairs.slot[p - spheres]
-    n, gap = settle(a, b, rows, forms, edges, PERIODIC)
-    arm = middle_arm(load_form(forms, a), n, gap)
-    points.gap[c] = gap
-    points.count[p - spheres] = 1 if gap < 0.0 else 0
-    points.radius[c] = contact_radius(load_form(forms, a), load_form(forms, b), n)
-    for i in range(3):
-        points.normal[c, i] = n[i]
-        points.arm[c, i] = arm[i]
+    d = between(a, b, rows, edges, PERIODIC)
+    points.gap[c] = np.inf
+    points.count[p - spheres] = 0
+    if boxes_apart(d, a, b, forms, margin):
+        return
+    m1, m2 = load_form(forms, a), load_form(forms, b)
+    n, gap = common_normal(d, m1, m2, forms[a, LEAST_RADIUS] + forms[b, LEAST_RADIUS])
+    n = signed(n, d)
+    if gap <= margin:
+        inside, arm = inner_centre(d, m1, m2, gap, min(forms[a, LEAST_AXIS], forms[b, LEAST_AXIS]))
+        if not inside:
+            arm = middle_arm(m1, n, gap)
+        points.gap[c], points.count[p - spheres] = gap, 1
+        points.radius[c] = contact_radius(m1, m2, n)
+        for i in range(3):
+            points.normal[c, i] = n[i]
+            points.arm[c, i] = arm[i]
 
 
-def find_points(state, first, count, edges):
-    """Contact points of the pairs first to first + count of the neighbour list of a State."""
-    device, there = state.device, state.there
+def find_points(look, first, count, margin):
+    """Contact points of the pairs first to first + count of a list; see `clast.narrow.dispatch`."""
+    device, there = look.device, look.there
     on_cpu = device is backend.CPU
     find = kernel(
         points_block if on_cpu else points_row,
         fastmath=("contract", "nsz"),
         grain=4,
         allocates=on_cpu,
-        PERIODIC=bool(state.box.periodic),
+        PERIODIC=bool(look.box.periodic),
+        CHM=look.chm,
     )
-    tasks = (count + BLOCK - 1) // BLOCK if on_cpu else count
-    find(tasks, first, count, state.spheres_count, there.rows, there.forms, state.pairs, state.points, edges)
+    about = first, count, look.spheres_count, there.rows, there.forms, look.pairs, look.points
+    find((count + BLOCK - 1) // BLOCK if on_cpu else count, *about, look.edges, margin, look.keeps)

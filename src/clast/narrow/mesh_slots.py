@@ -17,7 +17,7 @@ from ..broad.neighbour_list import copy_history
 from ..kernels import primitives
 from ..kernels.backend import func, kernel
 from ..kernels.vec import add, load, load4, norm, sub
-from ..tables import FIRST_WALL, MESH, SPHERE, TRIANGLE, empty_points
+from ..tables import FIRST_WALL, MESH, SPHERE, TRIANGLE
 from . import mesh_candidates
 from .ellipsoids import between
 from .mesh_candidates import find_candidates
@@ -43,6 +43,7 @@ class Known(NamedTuple):
     known: np.ndarray  # (k,) int8, 0 if candidates have never been looked for
     apart: np.ndarray  # (k,3) [m], from the first to the second shape when they were, see `between_origins`
     turn: np.ndarray  # (k,8) orientation of the two bodies then
+    margin: np.ndarray  # (k,) [m], up to which gap they were looked for
 
 
 class Triangles(NamedTuple):
@@ -55,7 +56,8 @@ class Triangles(NamedTuple):
 
 def empty_known(count):
     """Nothing known of so many pairs."""
-    return Known(np.zeros(count, np.int32), np.zeros(count, np.int8), np.zeros((count, 3)), np.zeros((count, 8)))
+    used, known = np.zeros(count, np.int32), np.zeros(count, np.int8)
+    return Known(used, known, np.zeros((count, 3)), np.zeros((count, 8)), np.zeros(count))
 
 
 def empty_triangles(count):
@@ -71,7 +73,7 @@ class Candidates:
         self.pair = pair  # (k,2) int32, rows of Shapes
         self.site = site  # (s+1,) int32, first row of each manifold
         self.near = near  # (s,) [m], points nearer than this are one
-        self.margin = margin  # (k,) [m], of candidates
+        self.margin = margin  # (k,) [m], by how much candidates may come nearer before they are looked for again
         self.status = np.zeros(len(near), np.int8)
         self.busy = False  # whether there were active candidates in the last step
         self.known, self.triangles = empty_known(len(rows)), empty_triangles(0)
@@ -205,27 +207,26 @@ def moved_row(k, pair, known, bodies, shapes, edges, way):
     way[k] = moved
 
 
-def edges_of(box):
-    """Lengths and their inverses of a periodic box, as kernels take them."""
-    return (*box.length.tolist(), *box.inverse.tolist())
-
-
-def renew(state):
-    """Look for the candidates of all pairs again that have moved too far; returns how far each has (k,) [m]."""
+def renew(state, reach):
+    """Look for the candidates of all pairs again that have moved too far to know all with a gap up to reach [m]; returns how far
+    each has (k,) [m]."""
     found = state.candidates
     way = np.empty(len(found.rows))
     measure = kernel(moved_row, grain=1024, PERIODIC=bool(state.box.periodic))
-    where = *state.kernel_tables[:2], edges_of(state.box), way
+    where = *state.kernel_tables[:2], state.edges, way
     measure(len(way), found.pair, found.known, *where)
-    if (way > found.margin).any():
-        look_for(state, np.nonzero(way > EARLY * found.margin)[0])
+    left = found.known.margin - reach
+    if (way > left).any():
+        look_for(state, np.nonzero(way > EARLY * left)[0], reach)
         measure(len(way), found.pair, found.known, *where)
     return way
 
 
-def look_for(state, chosen):
+def look_for(state, chosen, reach):
     """Find the candidates of the chosen pairs (c,) where the bodies are now."""
-    margin = state.candidates.margin[chosen]
+    # Powers of two, as in `margins`: there are few different ones.
+    more = 2.0 ** math.ceil(math.log2(reach)) if reach > 0.0 else 0.0
+    margin = state.candidates.margin[chosen] + more
     for one in np.unique(margin):
         alike = chosen[margin == one]
         for at in range(0, len(alike), TASK):
@@ -237,7 +238,7 @@ def look_for_some(state, chosen, margin):
     found = state.candidates
     pair = np.ascontiguousarray(found.pair[chosen])
     start, triangles = near_triangles(state, pair, margin)
-    _, history = empty_points(0, len(triangles.seen), state.rolling)
+    _, history = state.empty_slots(0, len(triangles.seen))
     used = found.known.used
     kernel(carry_row, grain=64)(
         len(chosen), chosen, found.begin, used, found.triangles, state.history, start, triangles, history
@@ -252,7 +253,7 @@ def look_for_some(state, chosen, margin):
         room[found.rows] = found.room
         state.lay_out(room, np.arange(len(room)), state.pairs.slot, found)
     body, known = state.shapes.body[pair], found.known
-    known.used[chosen], known.known[chosen] = count, 1
+    known.used[chosen], known.known[chosen], known.margin[chosen] = count, 1, margin
     kernel(apart_row)(len(chosen), chosen, found.pair, *state.kernel_tables[:2], known.apart)
     known.turn[chosen] = state.bodies.orientation[body].reshape(-1, 8)
     kernel(settle_row, grain=64)(
@@ -322,9 +323,10 @@ def active_row(k, way, begin, used, triangles, live, fill, start, first, second,
         count[k] = found
 
 
-def look(state, narrow, tolerance):
-    """Find the candidates that are active where the bodies are now, and measure them."""
-    way = renew(state)
+def look(state, margin, narrow, tolerance):
+    """Find the candidates that may have a gap up to margin [m] where the bodies are now, and measure them."""
+    reach = max(margin, 0.0)
+    way = renew(state, reach) + reach
     found, total = state.candidates, len(state.candidates.rows)
     choose = kernel(active_row, grain=1024)
     count, none = np.empty(total, np.int32), np.empty(0, np.int32)
@@ -359,11 +361,28 @@ def write_point(c, slot, a, b, radius, spots, feature, shapes, edges, periodic, 
 
 
 def points_row(
-    i, rows, site, near, pair, start, first, origin, spots, kept, bodies, shapes, parts, surfaces, edges, points, status
+    i,
+    limit,
+    rows,
+    site,
+    near,
+    pair,
+    start,
+    first,
+    origin,
+    spots,
+    kept,
+    bodies,
+    shapes,
+    parts,
+    surfaces,
+    edges,
+    points,
+    status,
 ):
-    """Contact points of one manifold: of candidates that are one and the same the deepest."""
+    """Contact points of one manifold with a gap below limit [m]: of candidates that are one and the same the deepest."""
     low, high = site[i], site[i + 1]
-    merge_site(low, high, shapes.body[pair[low, 1]], shapes, pair, start, spots, 0.0, near[i], kept)
+    merge_site(low, high, shapes.body[pair[low, 1]], shapes, pair, start, spots, limit, near[i], kept)
     status[i] = FINE
     for k in range(low, high):
         a, b = pair[k, 0], pair[k, 1]
@@ -383,15 +402,17 @@ def points_row(
                 points.gap[origin[c]] = np.inf
 
 
-def find_points(state, narrow, tolerance):
-    """Contact points of all pairs with a triangulated particle; returns which manifolds have surfaces that cross (s,)."""
-    look(state, narrow, tolerance)
+def find_points(state, margin, narrow, tolerance):
+    """Contact points with a gap up to margin [m] of all pairs with a triangulated particle; returns which manifolds have surfaces
+    that cross (s,)."""
+    look(state, margin, narrow, tolerance)
     found, there = state.candidates, state.there
     was_busy, found.busy = found.busy, len(found.origin) > 0
     if not (found.busy or was_busy):
         return np.empty(0, int)  # nothing touches, and nothing touched
     kernel(points_row, grain=64, PERIODIC=bool(state.box.periodic))(
         len(found.near),
+        float(np.nextafter(margin, math.inf)),
         found.rows,
         found.site,
         found.near,
@@ -405,7 +426,7 @@ def find_points(state, narrow, tolerance):
         there.shapes,
         there.parts,
         there.surfaces,
-        edges_of(state.box),
+        state.edges,
         state.points,
         found.status,
     )

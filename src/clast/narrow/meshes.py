@@ -1,7 +1,6 @@
 """Contacts of shapes of which one is a triangulated particle, for many pairs at once."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,16 +15,6 @@ from .mesh_pose import BALL, HALO, make_setting
 from .mesh_tree import BARE
 
 TOLERANCE = 1e-8  # of distances, relative to the longest edge, where a method aims at one
-
-
-class Touches(NamedTuple):
-    """Contacts of listed pairs, one after the other: pair p owns rows start[p] up to start[p + 1]."""
-
-    start: np.ndarray  # (p+1,) int64
-    point: np.ndarray  # (c,3) [m]
-    normal: np.ndarray  # (c,3) unit, from the first to the second
-    gap: np.ndarray  # (c,) [m]
-    feature: np.ndarray  # (c,) int32, the triangle of the mesh as it was given; its vertex at a plane or in a shell
 
 
 def merge_row(i, site, near, shapes, pair, start, spots, limit, kept):
@@ -105,12 +94,15 @@ def turn_round(tables, surfaces, pair, box, narrow):
     return gap, spots.point[row] + (sign * ball)[:, None] * toward, -toward, candidates.first[row]
 
 
-def surface_contacts(tables, surfaces, box, margin, pair, narrow, tree=True):
-    """Contacts of listed pairs (p,2), rows of Shapes, each with a triangulated particle, within the margin [m]: Touches.
+def surface_points(field, pair, margin, narrow, tree=True):
+    """Contact points of listed pairs (p,2), rows of Shapes, each with a triangulated particle, within the margin [m], the deepest of a
+    pair first: how many (p,), point (c,3) [m], normal (c,3) from the first to the second, gap (c,) [m] and feature (c,), the
+    triangle of the mesh as it was given, or its vertex at a plane or in a shell.
 
     margin=inf: one for each pair, the nearest. narrow: name of a method in `surface_measure.METHODS`.
     tree=False: all triangles of two meshes are measured.
     """
+    tables, surfaces, box = field.tables, field.surfaces, field.box
     shapes, parts = tables[1:3]
     every = math.isinf(margin)
     pair, swapped, order, site = in_sites(shapes, pair)
@@ -150,5 +142,5 @@ def surface_contacts(tables, surfaces, box, margin, pair, narrow, tree=True):
     # Back to the order of the list; the deepest first within a pair.
     owner = order[owner]
     sort = np.lexsort((gap, owner))
-    start = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(pair)))])
-    return Touches(start, point[sort], normal[sort], gap[sort], feature[sort].astype(np.int32))
+    count = np.bincount(owner, minlength=len(pair))
+    return count, point[sort], normal[sort], gap[sort], feature[sort].astype(np.int32)

@@ -1,4 +1,4 @@
-"""Contacts of shapes of which one is a polyhedron: which of them are near, and all their points, for many pairs at once.
+"""Contact points of shapes of which one is a polyhedron, for many pairs at once, four slots a pair.
 
 Points are found in the axes of a polyhedron; see `clast.narrow.polyhedron_polyhedron` for how they stand in `work`.
 """
@@ -8,16 +8,15 @@ import math
 import numpy as np
 
 from ..broad.near import image
-from ..kernels import primitives
 from ..kernels.backend import func, kernel
 from ..kernels.vec import add, dot, load, load4, quat_matrix, quat_multiply, rotate, scale, sub, unrotate
-from ..tables import CYLINDER, FIRST_WALL, PLANE, POLYHEDRON, SPHERE, TRIANGLE
-from .ellipsoids import between, keep_row
+from ..tables import CYLINDER, PLANE, POLYHEDRON, SPHERE, TRIANGLE
+from .ellipsoids import between
 from .polyhedron_cylinder import hull_cylinder
 from .polyhedron_distance import hull_distance
 from .polyhedron_manifold import contact_points
 from .polyhedron_plane import hull_plane
-from .polyhedron_polyhedron import POINT, face_separation, get, parted, put, separation, two_boxes, work_width
+from .polyhedron_polyhedron import POINT, get, parted, put, separation, work_width
 from .polyhedron_sphere import hull_ball
 from .polyhedron_triangle import hull_triangle
 
@@ -40,16 +39,27 @@ def second_in_first(a, b, bodies, shapes, edges, periodic):
 
 
 @func
-def hull_hull(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work, distance):
-    """Points of two polyhedra a and b in the axes of a: how many, 0 if they are farther apart than margin [m].
+def hull_hull(a, b, c, bodies, shapes, parts, hulls, points, edges, periodic, margin, keeps, work, distance):
+    """Points of two polyhedra a and b in the axes of a, with slots from c on: how many, 0 if they are farther apart than margin [m].
 
-    distance: `hull_distance`, or `no_distance` where the margin is 0.
+    keeps: while they are apart, the first slot keeps the normal of the plane that parts them, which is tried first.
+    distance: `hull_distance`, or `no_distance` where gaps above zero need not be exact.
     """
     ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
     ka, kb = bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
+    q = load4(bodies.orientation, shapes.body[a])
+    # A pair that touched touches again, most likely.
+    if keeps and not points.gap[c] < 0.0:
+        d = between(a, b, shapes.centre, edges, periodic)
+        if parted(ha, ka, q, hb, kb, load4(bodies.orientation, shapes.body[b]), d, load(points.normal, c), hulls):
+            return 0
     turn, d = second_in_first(a, b, bodies, shapes, edges, periodic)
     s, n, kind, one, two = separation(ha, ka, hb, kb, turn, d, hulls, margin, work)
     if s > margin:
+        if keeps:
+            n = rotate(q, n)
+            for i in range(3):
+                points.normal[c, i] = n[i]
         return 0
     if s > 0.0:
         gap, m, x = distance(ha, ka, hb, kb, turn, d, hulls, n)
@@ -100,8 +110,8 @@ def wall_pose(s, w, bodies, shapes, box):
 
 @func
 def no_distance(ha, ka, hb, kb, turn, d, hulls, start):
-    """In place of `hull_distance` where only overlaps count: it is large, and never called then."""
-    return math.inf, start, d
+    """In place of `hull_distance`, which is large, where only overlaps count: the separation is bound enough."""
+    return -math.inf, start, d
 
 
 @func
@@ -177,125 +187,10 @@ sphere_points = hull_sphere
 wall_points = hull_any
 distance = hull_distance
 
-# Which pairs of a list are near enough to keep.
-
-
-def near_block(block, bodies, shapes, parts, hulls, pair, edges, margin, width, near):
-    """Whether pairs of a block are within the margin; may err towards yes."""
-    work = np.empty(width)
-    for p in range(block * BLOCK, min(len(near), (block + 1) * BLOCK)):
-        near[p] = is_near(p, bodies, shapes, parts, hulls, pair, edges, margin, work, PERIODIC, sphere_points)
-
-
-@func
-def is_near(p, bodies, shapes, parts, hulls, pair, edges, margin, work, periodic, sphere_points):
-    """Whether the separation of pair p is within the margin: 1 or 0."""
-    a, b = pair[p, 0], pair[p, 1]
-    if shapes.kind[a] == POLYHEDRON and shapes.kind[b] == POLYHEDRON:
-        ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
-        ka, kb = bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
-        turn, d = second_in_first(a, b, bodies, shapes, edges, periodic)
-        if hulls.box[ha, 0] > 0.0 and hulls.box[hb, 0] > 0.0:
-            return 1 if two_boxes(ha, ka, hb, kb, turn, d, hulls, margin, 0.0)[0] <= margin else 0
-        # Faces alone find out most that are apart, and edges would cost as much again to compile.
-        return 1 if face_separation(ha, ka, hb, kb, turn, d, hulls, margin, work)[0] <= margin else 0
-    if shapes.kind[a] != POLYHEDRON:
-        a, b = b, a
-    return sphere_points(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work)
-
 
 def sphere_points_for(parts):
     """The function for spheres if there are any among the Parts."""
     return hull_sphere if (parts.kind == SPHERE).any() else no_sphere
-
-
-def near_hulls(tables, pair, box, margin):
-    """Those of the pairs (p,2) of which one is a polyhedron that may be within the margin [m], in their order."""
-    bodies, shapes, parts, _, hulls = tables
-    count = len(pair)
-    near = np.empty(count, np.int8)
-    edges = (*box.length.tolist(), *box.inverse.tolist())
-    search = kernel(
-        near_block, grain=2, allocates=True, PERIODIC=bool(box.periodic), sphere_points=sphere_points_for(parts)
-    )
-    blocks = (count + BLOCK - 1) // BLOCK
-    search(blocks, bodies, shapes, parts, hulls, pair, edges, float(margin), work_width(hulls), near)
-    start = primitives.scan(near)
-    kept = np.empty((int(start[-1]), 2), np.int32)
-    kernel(keep_row)(count, pair, start, kept)
-    return kept
-
-
-def near_pairs(state, pair):
-    """Those of the pairs (p,2) that stay in the neighbour list of a State."""
-    return near_hulls(state.kernel_tables, pair, state.box, state.margin)
-
-
-# All points of listed pairs.
-
-
-def spot_block(block, bodies, shapes, parts, meshes, hulls, box, edges, margin, pair, rows, width, found, spots):
-    """Contact points of a block of pairs rows[k], in the world: how many, and (k,32) as in `work`.
-
-    Normals point from the first to the second shape of the pair, and points are in the middle of the overlap or gap.
-    """
-    work = np.empty(width)
-    for k in range(block * BLOCK, min(len(rows), (block + 1) * BLOCK)):
-        a, b = pair[rows[k], 0], pair[rows[k], 1]
-        swap = shapes.kind[a] != POLYHEDRON
-        s, t = (b, a) if swap else (a, b)
-        if shapes.kind[t] >= FIRST_WALL:
-            count = wall_points(s, t, bodies, shapes, parts, meshes, hulls, box, margin, work)
-        elif shapes.kind[t] == POLYHEDRON:
-            count = hull_hull(s, t, bodies, shapes, parts, hulls, edges, PERIODIC, margin, work, distance)
-        else:
-            count = sphere_points(s, t, bodies, shapes, parts, hulls, edges, PERIODIC, margin, work)
-        found[k] = count
-        q, x = load4(bodies.orientation, shapes.body[s]), load(shapes.centre, s)
-        sign = -1.0 if swap else 1.0
-        for i in range(count):
-            n = rotate(q, get(work, POINT * i + 4))
-            point = add(x, rotate(q, get(work, POINT * i)))
-            gap = work[POINT * i + 3]
-            for j in range(3):
-                spots[k, POINT * i + j] = point[j] + 0.5 * gap * n[j]
-                spots[k, POINT * i + 4 + j] = sign * n[j]
-            spots[k, POINT * i + 3] = gap
-            spots[k, POINT * i + 7] = work[POINT * i + 7]
-
-
-def measure_hulls(tables, box, margin, pair, rows):
-    """Contact points of the pairs rows (k,) of pair (p,2), of which one is a polyhedron: how many (k,), and spots (k,32)."""
-    bodies, shapes, parts, meshes, hulls = tables
-    found, spots = np.zeros(len(rows), np.int64), np.empty((len(rows), 4 * POINT))
-    edges = (*box.length.tolist(), *box.inverse.tolist())
-    has = {
-        "PERIODIC": bool(box.periodic),
-        "sphere_points": sphere_points_for(parts),
-        "wall_points": wall_points_for(parts),
-        "distance": hull_distance if margin > 0.0 else no_distance,
-    }
-    kernel(spot_block, grain=2, allocates=True, **has)(
-        (len(rows) + BLOCK - 1) // BLOCK,
-        bodies,
-        shapes,
-        parts,
-        meshes,
-        hulls,
-        box,
-        edges,
-        float(margin),
-        pair,
-        rows,
-        work_width(hulls),
-        found,
-        spots,
-    )
-    return found, spots
-
-
-# Contact points of the neighbour list, from step to step, four slots a pair. While two polyhedra are apart, the first slot keeps
-# the normal of the plane that parts them, which is tried first: where it still does nothing touches.
 
 
 @func
@@ -351,49 +246,31 @@ def write_points(c, count, q, away, sign, radius, work, points):
 @func
 def clear(c, points):
     """Take the four slots from c on out of use; the first is in use if any is."""
-    if points.gap[c] < 0.0:
+    if points.gap[c] < np.inf:
         for i in range(4):
             points.gap[c + i] = np.inf
 
 
 @func
-def touching_hulls(a, b, c, bodies, shapes, parts, hulls, points, edges, periodic, work):
-    """Contact points of two polyhedra in the axes of the first, with slots from c on: how many."""
-    ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
-    ka, kb = bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
-    q = load4(bodies.orientation, shapes.body[a])
-    # A pair that touched touches again, most likely.
-    if not points.gap[c] < 0.0:
-        d = between(a, b, shapes.centre, edges, periodic)
-        if parted(ha, ka, q, hb, kb, load4(bodies.orientation, shapes.body[b]), d, load(points.normal, c), hulls):
-            return 0
-    turn, d = second_in_first(a, b, bodies, shapes, edges, periodic)
-    s, n, kind, one, two = separation(ha, ka, hb, kb, turn, d, hulls, 0.0, work)
-    if s >= 0.0:
-        n = rotate(q, n)
-        for i in range(3):
-            points.normal[c, i] = n[i]
-        return 0
-    return contact_points(ha, ka, hb, kb, turn, d, s, n, kind, one, two, hulls, 0.0, work)
-
-
-@func
 def pair_points(
-    first, last, spheres, bodies, shapes, parts, hulls, pairs, points, edges, periodic, work, sphere_points
+    first, last, spheres, tables, pairs, points, edges, periodic, margin, keeps, work, sphere_points, distance
 ):
     """Contact points of the pairs first to last of the list, of particles.
 
     A function of its own, because the row that makes `work` counts references to all arrays of a table at every look into it.
     """
+    bodies, shapes, parts, hulls = tables
     for p in range(first, last):
         a, b = pairs.shape[p, 0], pairs.shape[p, 1]
         c = pairs.slot[p - spheres]
         swap = shapes.kind[a] != POLYHEDRON
         s, t = (b, a) if swap else (a, b)
         if shapes.kind[t] == POLYHEDRON:
-            found = touching_hulls(s, t, c, bodies, shapes, parts, hulls, points, edges, periodic, work)
+            found = hull_hull(
+                s, t, c, bodies, shapes, parts, hulls, points, edges, periodic, margin, keeps, work, distance
+            )
         else:
-            found = sphere_points(s, t, bodies, shapes, parts, hulls, edges, periodic, 0.0, work)
+            found = sphere_points(s, t, bodies, shapes, parts, hulls, edges, periodic, margin, work)
         points.count[p - spheres] = found
         if found == 0:
             clear(c, points)
@@ -404,20 +281,27 @@ def pair_points(
         write_points(c, found, q, away, -1.0 if swap else 1.0, one * two / (one + two), work, points)
 
 
-def points_block(block, first, count, spheres, bodies, shapes, parts, hulls, pairs, points, edges, width):
+def points_block(
+    block, first, count, spheres, bodies, shapes, parts, hulls, pairs, points, edges, margin, keeps, width
+):
     """Contact points of a block of pairs of particles, rows first to first + count of the list."""
     begin = first + block * BLOCK
     end = min(begin + BLOCK, first + count)
     work = np.empty(width)
-    pair_points(begin, end, spheres, bodies, shapes, parts, hulls, pairs, points, edges, PERIODIC, work, sphere_points)
+    tables = (bodies, shapes, parts, hulls)
+    pair_points(
+        begin, end, spheres, tables, pairs, points, edges, PERIODIC, margin, keeps, work, sphere_points, distance
+    )
 
 
 @func
-def wall_pair_points(first, last, spheres, bodies, shapes, parts, meshes, hulls, box, pairs, points, work, wall_points):
+def wall_pair_points(
+    first, last, spheres, bodies, shapes, parts, meshes, hulls, box, pairs, points, margin, work, wall_points
+):
     """The same with walls."""
     for p in range(first, last):
         s, w = pairs.shape[p, 0], pairs.shape[p, 1]
-        found = wall_points(s, w, bodies, shapes, parts, meshes, hulls, box, 0.0, work)
+        found = wall_points(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work)
         points.count[p - spheres] = found
         if found == 0:
             clear(pairs.slot[p - spheres], points)
@@ -427,28 +311,38 @@ def wall_pair_points(first, last, spheres, bodies, shapes, parts, meshes, hulls,
         write_points(pairs.slot[p - spheres], found, q, (0.0, 0.0, 0.0), 1.0, radius, work, points)
 
 
-def wall_points_block(block, first, count, spheres, bodies, shapes, parts, meshes, hulls, box, pairs, points, width):
+def wall_points_block(
+    block, first, count, spheres, bodies, shapes, parts, meshes, hulls, box, pairs, points, margin, width
+):
     """The same with walls."""
     begin = first + block * BLOCK
     end = min(begin + BLOCK, first + count)
     work = np.empty(width)
-    wall_pair_points(begin, end, spheres, bodies, shapes, parts, meshes, hulls, box, pairs, points, work, wall_points)
-
-
-def find_points(state, first, count, edges):
-    """Contact points of the pairs first to first + count of the neighbour list of a State, of particles."""
-    there = state.there
-    periodic = bool(state.box.periodic)
-    find = kernel(
-        points_block, grain=2, allocates=True, PERIODIC=periodic, sphere_points=sphere_points_for(state.parts)
+    wall_pair_points(
+        begin, end, spheres, bodies, shapes, parts, meshes, hulls, box, pairs, points, margin, work, wall_points
     )
-    tables = there.bodies, there.shapes, there.parts, there.hulls, state.pairs, state.points
+
+
+def find_points(look, first, count, margin):
+    """Contact points of the pairs first to first + count of a list, of particles; see `clast.narrow.dispatch`."""
+    there = look.there
+    find = kernel(
+        points_block,
+        grain=2,
+        allocates=True,
+        PERIODIC=bool(look.box.periodic),
+        sphere_points=sphere_points_for(look.parts),
+        distance=hull_distance if look.exact else no_distance,
+    )
+    tables = there.bodies, there.shapes, there.parts, there.hulls, look.pairs, look.points
     blocks = (count + BLOCK - 1) // BLOCK
-    find(blocks, first, count, state.spheres_count, *tables, edges, work_width(state.hulls))
+    about = look.edges, margin, look.keeps, work_width(look.hulls)
+    find(blocks, first, count, look.spheres_count, *tables, *about)
 
 
-def find_wall_points(state, first, count, edges):
+def find_wall_points(look, first, count, margin):
     """The same for pairs with walls."""
-    find = kernel(wall_points_block, grain=2, allocates=True, wall_points=wall_points_for(state.parts))
-    tables = *state.kernel_tables, state.there.box, state.pairs, state.points
-    find((count + BLOCK - 1) // BLOCK, first, count, state.spheres_count, *tables, work_width(state.hulls))
+    find = kernel(wall_points_block, grain=2, allocates=True, wall_points=wall_points_for(look.parts))
+    there = look.there
+    tables = there.bodies, there.shapes, there.parts, there.meshes, there.hulls, there.box, look.pairs, look.points
+    find((count + BLOCK - 1) // BLOCK, first, count, look.spheres_count, *tables, margin, work_width(look.hulls))

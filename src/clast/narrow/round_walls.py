@@ -112,13 +112,13 @@ wall_touch = ball_any  # bound to the kernel
 ELLIPSOIDS = False
 
 
-def points_row(k, first, spheres, bodies, shapes, parts, meshes, forms, box, pairs, points):
-    """The contact point of pair first + k of the neighbour list, a sphere or an ellipsoid and a wall."""
+def points_row(k, first, spheres, bodies, shapes, parts, meshes, forms, box, pairs, points, margin):
+    """The contact point of pair first + k of a list, a sphere or an ellipsoid and a wall, with a gap up to margin [m]."""
     p = first + k
     c = pairs.slot[p - spheres]
     s = pairs.shape[p, 0]
-    status, gap, n, feature = wall_touch(s, pairs.shape[p, 1], bodies, shapes, parts, meshes, box, 0.0)
-    touches = status == 1 and gap < 0.0
+    status, gap, n, feature = wall_touch(s, pairs.shape[p, 1], bodies, shapes, parts, meshes, box, margin)
+    touches = status == 1 and gap <= margin
     points.gap[c] = gap if touches else np.inf
     points.count[p - spheres] = 1 if touches else 0
     if touches:
@@ -134,10 +134,10 @@ def points_row(k, first, spheres, bodies, shapes, parts, meshes, forms, box, pai
             points.arm[c, i] = arm[i]
 
 
-def find_points(state, first, count, edges):
-    """Contact points of the pairs first to first + count of the neighbour list of a State."""
-    there = state.there
-    triangles = len(state.meshes.triangle) > 0
-    find = kernel(points_row, grain=128, wall_touch=touch_for(state.ellipsoids, triangles), ELLIPSOIDS=state.ellipsoids)
+def find_points(look, first, count, margin):
+    """Contact points of the pairs first to first + count of a list; see `clast.narrow.dispatch`."""
+    there = look.there
+    triangles = len(look.meshes.triangle) > 0
+    find = kernel(points_row, grain=128, wall_touch=touch_for(look.ellipsoids, triangles), ELLIPSOIDS=look.ellipsoids)
     tables = there.bodies, there.shapes, there.parts, there.meshes
-    find(count, first, state.spheres_count, *tables, there.forms, there.box, state.pairs, state.points)
+    find(count, first, look.spheres_count, *tables, there.forms, there.box, look.pairs, look.points, margin)

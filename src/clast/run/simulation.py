@@ -56,11 +56,6 @@ class Simulation:
         meshed = bool((scene.parts.kind == MESH).any())
         if self.device is not backend.CPU and meshed:
             raise Unavailable("Simulation: triangulated particles move on the CPU only; leave device='cuda' out")
-        if meshed and not isinstance(method, DEM):
-            raise ValueError(
-                "Simulation: triangulated particles move by contact forces only; take clast.DEM(...), or convex bodies made "
-                "by clast.Polyhedron(mesh.vertices)"
-            )
         self.scene, self.method = scene, method
         self.removed = 0
         self.poured = [0] * len(scene.inlets)

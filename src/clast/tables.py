@@ -35,6 +35,21 @@ def is_particle(kind):
     return (kind > NONE) & (kind < FIRST_WALL)
 
 
+def is_wall(kind):
+    """Which of the shapes, by their kinds (s,), are walls: (s,) bool."""
+    return kind >= FIRST_WALL
+
+
+# Kinds whose parts have a row in a table of their own, which Parts.feature tells, by the name of that table.
+TABLED = {"meshes": TRIANGLE, "hulls": POLYHEDRON, "surfaces": MESH}
+
+
+def rows_in(table, kind, feature):
+    """Rows (s,) of the table of this name, a key of TABLED, for parts with these kinds (s,) and features (s,); -1 where a part
+    has none there."""
+    return np.where(np.asarray(kind) == TABLED[table], feature, -1)
+
+
 # How a body moves.
 FREE = 0
 FIXED = 1

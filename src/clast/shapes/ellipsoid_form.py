@@ -177,6 +177,11 @@ def width_row(s, shapes, forms, extent):
         extent[s, i] = math.sqrt(forms[s, i]) if shapes.kind[s] == ELLIPSOID else shapes.radius[s]
 
 
+def has_ellipsoids(kind):
+    """Whether there is an ellipsoid among shapes of these kinds (s,), whose box is narrower than that of its ball."""
+    return bool((kind == ELLIPSOID).any())
+
+
 def half_widths(tables):
     """Half widths (s,3) [m] of the boxes around all shapes, along the axes of the world."""
     extent = backend.DEVICE[-1].empty((len(tables[1].kind), 3), np.float64)

@@ -92,7 +92,7 @@ class Parts(NamedTuple):
     offset: np.ndarray  # (p,3) [m], from the centre of mass to the part's own origin
     axis: np.ndarray  # (p,3) unit: the normal of a plane, the axis of a cylinder; zero otherwise
     size: np.ndarray  # (p,3) [m]: sphere (radius, 0, 0); ellipsoid: semi-axes along the body's axes;
-    # cylinder (radius, half length, +1 hollow or -1 solid)
+    # cylinder (radius, half length, +1 hollow or -1 solid); zeros for all others
     reach: np.ndarray  # (p,) [m], radius about `offset` that contains the part; infinite for what has no end
     feature: np.ndarray  # (p,) int32, row of Meshes.triangle for TRIANGLE, of Hulls for POLYHEDRON,
     # of Surfaces for MESH; -1 otherwise

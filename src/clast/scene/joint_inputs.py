@@ -17,15 +17,15 @@ MISSING = {
 }
 
 
-def check_given(place, name, kind, given):
-    """ValueError if an argument that this Kind of joint needs is None, or one that means nothing for it is not.
+def check_given(place, name, sort, given):
+    """ValueError if an argument that this sort of joint, a Kind, needs is None, or one that means nothing for it is not.
 
     name: of the kind, None for locked axes; given: {argument: value}.
     """
     for argument, value in given.items():
-        if value is not None and argument not in kind.needs + kind.takes:
+        if value is not None and argument not in sort.needs + sort.takes:
             raise ValueError(f"{place}: {argument}={value!r} has no meaning for {name or 'locked axes'}; leave it out")
-    for argument in kind.needs:
+    for argument in sort.needs:
         if given[argument] is None:
             raise ValueError(f"{place}: {argument} is missing; {MISSING[argument]}")
 

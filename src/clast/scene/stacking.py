@@ -91,7 +91,8 @@ def join_molds(chunks):
         molds.append(mold._replace(first=mold.first + part_count))
         feature = part.feature
         for table, shift in (("meshes", before["triangle"]), ("hulls", earlier["inner"]), ("surfaces", ahead["inner"])):
-            feature = np.where(rows_in(table, part.kind, part.feature) >= 0, part.feature + shift, feature)
+            row = rows_in(table, part.kind, part.feature)
+            feature = np.where(row >= 0, row + shift, feature)
         parts.append(part._replace(feature=feature))
         part_count += len(part.kind)
         if mesh is not None:
@@ -165,15 +166,15 @@ def _shift_mesh(mesh, before):
 def _join(chunks):
     """The chunks as one table, each column with the type and width that the first, empty one has."""
     like, columns = chunks[0], []
-    kind = type(like)
-    for name, column in zip(kind._fields, zip(*chunks, strict=True), strict=True):
+    table = type(like)
+    for name, column in zip(table._fields, zip(*chunks, strict=True), strict=True):
         pattern = getattr(like, name)
-        if name in WIDE.get(kind, ()):
+        if name in WIDE.get(table, ()):
             joined = np.concatenate(column, axis=1)
         else:
             joined = np.concatenate([np.asarray(piece).reshape(-1, *pattern.shape[1:]) for piece in column])
         columns.append(np.ascontiguousarray(joined, dtype=pattern.dtype))
-    return kind(*columns)
+    return table(*columns)
 
 
 def _empty_molds():

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .kernels.vec import rotation_matrices
-from .tables import FREE, MESH, POLYHEDRON
+from .tables import FREE, is_particle
 
 
 def world_inertia(sim, bodies):
@@ -62,8 +62,9 @@ def coordination(sim):
 def touching(sim, contacts):
     """Bodies (k,2) of all contacts; a polyhedron or mesh and its partner once, however many points they have in common."""
     scene, bodies = sim.scene, sim.bodies
-    edged = bodies.number[np.isin(scene.parts.kind[scene.molds.first[bodies.mold]], (POLYHEDRON, MESH))]
-    patch = np.isin(contacts.pair, edged).any(1)
+    part = scene.molds.first[bodies.mold]
+    faced = bodies.number[is_particle(scene.parts.kind[part]) & (scene.parts.feature[part] >= 0)]
+    patch = np.isin(contacts.pair, faced).any(1)
     return np.concatenate([contacts.pair[~patch], np.unique(contacts.pair[patch], axis=0)])
 
 

@@ -36,8 +36,18 @@ def is_particle(kind):
 
 
 def is_wall(kind):
-    """Which of the shapes, by their kinds, are walls."""
+    """Which of the shapes, by their kinds (s,), are walls: (s,) bool."""
     return kind >= FIRST_WALL
+
+
+# Kinds whose parts have a row in a table of their own, which Parts.feature tells, by the name of that table.
+TABLED = {"meshes": TRIANGLE, "hulls": POLYHEDRON, "surfaces": MESH}
+
+
+def rows_in(table, kind, feature):
+    """Rows (s,) of the table of this name, a key of TABLED, for parts with these kinds (s,) and features (s,); -1 where a part
+    has none there."""
+    return np.where(np.asarray(kind) == TABLED[table], feature, -1)
 
 
 # How a body moves.
@@ -82,7 +92,7 @@ class Parts(NamedTuple):
     offset: np.ndarray  # (p,3) [m], from the centre of mass to the part's own origin
     axis: np.ndarray  # (p,3) unit: the normal of a plane, the axis of a cylinder; zero otherwise
     size: np.ndarray  # (p,3) [m]: sphere (radius, 0, 0); ellipsoid: semi-axes along the body's axes;
-    # cylinder (radius, half length, +1 hollow or -1 solid)
+    # cylinder (radius, half length, +1 hollow or -1 solid); zeros for all others
     reach: np.ndarray  # (p,) [m], radius about `offset` that contains the part; infinite for what has no end
     feature: np.ndarray  # (p,) int32, row of Meshes.triangle for TRIANGLE, of Hulls for POLYHEDRON,
     # of Surfaces for MESH; -1 otherwise
@@ -323,23 +333,17 @@ class Contacts(NamedTuple):
     couple: np.ndarray  # (c,3) [N m], of rolling resistance on b; zero outside a simulation
 
 
-# What a joint locks: axes of its frame, or distances between its two points.
-BY_AXES = 0
-DISTANCE = 1
-ROD = 2
-
-
 class Joints(NamedTuple):
     """One row per joint, in the order of adding. The frame of a joint is fixed to body a and, a second time, to body b; both
     are the same when the joint is made. `Scene.join` tells what the axes x, y, z of the frame are."""
 
     body: np.ndarray  # (j,2) int64, the numbers of bodies a and b; -1 is the world
-    kind: np.ndarray  # (j,) int8, BY_AXES, DISTANCE or ROD
-    locked: np.ndarray  # (j,6) bool, shift along x, y, z, turn about x, y, z; all False for DISTANCE and ROD
+    held: np.ndarray  # (j,2) bool, whether it keeps the distance of its two points, and b's point at its height along z
+    locked: np.ndarray  # (j,6) bool, shift along x, y, z, turn about x, y, z; all False where it keeps a distance
     point: np.ndarray  # (j,2,3) [m], from the centre of mass of a and of b, in the axes of that body
     frame: np.ndarray  # (j,2,4) unit quaternion, turns axes of the joint into axes of a and of b
-    length: np.ndarray  # (j,) [m], distance of the two points; zero for BY_AXES
-    rise: np.ndarray  # (j,) [m], of b's point above a's along z, for ROD; zero otherwise
+    length: np.ndarray  # (j,) [m], distance of the two points; zero where it is not kept
+    rise: np.ndarray  # (j,) [m], of b's point above a's along z; zero where it is not kept
     limits: np.ndarray  # (j,2) [rad] or [m], least and largest value of the free coordinate; infinite without limits
     motor: np.ndarray  # (j,2) bool, whether a motor imposes the turn about z, the shift along z
 

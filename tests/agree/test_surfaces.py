@@ -7,7 +7,7 @@ import clast
 from clast.broad.search import periodic_box
 from clast.kernels.vec import quat_multiply, rotation_matrices
 from clast.narrow.mesh_candidates import find_candidates
-from clast.narrow.mesh_points import empty_spots, measure_candidates
+from clast.narrow.mesh_points import empty_measured, measure_candidates
 
 STORED = ["torus.obj", "lump.obj", "cup.obj"]
 PUBLISHED = ["mujoco/torus.obj", "parry_tests/low_poly_bunny.obj", "chrono_rocks/regolith_particle_1.obj"]
@@ -45,15 +45,15 @@ def tables_of(scene):
     return (bodies, scene.shapes(bodies), scene.parts, scene.meshes, scene.hulls), scene.surfaces, periodic_box(scene)
 
 
-def spots_of(scene, pair, margin):
-    """Pair, triangles and Spots of all candidates with an overlap, and how many candidates there are."""
+def points_of(scene, pair, margin):
+    """Pair, triangles and MeasuredPoints of all candidates with an overlap, and how many candidates there are."""
     tables, surfaces, box = tables_of(scene)
     candidates = find_candidates(tables, surfaces, pair, box, margin)
-    spots = empty_spots(len(candidates.first))
-    measure_candidates(tables, surfaces, pair, candidates, box, "brute", 0.0, spots)
+    measured = empty_measured(len(candidates.first))
+    measure_candidates(tables, surfaces, pair, candidates, box, "brute", 0.0, measured)
     owner = np.repeat(np.arange(len(pair)), np.diff(candidates.start))
-    keep = spots.gap < 0.0
-    return [column[keep] for column in (owner, candidates.first, candidates.second, *spots)], len(keep)
+    keep = measured.gap < 0.0
+    return [column[keep] for column in (owner, candidates.first, candidates.second, *measured)], len(keep)
 
 
 def near_pairs(scene):
@@ -68,10 +68,10 @@ def test_trees_find_what_brute_force_finds(world):
     """To the bit and in the same order, with any margin."""
     scene = lumps(14, **world)
     pair = near_pairs(scene)
-    every, most = spots_of(scene, pair, np.inf)
+    every, most = points_of(scene, pair, np.inf)
     assert len(every[0]) > 100
     for margin in (0.0, 0.2):
-        found, count = spots_of(scene, pair, margin)
+        found, count = points_of(scene, pair, margin)
         assert count < 0.05 * most
         for a, b in zip(every, found, strict=True):
             assert np.array_equal(a, b)
@@ -102,16 +102,16 @@ def check_dents(path):
             scale=0.7,
         )
     pair = np.arange(8, dtype=np.int32).reshape(-1, 2)
-    every, _ = spots_of(scene, pair, np.inf)
-    found, _ = spots_of(scene, pair, 0.0)
+    every, _ = points_of(scene, pair, np.inf)
+    found, _ = points_of(scene, pair, 0.0)
     for a, b in zip(every, found, strict=True):
         assert np.array_equal(a, b)
     tables, surfaces, box = tables_of(scene)
     candidates = find_candidates(tables, surfaces, pair, box, np.inf)
-    spots = empty_spots(len(candidates.first))
-    measure_candidates(tables, surfaces, pair, candidates, box, "brute", 0.0, spots)
+    measured = empty_measured(len(candidates.first))
+    measure_candidates(tables, surfaces, pair, candidates, box, "brute", 0.0, measured)
     c = clast.find_contacts(scene, pairs=pair, margin=np.inf)
-    least = np.minimum.reduceat(spots.gap, candidates.start[:-1])
+    least = np.minimum.reduceat(measured.gap, candidates.start[:-1])
     assert len(c.gap) == 4 and c.gap[3] > 0.0
     assert the_same(c.gap, least)
 
@@ -122,11 +122,11 @@ def test_least_distance_of_lumps():
     pair = near_pairs(scene)[::-1].copy()
     tables, surfaces, box = tables_of(scene)
     candidates = find_candidates(tables, surfaces, pair, box, np.inf)
-    spots = empty_spots(len(candidates.first))
-    measure_candidates(tables, surfaces, pair, candidates, box, "brute", 0.0, spots)
+    measured = empty_measured(len(candidates.first))
+    measure_candidates(tables, surfaces, pair, candidates, box, "brute", 0.0, measured)
     c = clast.find_contacts(scene, pairs=pair, margin=np.inf)
     assert np.array_equal(np.sort(c.pair, 1), np.sort(pair, 1))
-    assert the_same(c.gap, np.minimum.reduceat(spots.gap, candidates.start[:-1]))
+    assert the_same(c.gap, np.minimum.reduceat(measured.gap, candidates.start[:-1]))
     assert (c.gap > 0.0).sum() > 20 and (c.gap < 0.0).sum() > 5
 
 

@@ -2,25 +2,17 @@
 
 import numpy as np
 
-from clast.narrow.mesh_merge import merge_site
-from clast.narrow.mesh_points import Spots
-from clast.tables import MESH, TRIANGLE, Shapes
+from clast.narrow.mesh_merge import merge_points
+from clast.narrow.mesh_points import MeasuredPoints
 
 
-def merged(gap, point, reach, limit=0.0, start=None, kind=MESH, body=None):
-    """kept (k,) of candidates of pairs of shape 0 with shapes 1, 2, ...: one site."""
-    start = np.array([0, len(gap)] if start is None else start)
-    pairs = len(start) - 1
-    body = np.arange(1, 2) if body is None else np.asarray(body)
-    kinds = np.array([MESH, *[kind] * pairs], np.int8)
-    empty = np.zeros(pairs + 1, np.int32)
-    shapes = Shapes(empty, np.concatenate([[0], body]).astype(np.int32), empty, kinds, np.zeros((pairs + 1, 3)), empty)
-    pair = np.column_stack([np.zeros(pairs), np.arange(1, pairs + 1)]).astype(np.int32)
-    spots = Spots(
+def merged(gap, point, reach, limit=0.0, first=0, last=None):
+    """kept (k,) of candidates of one manifold, rows first up to last."""
+    points = MeasuredPoints(
         np.asarray(gap, float), np.asarray(point, float), np.zeros((len(gap), 3)), np.zeros(len(gap), np.int8)
     )
     kept = np.full(len(gap), 9, np.int8)
-    merge_site(0, pairs, int(body[0]), shapes, pair, start, spots, limit, reach, kept)
+    merge_points(first, len(gap) if last is None else last, points, limit, reach, kept)
     return kept.tolist()
 
 
@@ -51,7 +43,7 @@ def test_against_a_plain_loop():
     assert merged(gap, point, 0.2) == expected.tolist()
 
 
-def test_triangles_of_one_wall_are_one_site():
-    """Those of another wall between them are not touched."""
-    kept = merged([-1.0, -2.0, -3.0], line(0.0, 0.1, 0.2), 1.0, start=[0, 1, 2, 3], kind=TRIANGLE, body=[1, 2, 1])
-    assert kept == [0, 9, 1]
+def test_points_of_other_manifolds_are_not_touched():
+    """Neither those before nor those behind, however near they are."""
+    kept = merged([-5.0, -2.0, -3.0, -6.0], line(0.0, 0.1, 0.2, 0.3), 1.0, first=1, last=3)
+    assert kept == [9, 0, 1, 9]

@@ -139,16 +139,17 @@ def scan_range(k, low, high, at, end, ball, tag, edges, margin, periodic, partne
     return at
 
 
-def search_row(c, chunk, grid, ball, level_of, tag, bin_start, edges, margin, room, partner, count, total):
+def search_row(c, chunk, grid, order, edges, margin, room, partner, count, total):
     """Partners of one chunk of sorted shapes among all that come later, on their own and on coarser levels.
 
     The chunk writes to its own room in `partner`; what does not fit is still counted, so the caller can come again.
     """
+    ball, tag, bin_start = order.ball, order.tag, order.start
     at, end = room[c], room[c + 1]
     for row in range(c * chunk, min(len(count), (c + 1) * chunk)):
         k = np.uintp(row)
         before = at
-        own = level_of[k]
+        own = order.level[k]
         for level in range(own + 1):
             nx, ny, nz = grid.bins[level, 0], grid.bins[level, 1], grid.bins[level, 2]
             wrap_x, wrap_y, wrap_z = grid.wrap[level, 0], grid.wrap[level, 1], grid.wrap[level, 2]
@@ -315,7 +316,7 @@ def search_bins(shapes, tag, box, margin):
     chunks = (bounded + chunk - 1) // chunk
     count, total = device.empty(bounded, np.int32), device.empty(chunks, np.int64)
     edges = (*box.length.tolist(), *box.inverse.tolist())
-    arguments = chunk, grid, order.ball, order.level, order.tag, order.start, edges, float(margin)
+    arguments = chunk, grid, order, edges, float(margin)
     search = kernel(search_row, grain=2, PERIODIC=bool(box.periodic))
     # One search is enough when every chunk finds room; if one does not, the exact sizes are known for a second.
     room = np.arange(chunks + 1) * (GUESS * chunk)

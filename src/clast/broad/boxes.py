@@ -11,6 +11,7 @@ rounding can neither lose a pair nor give it twice.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,15 @@ WIDE = 1.5  # width of a level's bins, in widths of its largest box
 GUESS = 6  # pairs per shape that a first search has room for
 FARTHEST = 1e15  # bins from the origin; what is farther out shares the last one
 MOST = 2**31 - 1  # shapes in bins, counted once for each bin: what 32 bits can number
+
+
+class Filled(NamedTuple):
+    """What is in the bins, and those with pairs, the *active* ones, in the order of their loads."""
+
+    start: np.ndarray  # (2 bins + 1,) int32, into member: of each bin its residents, then its visitors
+    member: np.ndarray  # (e,) int32, shapes in the order of the bins of their centres
+    ordered: np.ndarray  # (a,) int32, numbers of the active bins
+    work_start: np.ndarray  # (a+1,) int64, work before each of them
 
 
 def reach_row(i, centre, radius, extent, reach):
@@ -160,16 +170,17 @@ def periods(d, inverse):
     return int(d * inverse + (0.5 if d >= 0.0 else -0.5))
 
 
-def search_row(task, tasks, body, tag, grid, edges, margin, start, member, ordered, work_start, room, found, total):
+def search_row(task, tasks, body, tag, grid, edges, margin, filled, room, found, total):
     """Stage 8: the pairs of a run of bins of similar load; runs are of equal work.
 
     The run writes to its own room in `found`; what does not fit is still counted, so the caller can come again.
     """
+    start, member, work_start = filled.start, filled.member, filled.work_start
     whole = work_start[len(work_start) - 1]
     at, end = room[task], room[task + 1]
     last_bin = first_bin(work_start, whole * (task + 1) // tasks)
     for number in range(first_bin(work_start, whole * task // tasks), last_bin):
-        b = ordered[number]
+        b = filled.ordered[number]
         level = 0
         while grid.first[level + 1] <= b:
             level += 1
@@ -280,11 +291,11 @@ def boxes(shapes, tag, box, margin, extent=None):
     edges = (*box.length.tolist(), *box.inverse.tolist())
     grid, order, body, bounded = sort_boxes(shapes, tag, box, margin, extent)
     start, member = fill_bins(grid, order, body, bounded, edges, margin)
-    ordered, work_start = order_bins(last_of(grid.first), start)
-    tasks = max(1, (len(ordered) + device.chunk - 1) // device.chunk)
+    filled = Filled(start, member, *order_bins(last_of(grid.first), start))
+    tasks = max(1, (len(filled.ordered) + device.chunk - 1) // device.chunk)
     total = device.empty(tasks, np.int64)
     search = kernel(search_row, grain=2, PERIODIC=bool(box.periodic))
-    arguments = tasks, body, order.tag, grid, edges, margin, start, member, ordered, work_start
+    arguments = tasks, body, order.tag, grid, edges, margin, filled
     # One search is enough when every run finds room; if one does not, the exact sizes are known for a second.
     room = np.arange(tasks + 1) * (GUESS * bounded // tasks + 1)
     while True:

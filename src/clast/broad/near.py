@@ -2,7 +2,6 @@
 
 from ..kernels.backend import func, part
 from ..kernels.vec import add, dot, load, load4, norm, scale, sub, unrotate
-from ..tables import PLANE, TRIANGLE
 
 
 @func
@@ -36,7 +35,7 @@ def smooth_near(s, w, bodies, shapes, parts, box, reach):
     d = sub(local_centre(s, w, bodies, shapes, box), load(parts.offset, part_row))
     axis = load(parts.axis, part_row)
     height = dot(d, axis)
-    if parts.kind[part_row] == PLANE:
+    if parts.size[part_row, 0] == 0.0:  # a plane has no radius
         return height <= reach
     if abs(height) > parts.size[part_row, 1] + reach:
         return False
@@ -49,11 +48,11 @@ def smooth_near(s, w, bodies, shapes, parts, box, reach):
 @func
 def wall_near(s, w, bodies, shapes, parts, meshes, box, reach):
     """The same for any wall shape w."""
-    part_row = shapes.part[w]
-    if parts.kind[part_row] != TRIANGLE:
+    triangle = parts.feature[shapes.part[w]]
+    if triangle < 0:
         return smooth_near(s, w, bodies, shapes, parts, box, reach)
     c = local_centre(s, w, bodies, shapes, box)
-    return triangle_near(c, meshes, parts.feature[part_row], reach / bodies.scale[shapes.body[w]])
+    return triangle_near(c, meshes, triangle, reach / bodies.scale[shapes.body[w]])
 
 
 @part

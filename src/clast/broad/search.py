@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from ..kernels import backend, primitives
+from ..kernels import backend, kinds, primitives
 from ..kernels.backend import kernel
-from ..shapes.ellipsoid_form import half_widths
-from ..tables import CYLINDER, ELLIPSOID, FIRST_WALL, NONE, Box
+from ..shapes.ellipsoid_form import half_widths, has_ellipsoids
+from ..tables import Box, is_particle, is_wall
 from .all_pairs import all_pairs
 from .bins import bins
 from .boxes import boxes
@@ -32,10 +32,11 @@ def family_row(p, bodies, shapes, parts, meshes, box, margin, pair, family, key)
     a, b = pair[p, 0], pair[p, 1]
     one, two = shapes.kind[a], shapes.kind[b]
     key[p] = family[one, two]
-    if (one >= FIRST_WALL) != (two >= FIRST_WALL):
-        s, w = (b, a) if one >= FIRST_WALL else (a, b)
+    swap = kinds.is_wall(one)
+    if swap != kinds.is_wall(two):
+        s, w = (b, a) if swap else (a, b)
         if not wall_near(s, w, bodies, shapes, parts, meshes, box, shapes.radius[s] + margin):
-            key[p] = family[FIRST_WALL, FIRST_WALL]
+            key[p] = family[shapes.kind[w], shapes.kind[w]]
 
 
 def kinds_row(p, shapes, pair, family, key):
@@ -47,7 +48,7 @@ def take_row(k, first, order, shapes, pair, taken):
     """Copy a pair into the list of its family; with a wall, the particle comes first."""
     p = order[first + k]
     a, b = pair[p, 0], pair[p, 1]
-    swap = shapes.kind[a] >= FIRST_WALL
+    swap = kinds.is_wall(shapes.kind[a])
     taken[k, 0] = b if swap else a
     taken[k, 1] = a if swap else b
 
@@ -64,14 +65,15 @@ def by_family(shapes, pair, key, count):
     return lists
 
 
-def endless_row(c, chunk, centre, radius, kind, tag, edges, margin, walls, wall_tag, start, pairs, count):
+def endless_row(c, chunk, shapes, tag, edges, margin, walls, wall_tag, start, pairs, count):
     """Pairs of one chunk of particles with the walls that have no end: counted, or written where start says.
 
     walls (w,8): a point of the wall, its axis, the radius of a cylinder (0 for a plane), +1 hollow or -1 solid.
     """
+    centre, radius = shapes.centre, shapes.radius
     for s in range(c * chunk, min(len(radius), (c + 1) * chunk)):
         found = 0
-        if NONE < kind[s] < FIRST_WALL:
+        if kinds.is_particle(shapes.kind[s]):
             reach = radius[s] + margin
             for w in range(len(walls)):
                 x = image(centre[s, 0] - walls[w, 0], edges[0], edges[3])
@@ -100,8 +102,7 @@ def endless_walls(bodies, shapes, parts, rows):
         q, size = bodies.orientation[body[k]], bodies.scale[body[k]]
         table[k, :3] = bodies.position[body[k]] + size * np.array(turned(q, parts.offset[part[k]]))
         table[k, 3:6] = turned(q, parts.axis[part[k]])
-        if parts.kind[part[k]] == CYLINDER:
-            table[k, 6], table[k, 7] = parts.size[part[k], 0] * size, parts.size[part[k], 2]
+        table[k, 6], table[k, 7] = parts.size[part[k], 0] * size, parts.size[part[k], 2]
     return table
 
 
@@ -125,15 +126,15 @@ def find_pairs(tables, tag, box, margin, search, family, host=None):
     n, count = len(shapes.radius), int(family.max())
     at_hand = tables if host is None else host
     kind, radius = at_hand[1].kind, at_hand[1].radius
-    if search is boxes and (kind == ELLIPSOID).any():
+    if search is boxes and has_ellipsoids(kind):
         found = boxes(shapes, tag, box, margin, half_widths(tables))
     else:
         found = search(shapes, tag, box, margin)
-    is_wall = kind >= FIRST_WALL
-    endless = np.nonzero(is_wall & np.isinf(radius))[0].astype(np.int32)
-    particles = np.unique(kind[(kind > NONE) & ~is_wall])
+    walls = is_wall(kind)
+    endless = np.nonzero(walls & np.isinf(radius))[0].astype(np.int32)
+    particles = np.unique(kind[is_particle(kind)])
     there = device.to_device(family)
-    if len(particles) <= 1 and len(endless) == is_wall.sum():
+    if len(particles) <= 1 and len(endless) == walls.sum():
         # One kind of particles among walls without an end: all pairs are of one family.
         lists = [device.empty((0, 2), np.int32) for _ in range(count)]
         if len(particles):
@@ -149,7 +150,7 @@ def find_pairs(tables, tag, box, margin, search, family, host=None):
         chunk = device.chunk
         chunks = (n + chunk - 1) // chunk
         edges = (*box.length.tolist(), *box.inverse.tolist())
-        arguments = chunk, shapes.centre, shapes.radius, shapes.kind, tag, edges, float(margin), table, wall_tag
+        arguments = chunk, shapes, tag, edges, float(margin), table, wall_tag
         search_walls = kernel(endless_row, grain=4)
         search_walls(chunks, *arguments, device.empty(0, np.int64), device.empty((0, 2), np.int32), many)
         start = primitives.scan(many)

@@ -306,7 +306,7 @@ class Spacetree:
         count, total = device.empty(bounded, np.int32), device.empty(chunks, np.int64)
         looked = device.empty(chunks, np.int64)
         edges = (*box.length.tolist(), *box.inverse.tolist())
-        arguments = chunk, tree, ball, order.level, order.key, order.tag, order.start, edges, margin
+        arguments = chunk, tree, ball, order, edges, margin
         search = kernel(search_row, grain=2, PERIODIC=bool(box.periodic))
         # One search is enough when every chunk finds room; if one does not, the exact sizes are known for a second.
         room = np.arange(chunks + 1) * (GUESS * chunk)

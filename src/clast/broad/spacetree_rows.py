@@ -155,11 +155,12 @@ def within(packed, x, y, z, more_x, more_y, more_z):
     return dx >= 0 and dx <= more_x and dy >= 0 and dy <= more_y and dz >= 0 and dz <= more_z
 
 
-def search_row(c, chunk, tree, ball, level_of, key, tag, start, edges, margin, room, partner, count, total, looked):
+def search_row(c, chunk, tree, ball, order, edges, margin, room, partner, count, total, looked):
     """Partners of one chunk of sorted shapes: on their own level among those that come later, on coarser levels all.
 
     The chunk writes to its own room in `partner`; what does not fit is still counted, so the caller can come again.
     """
+    key, tag, start = order.key, order.tag, order.start
     at, end = room[c], room[c + 1]
     seen = 0
     wrap_x, wrap_y, wrap_z = tree.wrap[0], tree.wrap[1], tree.wrap[2]
@@ -167,7 +168,7 @@ def search_row(c, chunk, tree, ball, level_of, key, tag, start, edges, margin, r
         k = np.uintp(row)
         before = at
         px, py, pz, reach = ball[k, 0], ball[k, 1], ball[k, 2], ball[k, 3] + margin
-        own = int(level_of[k])
+        own = int(order.level[k])
         x, y, z = key[k] & LAST, key[k] >> DIGITS & LAST, key[k] >> 2 * DIGITS
         # Whether the shape's vertex coincides with one of the level, along each axis.
         whole_x, whole_y, whole_z = True, True, True

@@ -28,13 +28,10 @@ def save(path, scene):
     shapes = scene.shapes()
     _whole(path, writer, particle_columns(bodies, shapes, scene.parts, scene.hulls, scene.surfaces))
     if writer is vtk.write_points:
-        for kind, name, place, table in (
-            (tables.POLYHEDRON, "polyhedra", vtk.polygons, scene.hulls),
-            (tables.MESH, "meshes", vtk.skins, scene.surfaces),
-        ):
-            solid = np.flatnonzero(shapes.kind == kind)
-            if len(solid):
-                faces = _faces(bodies, shapes, scene.parts, solid, place, table)
+        for name, place, table in (("polyhedra", vtk.polygons, "hulls"), ("meshes", vtk.skins, "surfaces")):
+            row = tables.rows_in(table, shapes.kind, scene.parts.feature[shapes.part])
+            if (row >= 0).any():
+                faces = _faces(bodies, shapes, row, place, getattr(scene, table))
                 _whole(path.with_name(f"{path.stem}.{name}.vtp"), vtk.write_polygons, *faces)
         walls = vtk.surfaces(bodies, scene.molds, scene.parts, scene.meshes)
         if walls:
@@ -53,11 +50,12 @@ def particle_columns(bodies, shapes, parts, hulls=None, surfaces=None):
     return own | {name: getattr(bodies, name)[owner] for name in names}
 
 
-def _faces(bodies, shapes, parts, rows, place, table):
-    """The faces of the shapes in these rows, which the function `place` of vtk takes from their table, and what is known of
-    the body of each face."""
-    body, row = shapes.body[rows], parts.feature[shapes.part[rows]]
-    faces = place(shapes.centre[rows], bodies.orientation[body], bodies.scale[body], row, table)
+def _faces(bodies, shapes, row, place, table):
+    """The faces of all shapes that have a row (s,) of the table, not -1, which the function `place` of vtk takes from there,
+    and what is known of the body of each face."""
+    solid = np.flatnonzero(row >= 0)
+    body = shapes.body[solid]
+    faces = place(shapes.centre[solid], bodies.orientation[body], bodies.scale[body], row[solid], table)
     owner = body[faces.owner]
     names = ("number", "velocity", "spin", "mass", "material", "motion")
     return faces, {name: getattr(bodies, name)[owner] for name in names}

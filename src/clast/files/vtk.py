@@ -44,7 +44,7 @@ def write_polygons(path, polygons, cells=None):
 class Surface(NamedTuple):
     """The skin of one wall, placed in the world."""
 
-    kind: int  # tables.PLANE, CYLINDER or TRIANGLE
+    flat: bool  # a plane, which has no end
     body: int  # row of the body
     vertices: np.ndarray  # (v,3) [m]
     triangles: np.ndarray  # (t,3)
@@ -62,8 +62,9 @@ def surfaces(bodies, molds, parts, meshes, *, around=None):
     """
     bodies, molds, parts, meshes = (_columns(table) for table in (bodies, molds, parts, meshes))
     first, count = np.asarray(molds["first"], dtype=int), np.asarray(molds["count"], dtype=int)
-    hard = np.concatenate([[0], np.cumsum(parts["kind"] >= tables.FIRST_WALL)])
+    hard = np.concatenate([[0], np.cumsum(tables.is_wall(parts["kind"]))])
     wall = hard[first + count] > hard[first]
+    triangle = tables.rows_in("meshes", parts["kind"], parts["feature"])
     result = []
     for row in np.flatnonzero(wall[bodies["mold"]]):
         mold = bodies["mold"][row]
@@ -73,20 +74,14 @@ def surfaces(bodies, molds, parts, meshes, *, around=None):
             np.asarray(bodies["orientation"][row], dtype=float),
             float(bodies["scale"][row]),
         )
-        flat = rows[parts["kind"][rows] == tables.TRIANGLE]
-        if len(flat):
-            result.append(_mesh(row, place, parts["feature"][flat], meshes))
-        for part in rows:
-            kind = parts["kind"][part]
+        sheet = triangle[rows] >= 0
+        if sheet.any():
+            result.append(_mesh(row, place, triangle[rows[sheet]], meshes))
+        for part in rows[~sheet]:
             centre = place.position + place.scale * rotate(place.orientation, parts["offset"][part])
             axis = rotate(place.orientation, np.asarray(parts["axis"][part], dtype=float))
-            if kind == tables.CYLINDER:
-                radius, half, side = np.asarray(parts["size"][part], dtype=float) * (place.scale, place.scale, 1.0)
-                surface = _cylinder(row, centre, axis, radius, half, side < 0.0, around)
-            elif kind == tables.PLANE:
-                surface = _plane(row, centre, axis, around)
-            else:
-                continue
+            size = np.asarray(parts["size"][part], dtype=float) * (place.scale, place.scale, 1.0)
+            surface = SMOOTH[parts["kind"][part]](row, centre, axis, size, around)
             if surface is not None:
                 result.append(surface)
     return result
@@ -174,7 +169,7 @@ def particles(bodies, molds, parts, hulls=None, surfaces=None):
     arm = rotate(np.asarray(bodies["orientation"])[body], np.asarray(parts["offset"])[part])
     centre = np.asarray(bodies["position"], dtype=float)[body] + scale[:, None] * arm
     kind, feature = np.asarray(parts["kind"])[part], np.asarray(parts["feature"])[part]
-    hull, surface = (np.where(kind == own, feature, -1) for own in (tables.POLYHEDRON, tables.MESH))
+    hull, surface = (tables.rows_in(table, kind, feature) for table in ("hulls", "surfaces"))
     return body, centre, half_axes(parts, part, scale, hulls, surfaces), hull, surface
 
 
@@ -185,17 +180,18 @@ def half_axes(parts, part, scale, hulls=None, surfaces=None):
     volume.
     """
     parts = _columns(parts)
-    kind, size = np.asarray(parts["kind"])[part], np.asarray(parts["size"], dtype=float)[part]
-    size = np.where((kind == tables.SPHERE)[:, None], size[:, :1], size)
-    for own, table, name in ((tables.POLYHEDRON, hulls, "hulls"), (tables.MESH, surfaces, "surfaces")):
-        solid = np.flatnonzero(kind == own)
+    size = np.asarray(parts["size"], dtype=float)[part]
+    size = np.where(size[:, 1:2] > 0.0, size, size[:, :1])  # a sphere has one number
+    for table, name in ((hulls, "hulls"), (surfaces, "surfaces")):
+        row = tables.rows_in(name, np.asarray(parts["kind"])[part], np.asarray(parts["feature"])[part])
+        solid = np.flatnonzero(row >= 0)
         if len(solid):
             if table is None:
                 raise TypeError(
-                    f"there are particles of kind {tables.KINDS[own]!r}, and no table of their {name}; give tables with a group {name!r}"
+                    f"there are particles of kind {tables.KINDS[tables.TABLED[name]]!r}, and no table of their {name}; "
+                    f"give tables with a group {name!r}"
                 )
-            row = np.asarray(parts["feature"])[part[solid]]
-            size[solid] = np.asarray(_columns(table)["ball"])[row, None]
+            size[solid] = np.asarray(_columns(table)["ball"])[row[solid], None]
     return size * np.asarray(scale)[:, None]
 
 
@@ -228,10 +224,11 @@ def _columns(table):
 def _mesh(row, place, features, meshes):
     used, triangles = np.unique(np.asarray(meshes["triangle"])[features], return_inverse=True)
     vertices = place.position + place.scale * rotate(place.orientation, np.asarray(meshes["vertex"])[used])
-    return Surface(tables.TRIANGLE, int(row), vertices, triangles.reshape(-1, 3), place.position, np.zeros(3), 0.0, 0.0)
+    return Surface(False, int(row), vertices, triangles.reshape(-1, 3), place.position, np.zeros(3), 0.0, 0.0)
 
 
-def _cylinder(row, centre, axis, radius, half, solid, around):
+def _cylinder(row, centre, axis, size, around):
+    radius, half, side = size
     if not np.isfinite(half):
         if around is None:
             return None
@@ -245,16 +242,14 @@ def _cylinder(row, centre, axis, radius, half, solid, around):
     here = np.arange(FACETS)
     after = (here + 1) % FACETS
     triangles = [np.stack([here, after, after + FACETS], 1), np.stack([here, after + FACETS, here + FACETS], 1)]
-    if solid:
+    if side < 0.0:
         vertices = np.concatenate([vertices, [centre - half * axis, centre + half * axis]])
         triangles.append(np.stack([after, here, np.full(FACETS, 2 * FACETS)], 1))
         triangles.append(np.stack([here + FACETS, after + FACETS, np.full(FACETS, 2 * FACETS + 1)], 1))
-    return Surface(
-        tables.CYLINDER, int(row), vertices, np.concatenate(triangles), centre, axis, float(radius), float(half)
-    )
+    return Surface(False, int(row), vertices, np.concatenate(triangles), centre, axis, float(radius), float(half))
 
 
-def _plane(row, centre, normal, around):
+def _plane(row, centre, normal, size, around):
     if around is None:
         return None
     middle = 0.5 * (np.asarray(around[0]) + around[1])
@@ -262,7 +257,10 @@ def _plane(row, centre, normal, around):
     foot = middle - normal * np.dot(middle - centre, normal)
     u, v = across(normal)
     vertices = np.array([foot + reach * (a * u + b * v) for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))])
-    return Surface(tables.PLANE, int(row), vertices, np.array([[0, 1, 2], [0, 2, 3]]), foot, normal, 0.0, 0.0)
+    return Surface(True, int(row), vertices, np.array([[0, 1, 2], [0, 2, 3]]), foot, normal, 0.0, 0.0)
+
+
+SMOOTH = {tables.PLANE: _plane, tables.CYLINDER: _cylinder}
 
 
 def _write(path, points, fields, *, verts=None, polys=None, cells=None):

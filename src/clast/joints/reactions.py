@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..tables import BY_AXES
 from .springs import cross, turns_of
 
 GLANCE = 0.2  # part of a step over which the curvature of the free motion is taken
@@ -98,5 +97,5 @@ def watch(system, size):
 def in_metres(t):
     """Which rows of joints (j,6) are shifts; the others are turns. t: Assembly."""
     every = np.arange(t.violation.shape[1])
-    shifts = np.where(t.kind == BY_AXES, t.locked[:, :3].sum(1), len(every))
+    shifts = np.where(t.held[:, 0], len(every), t.locked[:, :3].sum(1))
     return (every < shifts[:, None]) | (t.motor[:, 1:] & (every == t.rows[:, None] - 1))

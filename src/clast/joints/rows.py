@@ -33,7 +33,6 @@ from ..kernels.vec import (
     unrotate,
 )
 from ..motion.integrate import tumble
-from ..tables import BY_AXES, ROD
 
 ROWS = 6  # of a joint, at the most
 COMPLIANCE = 1e-10  # added to the diagonal of S, relative to it: closed loops demand some things twice
@@ -58,7 +57,7 @@ class Assembly(NamedTuple):
     inverse: np.ndarray  # (k,3,3) [1/m^2], its inverse
     # Joints.
     slot: np.ndarray  # (j,2) int32
-    kind: np.ndarray  # (j,) int8
+    held: np.ndarray  # (j,2) bool
     locked: np.ndarray  # (j,6) bool
     point: np.ndarray  # (j,2,3) [m]
     frame: np.ndarray  # (j,2,4)
@@ -109,25 +108,29 @@ def write_row(jacobian, j, r, axis, turn_a, turn_b):
         jacobian[j, r, 9 + k] = turn_b[k]
 
 
+class Told(NamedTuple):
+    """Columns of Assembly that tell what joints demand."""
+
+    slot: np.ndarray
+    held: np.ndarray
+    locked: np.ndarray
+    point: np.ndarray
+    frame: np.ndarray
+    rise: np.ndarray
+    motor: np.ndarray
+    goal: np.ndarray
+
+
+@func
+def told(t):
+    """What the joints of an Assembly demand; `demands` is a call, to which the whole table would be hundreds of numbers."""
+    return Told(t.slot, t.held, t.locked, t.point, t.frame, t.rise, t.motor, t.goal)
+
+
 @part
-def demands(
-    j,
-    edges,
-    position,
-    orientation,
-    slot,
-    kind,
-    locked,
-    point,
-    frame,
-    rise,
-    motor,
-    goal,
-    coordinate,
-    violation,
-    jacobian,
-):
+def demands(j, edges, position, orientation, told, coordinate, violation, jacobian):
     """Violation and Jacobian of all rows of joint j, and its free coordinates, with the bodies at these poses."""
+    slot, held, locked, point, frame, rise, motor, goal = told
     a, b = slot[j, 0], slot[j, 1]
     qa, qb = load4(orientation, a), load4(orientation, b)
     fa, fb = quat_multiply(qa, load4(frame[j], 0)), quat_multiply(qb, load4(frame[j], 1))
@@ -145,7 +148,7 @@ def demands(
     zero = (0.0, 0.0, 0.0)
     x, y, z = column(axes, 0), column(axes, 1), column(axes, 2)
     r = 0
-    if kind[j] == BY_AXES:
+    if not held[j, 0]:
         for k in range(3):
             if locked[j, k]:
                 axis = column(axes, k)
@@ -203,7 +206,7 @@ def demands(
         violation[j, r] = length - goal[j, 0]
         write_row(jacobian, j, r, axis, cross(arm, axis), cross(rb, axis))
         r += 1
-        if kind[j] == ROD:
+        if held[j, 1]:
             violation[j, r] = dot(z, d) - rise[j]
             write_row(jacobian, j, r, z, cross(arm, z), cross(rb, z))
             r += 1
@@ -219,7 +222,7 @@ def rates(j, t):
     last = t.rows[j] - 1
     for r in range(ROWS):
         t.rate[j, r] = 0.0
-    if t.kind[j] != BY_AXES:
+    if t.held[j, 0]:
         t.rate[j, 0] = -t.goal_rate[j, 0]
     else:
         if t.motor[j, 1]:
@@ -315,23 +318,7 @@ def prepare_group(g, t, active, edges):
     if not active[g]:
         end = begin
     for j in range(begin, end):
-        demands(
-            j,
-            edges,
-            t.position,
-            t.orientation,
-            t.slot,
-            t.kind,
-            t.locked,
-            t.point,
-            t.frame,
-            t.rise,
-            t.motor,
-            t.goal,
-            t.coordinate,
-            t.violation,
-            t.jacobian,
-        )
+        demands(j, edges, t.position, t.orientation, told(t), t.coordinate, t.violation, t.jacobian)
         rates(j, t)
         responses(j, t)
     for j in range(begin, end):
@@ -438,23 +425,7 @@ def aim_group(g, t, active, edges, dt, most, scratch):
                     t.next_orientation[s, k] = q[k]
             worst = 0.0
             for j in range(begin, end):
-                demands(
-                    j,
-                    edges,
-                    t.next_position,
-                    t.next_orientation,
-                    t.slot,
-                    t.kind,
-                    t.locked,
-                    t.point,
-                    t.frame,
-                    t.rise,
-                    t.motor,
-                    t.goal,
-                    t.coordinate,
-                    t.violation,
-                    scratch,
-                )
+                demands(j, edges, t.next_position, t.next_orientation, told(t), t.coordinate, t.violation, scratch)
                 for r in range(t.rows[j]):
                     worst = max(worst, abs(t.violation[j, r]))
                     t.right[j, r] = -t.violation[j, r] / dt

@@ -23,7 +23,7 @@ import numpy as np
 from ..kernels import backend
 from ..kernels.backend import kernel
 from ..scene import drives
-from ..tables import BY_AXES, DRIVEN, FREE, ROD
+from ..tables import DRIVEN, FREE
 from . import rows as joint_rows
 from .elimination import connected, eliminate_by_group, pattern
 from .limits import Stops
@@ -62,7 +62,7 @@ class JointSystem:
         self._reactions = None  # of the present moment, if they have been asked for
 
     def __len__(self):
-        return len(self.joints.kind)
+        return len(self.joints.body)
 
     @property
     def pulling(self):
@@ -115,7 +115,7 @@ class JointSystem:
         inertia[free] = self.scene.molds.inertia[bodies.mold[mine]] * (bodies.scale[mine] ** 2)[:, None, None]
         lightness[free] = 1.0 / bodies.mass[mine]
         turn = np.tile([1.0, 0.0, 0.0, 0.0], (k, 1))
-        demanded = table.locked.sum(1) + table.motor.sum(1) + (table.kind != BY_AXES) + (table.kind == ROD)
+        demanded = table.locked.sum(1) + table.motor.sum(1) + table.held.sum(1)
         goal = np.zeros((j, 3))
         goal[:, 0] = table.length[chosen]
         self.table = Assembly(
@@ -129,7 +129,7 @@ class JointSystem:
             inertia=inertia,
             inverse=np.linalg.inv(inertia),
             slot=np.ascontiguousarray(slots[chosen], dtype=np.int32),
-            kind=table.kind[chosen],
+            held=table.held[chosen],
             locked=table.locked[chosen],
             point=table.point[chosen],
             frame=table.frame[chosen],
@@ -278,7 +278,7 @@ class JointSystem:
             pull = np.sqrt((np.einsum("jr,jrk->jk", self.felt, t.jacobian[:, :, 6:9]) ** 2).sum(1))
             least = self.least[t.slot]
             swing = self.arm / (least + self.arm**2)
-            swing = np.where(t.kind[:, None] == BY_AXES, swing, 1.0 / np.maximum(t.goal[:, :1], 1e-300) + swing)
+            swing = np.where(t.held[:, :1], 1.0 / np.maximum(t.goal[:, :1], 1e-300) + swing, swing)
             np.maximum.at(square, self.joint_group, pull * (t.lightness[t.slot] * swing).sum(1))
         return np.clip(np.ceil(dt * np.sqrt(square) / SWING), 1, ROUNDS).astype(int)
 

@@ -14,8 +14,7 @@ import numpy as np
 from ..kernels import primitives
 from ..kernels.backend import func, kernel
 from ..kernels.vec import dot, norm, sub
-from ..tables import CYLINDER, MESH, PLANE, TRIANGLE
-from .mesh_pose import BALL, HALF, HALO, KIND, OTHER, OWN, RADIUS, SENSE, SIZE, WAY, make_setting
+from .mesh_pose import BALL, HALF, HALO, OWN, RADIUS, SENSE, SHEET, SIZE, TREE, WAY, make_setting
 from .mesh_tree import (
     BARE,
     RIM,
@@ -65,30 +64,29 @@ def descend_block(block, pose, who, sheets, surfaces, margin, start, owner, one,
     stack = np.empty(STACK, np.int32)
     fill = len(start) > 0
     for p in range(block * PAIRS, min(len(pose), (block + 1) * PAIRS)):
-        kind, surface, other = who[p, KIND], who[p, OWN], who[p, OTHER]
+        surface, tree, sheet = who[p, OWN], who[p, TREE], who[p, SHEET]
         root = surfaces.node_start[surface]
         size, threshold = pose[p, SIZE], pose[p, HALO] + margin
         m, way = load_turn(pose, p), load_way(pose, p)
         at = start[p] if fill else 0
         found = 0
-        if kind == MESH:
-            stem = surfaces.node_start[other]
-            far = math.sqrt(m[0][0] * m[0][0] + m[1][0] * m[1][0] + m[2][0] * m[2][0])
-            found = descend_two(root, stem, surfaces, size, far, m, way, threshold, stack, at, fill, one, two)
-        elif kind in (PLANE, CYLINDER):
-            shell = touches_vertices(kind, p, pose)
+        if tree >= 0:
+            stem = surfaces.node_start[tree]
+            found = descend_two(root, stem, surfaces, size, m, way, threshold, stack, at, fill, one, two)
+        elif pose[p, SENSE] != 0.0:
+            shell = touches_vertices(p, pose)
             if shell:
                 found = bunches(surface, surfaces, at, fill, one, two)
-            if kind == CYLINDER and not (shell and pose[p, HALF] == math.inf):
+            if pose[p, RADIUS] > 0.0 and not (shell and pose[p, HALF] == math.inf):
                 code = RIM if shell else BARE
                 at = at + found
                 found += descend_cylinder(root, surfaces, p, pose, threshold, code, stack, at, fill, one, two)
         else:
             low, high = way, way
-            if kind == TRIANGLE:
-                x = wall_corner(sheets, other, 0, m, way)
-                y = wall_corner(sheets, other, 1, m, way)
-                z = wall_corner(sheets, other, 2, m, way)
+            if sheet >= 0:
+                x = wall_corner(sheets, sheet, 0, m, way)
+                y = wall_corner(sheets, sheet, 1, m, way)
+                z = wall_corner(sheets, sheet, 2, m, way)
                 low, high = lowest(x, y, z), highest(x, y, z)
             reach = threshold + pose[p, BALL]
             found = descend_one(root, surfaces, size, low, high, reach, stack, at, fill, one, two)
@@ -125,29 +123,37 @@ def put_corners(target, row, i, a, b, c):
 
 
 @func
-def partner_triangles(kind, b, other, sheets, surfaces, m, way, leaf):
-    """Write the triangles of the partner in a meeting into columns of leaf (9,4): how many. A sphere is its centre."""
-    if kind == MESH:
-        first, last = surfaces.first[b], surfaces.last[b]
-        for j in range(last - first):
-            t = first + j
-            put_corners(
-                leaf,
-                0,
-                j,
-                placed(m, way, own_corner(surfaces, 1.0, t, 0)),
-                placed(m, way, own_corner(surfaces, 1.0, t, 1)),
-                placed(m, way, own_corner(surfaces, 1.0, t, 2)),
-            )
-        return last - first
-    if kind == TRIANGLE:
+def leaf_triangles(b, surfaces, m, way, leaf):
+    """Write the triangles of leaf b of the tree of another mesh into columns of leaf (9,4): how many."""
+    first, last = surfaces.first[b], surfaces.last[b]
+    for j in range(last - first):
+        t = first + j
+        put_corners(
+            leaf,
+            0,
+            j,
+            placed(m, way, own_corner(surfaces, 1.0, t, 0)),
+            placed(m, way, own_corner(surfaces, 1.0, t, 1)),
+            placed(m, way, own_corner(surfaces, 1.0, t, 2)),
+        )
+    return last - first
+
+
+@func
+def partner_triangles(p, b, who, sheets, surfaces, m, way, leaf):
+    """Write the triangles of the partner in a meeting of pair p into columns of leaf (9,4): how many. A sphere is its
+    centre."""
+    if who[p, TREE] >= 0:
+        return leaf_triangles(b, surfaces, m, way, leaf)
+    sheet = who[p, SHEET]
+    if sheet >= 0:
         put_corners(
             leaf,
             0,
             0,
-            wall_corner(sheets, other, 0, m, way),
-            wall_corner(sheets, other, 1, m, way),
-            wall_corner(sheets, other, 2, m, way),
+            wall_corner(sheets, sheet, 0, m, way),
+            wall_corner(sheets, sheet, 1, m, way),
+            wall_corner(sheets, sheet, 2, m, way),
         )
     else:
         put_corners(leaf, 0, 0, way, way, way)
@@ -169,13 +175,13 @@ def triangles_near(lane, i, leaf, j, limit):
 
 
 @func
-def touches_vertices(kind, p, pose):
+def touches_vertices(p, pose):
     """Whether the partner is one that vertices of the mesh touch: a plane or a shell."""
-    return kind == PLANE or (kind == CYLINDER and pose[p, SENSE] > 0.0)
+    return pose[p, SENSE] > 0.0
 
 
 @func
-def vertex_near(surfaces, v, kind, p, pose, limit):
+def vertex_near(surfaces, v, p, pose, limit):
     """Whether vertex v of the mesh may be within limit [m] of the plane or shell of pair p, or beyond it."""
     size = pose[p, SIZE]
     axis = load_axis(pose, p)
@@ -185,7 +191,7 @@ def vertex_near(surfaces, v, kind, p, pose, limit):
         size * surfaces.vertex[2, v] - pose[p, WAY + 2],
     )
     along = dot(d, axis)
-    if kind == PLANE:
+    if pose[p, RADIUS] == 0.0:
         return along <= limit
     across = math.sqrt(max(dot(d, d) - along * along, 0.0))
     if pose[p, HALF] == math.inf:
@@ -213,21 +219,20 @@ def sift_block(block, pose, who, sheets, surfaces, margin, owner, one, two, mask
     for e in range(block * BLOCK, min(len(mask), (block + 1) * BLOCK)):
         mask[e] = 0
         p, a = owner[e], one[e]
-        kind = who[p, KIND]
         threshold = pose[p, HALO] + margin
-        if touches_vertices(kind, p, pose) and two[e] == BARE:
+        if touches_vertices(p, pose) and two[e] == BARE:
             last = surfaces.vertex_start[who[p, OWN] + 1]
             for i in range(min(BUNCH, last - a)):
-                if vertex_near(surfaces, a + i, kind, p, pose, threshold):
+                if vertex_near(surfaces, a + i, p, pose, threshold):
                     mask[e] |= 1 << i
-        elif kind == CYLINDER:
+        elif pose[p, RADIUS] > 0.0:
             for i in range(surfaces.last[a] - surfaces.first[a]):
                 x, reach = around(surfaces, pose[p, SIZE], surfaces.first[a] + i)
                 if cylinder_near(x, reach, p, pose, threshold):
                     mask[e] |= 1 << (4 * i)
         else:
             m, way = load_turn(pose, p), load_way(pose, p)
-            many = partner_triangles(kind, two[e], who[p, OTHER], sheets, surfaces, m, way, leaf)
+            many = partner_triangles(p, two[e], who, sheets, surfaces, m, way, leaf)
             # A little more than the limit: the distance found later is a root and has its own rounding.
             limit = threshold + pose[p, BALL]
             limit = limit * limit * (1.0 + 1e-12)
@@ -250,20 +255,19 @@ def bits_row(e, mask, many):
 
 def list_row(p, pose, who, leaf, meeting, one, two, mask, row, start, first, second):
     """Write the candidates of pair p, one meeting after the other; leaf: first triangle of each node."""
-    kind = who[p, KIND]
     at = row[meeting[p]]
     start[p] = at
     for e in range(meeting[p], meeting[p + 1]):
-        vertices = touches_vertices(kind, p, pose) and two[e] == BARE
+        vertices = touches_vertices(p, pose) and two[e] == BARE
         for bit in range(BUNCH):
             if (mask[e] >> bit) & 1:
                 first[at], second[at] = one[e] + bit, two[e]
                 if not vertices:
                     first[at] = leaf[one[e]] + bit // 4
-                if kind == MESH:
+                if who[p, TREE] >= 0:
                     second[at] = leaf[two[e]] + bit % 4
-                elif kind == TRIANGLE:
-                    second[at] = who[p, OTHER]
+                elif who[p, SHEET] >= 0:
+                    second[at] = who[p, SHEET]
                 at += 1
 
 

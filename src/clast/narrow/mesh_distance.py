@@ -11,10 +11,9 @@ import numpy as np
 
 from ..kernels.backend import FUSE, func, kernel
 from ..kernels.vec import dot, normalize, sub
-from ..tables import MESH
-from .mesh_candidates import BUNCH, lane_triangle, own_corner, partner_triangles, put_corners, triangles_near
+from .mesh_candidates import BUNCH, lane_triangle, leaf_triangles, own_corner, put_corners, triangles_near
 from .mesh_hull import height_of, heights, in_slab, seen_from_partner, widest_direction
-from .mesh_pose import OTHER, OWN, SIZE, make_setting
+from .mesh_pose import OWN, SIZE, TREE, make_setting
 from .mesh_tree import STACK, load_turn, load_way, node_box, placed, splits_first, two_boxes_square
 from .triangle_lanes import LANES, RESULT, ROWS, brute_lanes
 
@@ -67,19 +66,20 @@ def corner_square(lane, i, leaf, j):
     return x * x + y * y + z * z
 
 
-def nearest_block(block, pose, who, sheets, surfaces, nearest):
+def nearest_block(block, pose, who, surfaces, nearest):
     """The nearest triangles of a block of pairs."""
     lane, result = np.empty((ROWS, LANES)), np.empty((RESULT, LANES))
     leaf, floor = np.empty((9, 4)), np.empty(4)
     one, two = np.empty(LANES, np.int32), np.empty(LANES, np.int32)
     stack, height = np.empty(3 * STACK, np.int32), np.empty(STACK)
     some, others = np.empty(SLAB, np.int32), np.empty(SLAB, np.int32)
+    lists = (some, others)
     lane[:] = 0.0
     for p in range(block * PAIRS, min(len(pose), (block + 1) * PAIRS)):
         size = pose[p, SIZE]
         m, way = load_turn(pose, p), load_way(pose, p)
         other = math.sqrt(m[0][0] * m[0][0] + m[1][0] * m[1][0] + m[2][0] * m[2][0])
-        own, far = who[p, OWN], who[p, OTHER]
+        own, far = who[p, OWN], who[p, TREE]
         root, stem = surfaces.node_start[own], surfaces.node_start[far]
         length = size * surfaces.outer[own] + other * surfaces.outer[far]
         slack = SLACK * length
@@ -105,22 +105,8 @@ def nearest_block(block, pose, who, sheets, surfaces, nearest):
                 if slabs == 1 and reach <= slack:
                     top = 0
                 else:
-                    ahead, behind = in_slab(
-                        surfaces,
-                        root,
-                        stem,
-                        size,
-                        way,
-                        w,
-                        back,
-                        most - reach,
-                        least + reach,
-                        FEW,
-                        stack,
-                        2,
-                        some,
-                        others,
-                    )
+                    slab = (most - reach, least + reach)
+                    ahead, behind = in_slab(surfaces, root, stem, size, way, w, back, slab, FEW, stack, 2, lists)
                     left = max(ahead * behind, 0)
                     if slabs == 1 and ahead >= 0:
                         top = 0
@@ -161,7 +147,7 @@ def nearest_block(block, pose, who, sheets, surfaces, nearest):
                 a, b = stack[2 * top], stack[2 * top + 1]
                 if height[top] < ceiling or best == math.inf:
                     if surfaces.child[a] < 0 and surfaces.child[b] < 0:
-                        many = partner_triangles(MESH, b, far, sheets, surfaces, m, way, leaf)
+                        many = leaf_triangles(b, surfaces, m, way, leaf)
                         for j in range(many):
                             low = height_of(leaf, 0, j, n)
                             floor[j] = min(low[0], low[1], low[2])
@@ -203,6 +189,6 @@ def nearest_triangles(tables, surfaces, pair, box):
     setting = make_setting(tables, surfaces, pair, box)
     nearest = Nearest(np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int64))
     kernel(nearest_block, grain=2, allocates=True, fastmath=FUSE)(
-        (count + PAIRS - 1) // PAIRS, *setting, surfaces, nearest
+        (count + PAIRS - 1) // PAIRS, setting.pose, setting.who, surfaces, nearest
     )
     return nearest

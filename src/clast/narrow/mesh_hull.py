@@ -172,9 +172,11 @@ def heights(surfaces, root, stem, size, way, n, turned, stack, floor):
 
 
 @func
-def in_slab(surfaces, root, stem, size, way, n, turned, low, high, few, stack, floor, some, others):
-    """Triangles of the mesh that reach above `low` along n and of its partner that reach below `high` [m]: how many of each,
-    written to some and others; -1 if they make more than `few` pairs."""
+def in_slab(surfaces, root, stem, size, way, n, turned, slab, few, stack, floor, lists):
+    """Triangles of the mesh that reach above the lower end of the slab (2,) [m] along n and of its partner that reach below the
+    upper one: how many of each, written to the two lists; -1 if they make more than `few` pairs."""
+    low, high = slab
+    some, others = lists
     one = above(*tree(surfaces), root, n, low / size, stack, floor, some)
     two = 0
     if one <= len(some):

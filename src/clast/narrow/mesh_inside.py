@@ -11,8 +11,7 @@ import numpy as np
 
 from ..kernels.backend import func, kernel
 from ..kernels.vec import sub
-from ..tables import CYLINDER, MESH, SPHERE
-from .mesh_pose import HALF, KIND, OTHER, OWN, SENSE, SIZE, make_setting
+from .mesh_pose import BALL, HALF, OWN, SENSE, SIZE, TREE, make_setting
 from .mesh_tree import STACK, load_turn, load_way, placed
 
 PAIRS = 64  # a task
@@ -93,18 +92,18 @@ def inside_block(block, pose, who, surfaces, result):
     """Whether one shape of each pair of a block is inside the other."""
     stack = np.empty(STACK, np.int32)
     for p in range(block * PAIRS, min(len(pose), (block + 1) * PAIRS)):
-        kind, surface, other = who[p, KIND], who[p, OWN], who[p, OTHER]
+        surface, tree = who[p, OWN], who[p, TREE]
         root, size = surfaces.node_start[surface], pose[p, SIZE]
         way = load_way(pose, p)
-        solid = kind == CYLINDER and pose[p, SENSE] < 0.0 and pose[p, HALF] < math.inf
+        solid = pose[p, SENSE] < 0.0 and pose[p, HALF] < math.inf
         held = False
-        if kind in (MESH, SPHERE) or solid:
+        if tree >= 0 or pose[p, BALL] > 0.0 or solid:
             x = way
-            if kind == MESH:
+            if tree >= 0:
                 m = load_turn(pose, p)
-                x = placed(m, way, some_corner(surfaces, other, 1.0))
+                x = placed(m, way, some_corner(surfaces, tree, 1.0))
                 y = taken_back(m, way, some_corner(surfaces, surface, size))
-                held = inside(surfaces, surfaces.node_start[other], y, stack)
+                held = inside(surfaces, surfaces.node_start[tree], y, stack)
             held = held or inside(surfaces, root, (x[0] / size, x[1] / size, x[2] / size), stack)
         result[p] = held
 

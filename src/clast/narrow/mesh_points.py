@@ -11,10 +11,9 @@ import numpy as np
 
 from ..kernels.backend import FUSE, func, kernel
 from ..kernels.vec import add, dot, load, normalize, rotate, scale, sub
-from ..tables import CYLINDER, MESH, PLANE, SPHERE, TRIANGLE
 from .mesh_candidates import lane_triangle, own_corner, put_corners
 from .mesh_cylinder import triangle_cylinder, vertex_shell
-from .mesh_pose import BALL, FACING, HALF, HALO, KIND, PLACE, RADIUS, SENSE, SIGN, SIZE, make_setting
+from .mesh_pose import BALL, FACING, HALF, HALO, PLACE, RADIUS, SENSE, SHEET, SIGN, SIZE, TREE, make_setting
 from .mesh_tree import BARE, load_axis, load_turn, load_way, placed, wall_corner
 from .triangle_lanes import LANES, METHODS, RESULT, ROWS, brute_lanes
 
@@ -24,7 +23,7 @@ OPPOSED = 1e-6  # squared length of the difference of two unit normals below whi
 METHOD = brute_lanes  # bound to the kernel: how triangles are measured
 
 
-class Spots(NamedTuple):
+class MeasuredPoints(NamedTuple):
     """What was measured of candidates, one row each."""
 
     gap: np.ndarray  # (k,) [m], distance of the surfaces less the halo
@@ -33,9 +32,9 @@ class Spots(NamedTuple):
     crossing: np.ndarray  # (k,) int8, 1 where the surfaces go through each other and the normal is only a way out
 
 
-def empty_spots(count):
-    """Spots with room for `count` candidates."""
-    return Spots(np.empty(count), np.empty((count, 3)), np.empty((count, 3)), np.empty(count, np.int8))
+def empty_measured(count):
+    """MeasuredPoints with room for `count` candidates."""
+    return MeasuredPoints(np.empty(count), np.empty((count, 3)), np.empty((count, 3)), np.empty(count, np.int8))
 
 
 @func
@@ -52,27 +51,28 @@ def pair_of(start, row):
 
 
 @func
-def fill_lane(k, kind, p, f, g, sheets, surfaces, pose, lane):
+def fill_lane(k, p, f, g, who, sheets, surfaces, pose, lane):
     """Write the two triangles of a candidate into column k of lane; a sphere is its centre, others are nothing."""
     zero = (0.0, 0.0, 0.0)
     a, b, c = zero, zero, zero
-    if kind == MESH:
+    smooth = pose[p, SENSE] != 0.0
+    if who[p, TREE] >= 0:
         m, way = load_turn(pose, p), load_way(pose, p)
         a = placed(m, way, own_corner(surfaces, 1.0, g, 0))
         b = placed(m, way, own_corner(surfaces, 1.0, g, 1))
         c = placed(m, way, own_corner(surfaces, 1.0, g, 2))
-    elif kind == TRIANGLE:
+    elif who[p, SHEET] >= 0:
         m, way = load_turn(pose, p), load_way(pose, p)
         a, b, c = (
             wall_corner(sheets, g, 0, m, way),
             wall_corner(sheets, g, 1, m, way),
             wall_corner(sheets, g, 2, m, way),
         )
-    elif kind == SPHERE:
+    elif not smooth:
         a = load_way(pose, p)
         b, c = a, a
     put_corners(lane, 9, k, a, b, c)
-    if kind in (PLANE, CYLINDER):
+    if smooth:
         put_corners(lane, 0, k, zero, zero, zero)
     else:
         lane_triangle(surfaces, pose[p, SIZE], f, lane, k)
@@ -85,16 +85,16 @@ def face_normal(surfaces, f):
 
 
 @func
-def way_out(kind, p, f, g, sheets, surfaces, pose):
+def way_out(p, f, g, who, sheets, surfaces, pose):
     """A direction from the mesh to its partner where their triangles f and g cross, from the normals of both, and how much
     they look at each other: 0, alike, to 2, face to face."""
     n = face_normal(surfaces, f)
     zero = (0.0, 0.0, 0.0)
     m = load_turn(pose, p)
     other = zero
-    if kind == MESH:
+    if who[p, TREE] >= 0:
         other = normalize(sub(placed(m, zero, face_normal(surfaces, g)), zero))
-    elif kind == TRIANGLE:
+    elif who[p, SHEET] >= 0:
         # A sheet is felt from both sides: that of the particle's centre counts.
         other = normalize(placed(m, zero, load(sheets.normal, g)))
         corner = wall_corner(sheets, g, 0, m, load_way(pose, p))
@@ -105,7 +105,7 @@ def way_out(kind, p, f, g, sheets, surfaces, pose):
 
 
 @func
-def at_triangles(kind, p, f, g, sheets, surfaces, pose, square, x, y, crossing):
+def at_triangles(p, f, g, who, sheets, surfaces, pose, square, x, y, crossing):
     """Gap, point, normal and crossing of two triangles, from their squared distance and nearest points x and y."""
     ball, halo = pose[p, BALL], pose[p, HALO]
     distance = math.sqrt(square)
@@ -115,7 +115,7 @@ def at_triangles(kind, p, f, g, sheets, surfaces, pose, square, x, y, crossing):
     d = distance - ball
     gap = d - halo
     if not apart:
-        n, opposed = way_out(kind, p, f, g, sheets, surfaces, pose)
+        n, opposed = way_out(p, f, g, who, sheets, surfaces, pose)
         # Of all triangles that cross at a place, those that look at each other are deepest, by a hair.
         gap -= CLOSE * opposed * halo
     return gap, add(x, scale(0.5 * d, n)), n, crossing or d <= 0.0 or not apart
@@ -159,20 +159,20 @@ def at_cylinder(p, f, surfaces, pose):
 
 
 @func
-def put_spot(row, p, pose, spots, gap, point, n, crossing):
+def put_point(row, p, pose, points, gap, point, n, crossing):
     """Write what was found for a candidate, in the world."""
     q = (pose[p, FACING], pose[p, FACING + 1], pose[p, FACING + 2], pose[p, FACING + 3])
     point = add((pose[p, PLACE], pose[p, PLACE + 1], pose[p, PLACE + 2]), rotate(q, point))
     n = scale(pose[p, SIGN], rotate(q, n))
-    spots.gap[row] = gap
-    spots.crossing[row] = 1 if crossing else 0
+    points.gap[row] = gap
+    points.crossing[row] = 1 if crossing else 0
     for i in range(3):
-        spots.point[row, i] = point[i]
-        spots.normal[row, i] = n[i]
+        points.point[row, i] = point[i]
+        points.normal[row, i] = n[i]
 
 
-def measure_block(block, pose, who, sheets, surfaces, start, first, second, tolerance, spots):
-    """Spots of LANES candidates, but for those of cylinders."""
+def measure_block(block, pose, who, sheets, surfaces, start, first, second, tolerance, points):
+    """Points of LANES candidates, but for those of cylinders."""
     lane, result = np.empty((ROWS, LANES)), np.empty((RESULT, LANES))
     begin = block * LANES
     used = min(LANES, len(first) - begin)
@@ -184,19 +184,19 @@ def measure_block(block, pose, who, sheets, surfaces, start, first, second, tole
         while start[p + 1] <= row:
             p += 1
         whose[k] = p
-        fill_lane(k, who[p, KIND], p, first[row], second[row], sheets, surfaces, pose, lane)
+        fill_lane(k, p, first[row], second[row], who, sheets, surfaces, pose, lane)
     METHOD(lane, tolerance, result)
     for k in range(used):
         row, p = begin + k, whose[k]
-        kind = who[p, KIND]
-        if kind == PLANE:
+        bent = pose[p, RADIUS] > 0.0
+        if pose[p, SENSE] != 0.0 and not bent:
             gap, point, n, crossing = at_plane(p, first[row], surfaces, pose)
         else:
             gap, point, n, crossing = at_triangles(
-                kind,
                 p,
                 first[row],
                 second[row],
+                who,
                 sheets,
                 surfaces,
                 pose,
@@ -205,23 +205,23 @@ def measure_block(block, pose, who, sheets, surfaces, start, first, second, tole
                 (result[4, k], result[5, k], result[6, k]),
                 result[7, k] > 0.0,
             )
-        if kind != CYLINDER:
-            put_spot(row, p, pose, spots, gap, point, n, crossing)
+        if not bent:
+            put_point(row, p, pose, points, gap, point, n, crossing)
 
 
-def round_row(p, pose, who, surfaces, start, first, second, spots):
-    """Spots of pair p if its partner is a cylinder: a kernel of its own, for scenes that have one."""
-    if who[p, KIND] == CYLINDER:
+def round_row(p, pose, surfaces, start, first, second, points):
+    """Points of pair p if its partner is a cylinder: a kernel of its own, for scenes that have one."""
+    if pose[p, RADIUS] > 0.0:
         for row in range(start[p], start[p + 1]):
             if pose[p, SENSE] > 0.0 and second[row] == BARE:
                 gap, point, n, crossing = at_shell(p, first[row], surfaces, pose)
             else:
                 gap, point, n, crossing = at_cylinder(p, first[row], surfaces, pose)
-            put_spot(row, p, pose, spots, gap, point, n, crossing)
+            put_point(row, p, pose, points, gap, point, n, crossing)
 
 
-def measure_candidates(tables, surfaces, pair, candidates, box, narrow, tolerance, spots):
-    """Fill in Spots, one row for each of the Candidates of listed pairs (p,2).
+def measure_candidates(tables, surfaces, pair, candidates, box, narrow, tolerance, points):
+    """Fill in MeasuredPoints, one row for each of the Candidates of listed pairs (p,2).
 
     narrow: name of a method in `triangle_lanes.METHODS`; tolerance: what it aims at, relative to the longest edge.
     """
@@ -231,6 +231,6 @@ def measure_candidates(tables, surfaces, pair, candidates, box, narrow, toleranc
     setting = make_setting(tables, surfaces, pair, box)
     measure = kernel(measure_block, grain=4, allocates=True, fastmath=FUSE, METHOD=METHODS[narrow])
     blocks = (count + LANES - 1) // LANES
-    measure(blocks, *setting, surfaces, *candidates, float(tolerance), spots)
-    if (tables[2].kind == CYLINDER).any():
-        kernel(round_row, grain=16)(len(pair), setting.pose, setting.who, surfaces, *candidates, spots)
+    measure(blocks, *setting, surfaces, *candidates, float(tolerance), points)
+    if (setting.pose[:, RADIUS] > 0.0).any():
+        kernel(round_row, grain=16)(len(pair), setting.pose, surfaces, *candidates, points)

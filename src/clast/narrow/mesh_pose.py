@@ -10,18 +10,16 @@ import numpy as np
 
 from ..kernels import backend
 from ..kernels.backend import func, kernel
+from ..kernels.kinds import is_wall
 from ..kernels.vec import add, load, load4, quat_matrix, quat_multiply, rotate, scale, unrotate
-from ..tables import FIRST_WALL, MESH, SPHERE, TRIANGLE
+from ..shapes.triangulated import is_mesh
 from .ellipsoids import between
 from .polyhedra import conjugate, wall_pose
 
 # Columns of a pose. A point x of another mesh or of the mesh of a wall is at TURN x + WAY. A sphere has its centre at WAY;
-# a plane or a cylinder has its origin there, its axis in the first three columns, then radius, half length and sense.
+# a plane or a cylinder has its origin there and its axis in the first three columns.
 TURN = 0  # 9 columns, row by row, with the size factor of the partner
 AXIS = 0
-RADIUS = 3
-HALF = 4
-SENSE = 5
 WAY = 9  # 3 columns
 SIZE = 12  # size factor of the mesh
 HALO = 13  # thickness of the halo of the mesh, and of its partner if that is one too
@@ -29,12 +27,15 @@ BALL = 14  # radius of a sphere; 0 otherwise
 SIGN = 15  # +1 if the mesh is the first shape of the pair, -1 if it is the second
 PLACE = 16  # 3 columns, centre of the mesh in the world
 FACING = 19  # 4 columns, quaternion of the mesh's body
-COLUMNS = 23
+SENSE = 23  # +1 for a plane or shell, which vertices of the mesh touch, -1 for a solid cylinder; 0 otherwise
+RADIUS = 24  # of a cylinder; 0 otherwise
+HALF = 25  # half length of a cylinder
+COLUMNS = 26
 
 # Columns of `who`.
-KIND = 0  # of the partner
-OWN = 1  # the mesh, a row of Surfaces
-OTHER = 2  # its partner: a row of Surfaces, of Meshes.triangle, or -1
+OWN = 0  # the mesh, a row of Surfaces
+TREE = 1  # its partner, a row of Surfaces; -1 if that is no mesh
+SHEET = 2  # its partner, a row of Meshes.triangle; -1 if that is no triangle of a wall
 
 
 class Sheets(NamedTuple):
@@ -48,7 +49,7 @@ class Sheets(NamedTuple):
 class Setting(NamedTuple):
     """All that is needed of listed pairs to measure them; the tables themselves would take long to compile into kernels."""
 
-    pose: np.ndarray  # (p,23)
+    pose: np.ndarray  # (p,26)
     who: np.ndarray  # (p,3) int32
     sheets: Sheets
 
@@ -57,7 +58,7 @@ class Setting(NamedTuple):
 def mesh_first(p, pair, shapes):
     """The mesh of pair p, its partner, and whether they stand in the other order in the list."""
     a, b = pair[p, 0], pair[p, 1]
-    swap = shapes.kind[a] != MESH
+    swap = not is_mesh(shapes.kind[a])
     return (b, a, True) if swap else (a, b, False)
 
 
@@ -81,35 +82,38 @@ def pose_row(p, bodies, shapes, parts, epsilon, pair, box, edges, pose, who):
     s, t, swap = mesh_first(p, pair, shapes)
     row, other = shapes.part[t], shapes.body[t]
     size, own = bodies.scale[other], bodies.scale[shapes.body[s]]
-    kind = shapes.kind[t]
     q = load4(bodies.orientation, shapes.body[s])
     halo = own * epsilon[parts.feature[shapes.part[s]]]
-    who[p, KIND], who[p, OWN], who[p, OTHER] = kind, parts.feature[shapes.part[s]], parts.feature[row]
-    ball = 0.0
-    if kind >= FIRST_WALL:
+    tree, sheet, ball = -1, -1, 0.0
+    sense, radius, half = 0.0, 0.0, 0.0
+    if is_wall(shapes.kind[t]):
         turn, way = wall_pose(s, t, bodies, shapes, box)
-        if kind == TRIANGLE:
+        sheet = parts.feature[row]
+        if sheet >= 0:
             put_turn(pose, p, scaled(size, quat_matrix(turn)))
         else:
             way = add(way, scale(size, rotate(turn, load(parts.offset, row))))
             axis = rotate(turn, load(parts.axis, row))
             pose[p, AXIS], pose[p, AXIS + 1], pose[p, AXIS + 2] = axis[0], axis[1], axis[2]
-            pose[p, RADIUS], pose[p, HALF] = size * parts.size[row, 0], size * parts.size[row, 1]
-            pose[p, SENSE] = parts.size[row, 2]
+            radius, half = size * parts.size[row, 0], size * parts.size[row, 1]
+            sense = parts.size[row, 2] if radius > 0.0 else 1.0
     else:
         way = unrotate(q, between(s, t, shapes.centre, edges, box.periodic))
-        if kind == SPHERE:
-            ball = shapes.radius[t]
-        elif kind == MESH:
+        if is_mesh(shapes.kind[t]):
+            tree = parts.feature[row]
             turn = quat_multiply(conjugate(q), load4(bodies.orientation, other))
             put_turn(pose, p, scaled(size, quat_matrix(turn)))
-            halo += size * epsilon[parts.feature[row]]
+            halo += size * epsilon[tree]
+        else:
+            ball = shapes.radius[t]
+    who[p, OWN], who[p, TREE], who[p, SHEET] = parts.feature[shapes.part[s]], tree, sheet
     for i in range(3):
         pose[p, WAY + i] = way[i]
         pose[p, PLACE + i] = shapes.centre[s, i]
     for i in range(4):
         pose[p, FACING + i] = q[i]
     pose[p, SIZE], pose[p, HALO], pose[p, BALL] = own, halo, ball
+    pose[p, SENSE], pose[p, RADIUS], pose[p, HALF] = sense, radius, half
     pose[p, SIGN] = -1.0 if swap else 1.0
 
 

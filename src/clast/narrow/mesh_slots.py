@@ -22,8 +22,8 @@ from . import mesh_candidates
 from .ellipsoids import between
 from .mesh_candidates import find_candidates
 from .mesh_inside import contained
-from .mesh_merge import merge_site
-from .mesh_points import empty_spots, measure_candidates
+from .mesh_merge import merge_points
+from .mesh_points import empty_measured, measure_candidates
 from .polyhedra import ball_radius
 
 MARGIN = (
@@ -80,7 +80,7 @@ class Candidates:
         self.room = np.zeros(len(rows), np.int64)  # slots of each pair
         self.origin = np.zeros(0, np.int64)  # (a,) slots that are active
         self.active = mesh_candidates.Candidates(np.zeros(len(rows) + 1, np.int64), *empty_triangles(0)[:2])
-        self.spots, self.kept = empty_spots(0), np.zeros(0, np.int8)  # of the active ones
+        self.spots, self.kept = empty_measured(0), np.zeros(0, np.int8)  # of the active ones
 
     @classmethod
     def of(cls, state, was):
@@ -274,7 +274,7 @@ def near_triangles(state, pair, margin):
     """Candidates of pairs (c,2) with a gap up to margin [m]: where those of each begin (c+1,), and Triangles."""
     tables, surfaces = state.kernel_tables, state.there.surfaces
     found = find_candidates(tables, surfaces, pair, state.box, margin)
-    spots = empty_spots(len(found.first))
+    spots = empty_measured(len(found.first))
     measure_candidates(tables, surfaces, pair, found, state.box, "brute", 0.0, spots)
     near = spots.gap <= margin
     start = np.concatenate([[0], np.cumsum(near)])[found.start]
@@ -336,7 +336,7 @@ def look(state, margin, narrow, tolerance):
     many = int(start[-1])
     first, second, found.origin = np.empty(many, np.int32), np.empty(many, np.int32), np.empty(many, np.int64)
     found.active = mesh_candidates.Candidates(start, first, second)
-    found.spots, found.kept = empty_spots(many), np.empty(many, np.int8)
+    found.spots, found.kept = empty_measured(many), np.empty(many, np.int8)
     if many == 0:
         return
     choose(total, *about, True, start, first, second, found.origin, count)
@@ -382,7 +382,7 @@ def points_row(
 ):
     """Contact points of one manifold with a gap below limit [m]: of candidates that are one and the same the deepest."""
     low, high = site[i], site[i + 1]
-    merge_site(low, high, shapes.body[pair[low, 1]], shapes, pair, start, spots, limit, near[i], kept)
+    merge_points(start[low], start[high], spots, limit, near[i], kept)
     status[i] = FINE
     for k in range(low, high):
         a, b = pair[k, 0], pair[k, 1]

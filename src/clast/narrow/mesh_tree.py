@@ -1,5 +1,7 @@
 """Trees of boxes around the triangles of a particle: bounds on distances, and descent to the leaves that are near."""
 
+import math
+
 from ..kernels.backend import func
 from ..kernels.vec import load, norm, sub
 from .mesh_cylinder import ball_near
@@ -89,8 +91,9 @@ def splits_first(surfaces, a, b):
 
 
 @func
-def descend_two(root, stem, surfaces, size, other, m, way, threshold, stack, at, fill, one, two):
+def descend_two(root, stem, surfaces, size, m, way, threshold, stack, at, fill, one, two):
     """Leaves below nodes root and stem that may be nearer than threshold [m]: how many; written from row `at` if fill."""
+    other = math.sqrt(m[0][0] * m[0][0] + m[1][0] * m[1][0] + m[2][0] * m[2][0])  # size factor of the partner
     found = 0
     limit = threshold * threshold
     top = 2

@@ -9,19 +9,17 @@ from ..tables import CYLINDER, FIRST_WALL, MESH, PLANE, SPHERE, TRIANGLE
 from .mesh_candidates import Candidates, find_candidates
 from .mesh_distance import nearest_triangles
 from .mesh_inside import contained
-from .mesh_merge import merge_site
-from .mesh_points import empty_spots, measure_candidates
+from .mesh_merge import merge_points
+from .mesh_points import empty_measured, measure_candidates
 from .mesh_pose import BALL, HALO, make_setting
 from .mesh_tree import BARE
 
 TOLERANCE = 1e-8  # of distances, relative to the longest edge, where a method aims at one
 
 
-def merge_row(i, site, near, shapes, pair, start, spots, limit, kept):
+def merge_row(i, site, near, start, spots, limit, kept):
     """Which candidates of one site stay."""
-    low = site[i]
-    body = shapes.body[pair[low, 1]]
-    merge_site(low, site[i + 1], body, shapes, pair, start, spots, limit, near[i], kept)
+    merge_points(start[site[i]], start[site[i + 1]], spots, limit, near[i], kept)
 
 
 def shortest_edges(tables, surfaces, pair):
@@ -78,12 +76,12 @@ def turn_round(tables, surfaces, pair, box, narrow):
     tell. Returns gap (p,), point (p,3), normal (p,3) and the triangle (p,) of each."""
     shapes = tables[1]
     candidates = nearest_candidates(tables, surfaces, pair, box)
-    spots = empty_spots(len(candidates.first))
+    spots = empty_measured(len(candidates.first))
     measure_candidates(tables, surfaces, pair, candidates, box, narrow, TOLERANCE, spots)
     kept = np.empty(len(candidates.first), np.int8)
     each = np.arange(len(pair) + 1, dtype=np.int32)
     far = np.full(len(pair), np.inf)
-    kernel(merge_row)(len(pair), each, far, shapes, pair, candidates.start, spots, math.inf, kept)
+    kernel(merge_row)(len(pair), each, far, candidates.start, spots, math.inf, kept)
     row = np.nonzero(kept)[0]
     pose = make_setting(tables, surfaces, pair, box).pose
     ball = pose[:, BALL]
@@ -113,11 +111,11 @@ def surface_points(field, pair, margin, narrow, tree=True):
     else:
         candidates = find_candidates(tables, surfaces, pair, box, margin if tree else math.inf)
     count = len(candidates.first)
-    spots, kept = empty_spots(count), np.zeros(count, np.int8)
+    spots, kept = empty_measured(count), np.zeros(count, np.int8)
     measure_candidates(tables, surfaces, pair, candidates, box, narrow, TOLERANCE, spots)
     limit = math.inf if every else np.nextafter(margin, math.inf)
     near = np.full(len(pair), np.inf) if every else shortest_edges(tables, surfaces, pair[site[:-1]])
-    kernel(merge_row)(len(site) - 1, site, near, shapes, pair, candidates.start, spots, limit, kept)
+    kernel(merge_row)(len(site) - 1, site, near, candidates.start, spots, limit, kept)
     owner = np.repeat(np.arange(len(pair)), np.diff(candidates.start))
     row = np.nonzero(kept)[0]
     owner, gap, point, normal = owner[row], spots.gap[row], spots.point[row], spots.normal[row]

@@ -64,12 +64,12 @@ class Progress:
             self._bar.start()
         return self
 
-    def __exit__(self, kind, value, trace):
+    def __exit__(self, fault, value, trace):
         if self._compile_clock is not None:
             self._compiled()
         if self._bar is not None:
             self._bar.stop()
-        elif kind is None and self._share > self._mark:
+        elif fault is None and self._share > self._mark:
             self._line()
 
     def update(self, *, time, steps, contacts=None, energy=None):

@@ -19,7 +19,7 @@ from ..kernels import backend
 from ..narrow.dispatch import refuse_mixture
 from ..scene import clearance
 from ..scene.scene import Scene
-from ..tables import FREE, MESH, POLYHEDRON, Bodies, is_particle
+from ..tables import FREE, Bodies, is_particle
 from . import runner
 from .report import Report
 
@@ -51,9 +51,9 @@ class Simulation:
             raise TypeError(f"Simulation: dt must be a number of seconds or 'auto', got {dt!r}")
         refuse_mixture("Simulation", scene.parts)
         self.device = find_device(device)
-        if self.device is not backend.CPU and (scene.parts.kind == POLYHEDRON).any():
+        if self.device is not backend.CPU and len(scene.hulls.ball):
             raise Unavailable("Simulation: polyhedra move on the CPU only; leave device='cuda' out")
-        meshed = bool((scene.parts.kind == MESH).any())
+        meshed = len(scene.surfaces.ball) > 0
         if self.device is not backend.CPU and meshed:
             raise Unavailable("Simulation: triangulated particles move on the CPU only; leave device='cuda' out")
         self.scene, self.method = scene, method

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels.backend import stored
-from ..tables import CYLINDER, PLANE, TRIANGLE, is_particle
+from ..tables import is_particle, is_wall, rows_in
 
 
 class Balls(NamedTuple):
@@ -115,17 +115,20 @@ def stack_walls(bodies, shapes, parts, meshes, low, high, reach):
     """Walls of a scene for balls of radius up to `reach` [m] inside the box low..high."""
     orientation = bodies.orientation[shapes.body]
     scale = bodies.scale[shapes.body]
+    triangle = rows_in("meshes", shapes.kind, parts.feature[shapes.part])
+    smooth = is_wall(shapes.kind) & (triangle < 0)
+    bent = parts.size[shapes.part, 0] > 0.0  # a plane has no radius
 
-    def chosen(kind):
-        rows = np.flatnonzero(shapes.kind == kind)
+    def chosen(mask):
+        rows = np.flatnonzero(mask)
         return rows, np.ascontiguousarray(rotate(orientation[rows], parts.axis[shapes.part[rows]]))
 
-    planes, normal = chosen(PLANE)
-    cylinders, axis = chosen(CYLINDER)
+    planes, normal = chosen(smooth & ~bent)
+    cylinders, axis = chosen(smooth & bent)
     size = parts.size[shapes.part[cylinders]].copy()
     size[:, :2] *= scale[cylinders, None]
-    rows = np.flatnonzero(shapes.kind == TRIANGLE)
-    corner = meshes.vertex[meshes.triangle[parts.feature[shapes.part[rows]]]]
+    rows = np.flatnonzero(triangle >= 0)
+    corner = meshes.vertex[meshes.triangle[triangle[rows]]]
     corner = corner * scale[rows, None, None]
     for k in range(3):
         corner[:, k] = rotate(orientation[rows], corner[:, k]) + bodies.position[shapes.body[rows]]

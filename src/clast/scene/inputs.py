@@ -183,24 +183,24 @@ def motion(place, wall, name, moving, drive, pivot):
     if drive is not None and not isinstance(drive, Oscillation) and not callable(drive):
         raise TypeError(f"{place}: drive must be a clast.Oscillation or a function of time, got {drive!r}")
     if name is None:
-        kind = DRIVEN if drive is not None or (wall and moving) else FIXED if wall else FREE
+        moves = DRIVEN if drive is not None or (wall and moving) else FIXED if wall else FREE
     elif isinstance(name, str):
-        kind = pick("motion", name, MOTIONS)
+        moves = pick("motion", name, MOTIONS)
     else:
         raise TypeError(f"{place}: motion must be one of {', '.join(MOTIONS)}, got {name!r}")
-    if wall and kind == FREE:
+    if wall and moves == FREE:
         raise ValueError(f"{place}: a wall has no mass and cannot be free; use motion='fixed' or motion='driven'")
-    if kind != DRIVEN:
+    if moves != DRIVEN:
         for what, given in (("drive", drive), ("pivot", pivot)):
             if given is not None:
                 raise ValueError(f"{place}: {what}={given!r} is for driven bodies; say motion='driven'")
-    if kind == FIXED and moving:
+    if moves == FIXED and moving:
         raise ValueError(f"{place}: a fixed body has no velocity or spin; say motion='driven' or leave them out")
     if callable(drive) and moving:
         raise ValueError(f"{place}: a drive function gives velocity and spin itself; leave velocity and spin out")
     if callable(drive) and pivot is not None:
         raise ValueError(f"{place}: a drive function gives the velocity of the body itself; leave pivot out")
-    return kind
+    return moves
 
 
 def _short(value):

@@ -7,38 +7,50 @@ can move against the first. All inputs are checked here; `clast.joints.system` m
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import pick
 from ..kernels.vec import quat_multiply, rotate, unrotate
-from ..tables import BY_AXES, DISTANCE, FREE, ROD, Joints, Springs
+from ..tables import FREE, Joints, Springs
 from . import inputs
 from .joint_inputs import (
     NO_LIMITS,
     WORLD,
     body_number,
+    check_given,
     check_limits,
     frame_of,
     length_function,
     number_or_function,
-    refuse,
     six_flags,
     spring_numbers,
 )
 
-# Locked: shift along x, y, z and turn about x, y, z of the joint's frame.
-AXES = {
-    "weld": (True, True, True, True, True, True),
-    "ball": (True, True, True, False, False, False),
-    "hinge": (True, True, True, True, True, False),
-    "slider": (True, True, False, True, True, True),
-    "cylinder": (True, True, False, True, True, False),
-    "universal": (True, True, True, False, False, True),
-}
-LENGTHS = {"distance": DISTANCE, "hinge-and-ball": ROD}
-KINDS = {**AXES, **LENGTHS}
 NONE_LOCKED = (False,) * 6
+
+
+class Kind(NamedTuple):
+    """A kind of joint: what it locks or holds, and which arguments of `Scene.join` must and may be given."""
+
+    locked: tuple  # shift along x, y, z and turn about x, y, z of the joint's frame
+    needs: tuple = ()
+    takes: tuple = ()
+    held: tuple = (False, False)  # the distance of its two points; the height of b's above a's along z
+
+
+KINDS = {
+    "weld": Kind((True, True, True, True, True, True), takes=("at",)),
+    "ball": Kind((True, True, True, False, False, False), needs=("at",)),
+    "hinge": Kind((True, True, True, True, True, False), needs=("at", "axis")),
+    "slider": Kind((True, True, False, True, True, True), needs=("axis",), takes=("at",)),
+    "cylinder": Kind((True, True, False, True, True, False), needs=("at", "axis")),
+    "universal": Kind((True, True, True, False, False, True), needs=("at", "axis", "across")),
+    "distance": Kind(NONE_LOCKED, takes=("from_", "to", "length"), held=(True, False)),
+    "hinge-and-ball": Kind(NONE_LOCKED, needs=("axis",), takes=("from_", "to"), held=(True, True)),
+}
+LOCKED = Kind(NONE_LOCKED, needs=("at", "axis"), takes=("across",))  # any axes, as the user says
 NO_POINT, NO_TURN = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)
 
 
@@ -59,6 +71,11 @@ class Joint:
     limits: tuple = NO_LIMITS
     collide: bool = False
     function: Callable | None = None  # of time: the length [m]
+
+    @property
+    def held(self):
+        """Whether it keeps the distance of its two points, and whether the height of b's above a's: (2,) bool."""
+        return KINDS.get(self.kind, LOCKED).held
 
     @property
     def turns(self):
@@ -163,23 +180,20 @@ class Joinery:
         actuator. limits (low, high): of the angle [rad] of a hinge, or the shift [m] of a slider or cylinder, both zero now.
         collide: whether a and b may touch each other.
         """
-        place = f"Scene.join({kind!r})" if kind is not None else "Scene.join"
+        place = f"Scene.join({kind!r})" if kind else "Scene.join"
         self._check_open(place)
-        if (kind is None) == (locked is None):
+        if bool(kind) == (locked is not None):
             raise ValueError(f"{place}: give either a kind ({', '.join(KINDS)}) or locked=, six times True or False")
-        if kind is not None:
-            pick("kind of joint", kind, KINDS)
+        sort = pick("kind of joint", kind, KINDS) if kind else LOCKED._replace(locked=six_flags(place, locked))
         a, b = self._two_bodies(place, a, b)
-        options = {"collide": bool(collide)}
-        if kind in LENGTHS:
-            refuse(place, kind, at=at, across=across, locked=locked, limits=limits)
-            made = self._by_length(place, kind, a, b, axis, from_, to, length)
+        given = {"at": at, "axis": axis, "across": across, "from_": from_, "to": to, "length": length}
+        check_given(place, kind, sort, given)
+        if sort.held[0]:
+            places = self._by_length(place, a, b, axis, from_, to, length)
         else:
-            refuse(place, kind, from_=from_, to=to, length=length)
-            flags = AXES[kind] if kind is not None else six_flags(place, locked)
-            made = self._by_axes(place, kind or "locked", flags, a, b, at, axis, across)
-            options["limits"] = check_limits(place, made, limits)
-        self.joints.append(replace(made, **options))
+            places = self._by_axes(place, sort, a, b, at, axis, across)
+        made = Joint(kind or "locked", a, b, sort.locked, collide=bool(collide), **places)
+        self.joints.append(replace(made, limits=check_limits(place, made, limits)))
         return len(self.joints) - 1
 
     def motor(self, joint, *, spin=None, angle=None, torque=None, speed=None, position=None, force=None, most=None):
@@ -305,48 +319,35 @@ class Joinery:
             places[name] = tuple(plain(quat_multiply)((w, -x, -y, -z), frame))
         return places
 
-    def _by_axes(self, place, kind, locked, a, b, at, axis, across):
-        if at is None and kind not in ("weld", "slider"):
-            raise ValueError(f"{place}: at is missing; say where the joint is, at=(x, y, z) in metres")
+    def _by_axes(self, place, sort, a, b, at, axis, across):
+        """Points and frames of a joint that locks axes."""
         point = self._point(place, "at", at, a if b == WORLD else b)
-        if kind in ("weld", "ball"):
-            refuse(place, kind, axis=axis, across=across)
-        elif axis is None:
-            raise ValueError(f"{place}: axis is missing; say axis=(x, y, z)")
-        elif kind == "universal" and across is None:
-            raise ValueError(f"{place}: across is missing; axis is the pin in a, across=(x, y, z) the pin in b")
-        elif kind not in ("universal", "locked"):
-            refuse(place, kind, across=across)
-        frame = frame_of(place, (0, 0, 1) if axis is None else axis, across, kind == "universal")
-        return Joint(kind, a, b, locked, **self._frames(a, b, point, point, frame))
+        # Where both must be given, they are the two pins of a cross.
+        frame = frame_of(place, (0, 0, 1) if axis is None else axis, across, "across" in sort.needs)
+        return self._frames(a, b, point, point, frame)
 
-    def _by_length(self, place, kind, a, b, axis, from_, to, length):
+    def _by_length(self, place, a, b, axis, from_, to, length):
+        """Points, frames and lengths of a joint that keeps a distance, with an axis also a height along it."""
         start, end = self._point(place, "from_", from_, a), self._point(place, "to", to, b)
         d = self._between(start, end)
         distance = float(np.linalg.norm(d))
         if distance == 0.0:
             raise ValueError(f"{place}: from_ and to are the same point {list(start)}; a distance needs two")
         rise, frame, function = 0.0, NO_TURN, None
-        if kind == "hinge-and-ball":
-            refuse(place, kind, length=length)
-            if axis is None:
-                raise ValueError(f"{place}: axis is missing; say axis=(x, y, z), about which the rod is hinged to a")
+        if axis is not None:
             frame = frame_of(place, axis, None, False)
             rise = float(np.dot(plain(rotate)(frame, (0.0, 0.0, 1.0)), d))
             if distance**2 - rise**2 < 1e-12 * distance**2:
                 raise ValueError(f"{place}: the rod from {list(start)} to {list(end)} lies along its own axis {axis}")
-        else:
-            refuse(place, kind, axis=axis)
-            if length is not None:
-                function = length_function(place, length, distance)
-        places = self._frames(a, b, start, end, frame)
-        return Joint(kind, a, b, length=distance, rise=rise, function=function, **places)
+        elif length is not None:
+            function = length_function(place, length, distance)
+        return self._frames(a, b, start, end, frame) | {"length": distance, "rise": rise, "function": function}
 
     def _check_motor(self, place, motor):
         made = self.joints[motor.joint]
         if not (made.turns if motor.turning else made.slides):
             way = "turn" if motor.turning else "slide"
-            hint = " (a linear actuator is a distance with length=)" if made.kind == "distance" else ""
+            hint = " (a linear actuator is a distance with length=)" if made.held[0] else ""
             raise ValueError(f"{place}: joint {motor.joint} is a {made.kind} and does not {way} about one axis{hint}")
         if made.limited and motor.turning != made.slides and motor.imposing and not motor.bounded:
             raise ValueError(
@@ -374,7 +375,7 @@ class Joinery:
         imposed = {(m.joint, 0 if m.turning else 1) for m in self.motors if m.imposing and not m.bounded}
         table = Joints(
             body=np.array([(j.a, j.b) for j in joints], dtype=np.int64).reshape(-1, 2),
-            kind=np.array([LENGTHS.get(j.kind, BY_AXES) for j in joints], dtype=np.int8),
+            held=np.array([j.held for j in joints], dtype=bool).reshape(-1, 2),
             locked=np.array([j.locked for j in joints], dtype=bool).reshape(-1, 6),
             point=np.array([(j.point_a, j.point_b) for j in joints], dtype=float).reshape(-1, 2, 3),
             frame=np.array([(j.frame_a, j.frame_b) for j in joints], dtype=float).reshape(-1, 2, 4),

@@ -10,11 +10,24 @@ WORLD = -1
 NO_LIMITS = (-math.inf, math.inf)
 
 
-def refuse(place, kind, **options):
-    """Options that mean nothing for this kind."""
-    for name, value in options.items():
-        if value is not None:
-            raise ValueError(f"{place}: {name}={value!r} has no meaning for {kind or 'locked axes'}; leave it out")
+MISSING = {
+    "at": "say where the joint is, at=(x, y, z) in metres",
+    "axis": "say axis=(x, y, z), about or along which it moves",
+    "across": "axis is the pin in a, across=(x, y, z) the pin in b",
+}
+
+
+def check_given(place, name, sort, given):
+    """ValueError if an argument that this sort of joint, a Kind, needs is None, or one that means nothing for it is not.
+
+    name: of the kind, None for locked axes; given: {argument: value}.
+    """
+    for argument, value in given.items():
+        if value is not None and argument not in sort.needs + sort.takes:
+            raise ValueError(f"{place}: {argument}={value!r} has no meaning for {name or 'locked axes'}; leave it out")
+    for argument in sort.needs:
+        if given[argument] is None:
+            raise ValueError(f"{place}: {argument} is missing; {MISSING[argument]}")
 
 
 def body_number(place, name, value, known):
@@ -22,7 +35,7 @@ def body_number(place, name, value, known):
     if value is None or (isinstance(value, str) and value == "world"):
         return WORLD
     array = np.asarray(value)
-    if array.size != 1 or array.dtype.kind not in "iu":
+    if array.size != 1 or not np.issubdtype(array.dtype, np.integer):
         raise TypeError(f"{place}: {name} must be a body number or None for the world, got {value!r}")
     number = int(array.reshape(-1)[0])
     row = int(np.searchsorted(known, number))

@@ -85,15 +85,15 @@ class Scene(Joinery):
         }
         count = inputs.same_length(place, columns | {"shape": shapes})
         moving = bool(columns["velocity"].any() or columns["spin"].any())
-        kind = inputs.motion(place, shapes[0].wall, motion, moving, drive, pivot)
+        motion = inputs.motion(place, shapes[0].wall, motion, moving, drive, pivot)
         centre = None if pivot is None else tuple(inputs.vector(place, "pivot", pivot).tolist())
-        if kind == FREE:
+        if motion == FREE:
             columns["position"] = self._into_world(place, columns["position"])
         material = inputs.material(place, material)
         still = rates(drive, 0.0) if callable(drive) else None
         molds = np.array([self._mold_row(one) for one in shapes])
-        chunk = self._rows(molds, self._material_row(material), kind, count, columns)
-        if kind == DRIVEN:
+        chunk = self._rows(molds, self._material_row(material), motion, count, columns)
+        if motion == DRIVEN:
             self._drive(chunk, centre, drive, still)
         self._chunks.append(chunk)
         return chunk.number.copy()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..tables import MESH, POLYHEDRON, Bodies, Hulls, Meshes, Molds, Parts, Shapes, Surfaces
+from ..tables import Bodies, Hulls, Meshes, Molds, Parts, Shapes, Surfaces, rows_in
 from .clearance import rotate
 
 BODY_COLUMNS = {  # type and width, 0 for a plain column
@@ -25,8 +25,8 @@ BODY_COLUMNS = {  # type and width, 0 for a plain column
 def make_bodies(count, columns):
     """Bodies with `count` rows; a column of one row, or a number, stands for all rows, and all others are zero."""
     made = {}
-    for name, (kind, width) in BODY_COLUMNS.items():
-        made[name] = np.empty((count, width) if width else count, dtype=kind)
+    for name, (dtype, width) in BODY_COLUMNS.items():
+        made[name] = np.empty((count, width) if width else count, dtype=dtype)
         made[name][...] = columns.get(name, 0)
     return Bodies(**made)
 
@@ -89,10 +89,11 @@ def join_molds(chunks):
     ahead = dict.fromkeys(("corner", "vertex", "box", "inner"), 0)
     for mold, part, mesh, hull, surface in chunks:
         molds.append(mold._replace(first=mold.first + part_count))
-        shift = np.full(len(part.kind), before["triangle"])
-        shift[part.kind == POLYHEDRON] = earlier["inner"]
-        shift[part.kind == MESH] = ahead["inner"]
-        parts.append(part._replace(feature=np.where(part.feature >= 0, part.feature + shift, part.feature)))
+        feature = part.feature
+        for table, shift in (("meshes", before["triangle"]), ("hulls", earlier["inner"]), ("surfaces", ahead["inner"])):
+            row = rows_in(table, part.kind, part.feature)
+            feature = np.where(row >= 0, row + shift, feature)
+        parts.append(part._replace(feature=feature))
         part_count += len(part.kind)
         if mesh is not None:
             meshes.append(_shift_mesh(mesh, before))
@@ -165,15 +166,15 @@ def _shift_mesh(mesh, before):
 def _join(chunks):
     """The chunks as one table, each column with the type and width that the first, empty one has."""
     like, columns = chunks[0], []
-    kind = type(like)
-    for name, column in zip(kind._fields, zip(*chunks, strict=True), strict=True):
+    table = type(like)
+    for name, column in zip(table._fields, zip(*chunks, strict=True), strict=True):
         pattern = getattr(like, name)
-        if name in WIDE.get(kind, ()):
+        if name in WIDE.get(table, ()):
             joined = np.concatenate(column, axis=1)
         else:
             joined = np.concatenate([np.asarray(piece).reshape(-1, *pattern.shape[1:]) for piece in column])
         columns.append(np.ascontiguousarray(joined, dtype=pattern.dtype))
-    return kind(*columns)
+    return table(*columns)
 
 
 def _empty_molds():

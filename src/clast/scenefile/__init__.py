@@ -28,15 +28,20 @@ from .keys import (
     SOME_BOX,
     WALLS,
     BodyKeys,
+    ClumpShape,
+    CylinderKeys,
     EllipsoidShape,
     FillKeys,
     InletKeys,
     JointKeys,
     MaterialKeys,
+    MeshKeys,
     MeshShape,
     OutletKeys,
     PairKeys,
+    PlaneKeys,
     PolyhedronShape,
+    QuadKeys,
     RunKeys,
     SceneKeys,
     Section,
@@ -123,14 +128,13 @@ class _Reader:
                     section = _inner(field)
                 field = section.model_fields.get(step)
         full = _place([place, *where])
-        kind, value = fault["type"], fault["input"]
-        if kind == "extra_forbidden":
+        if fault["type"] == "extra_forbidden":
             self.unknown(full, where[-1], [*section.model_fields, *(known or ())])
         name = next(step for step in reversed(where) if isinstance(step, str))
         hint = f"{name} is the {field.description}, for example {name} = {field.examples[0]}"
-        if kind == "missing":
+        if fault["type"] == "missing":
             self.fail(full, f"is missing; {hint}")
-        self.fail(full, f"{_words(fault)}; {hint}", value)
+        self.fail(full, f"{_words(fault)}; {hint}", fault["input"])
 
     def guard(self, place, function, *arguments, **options):
         """Call a function of the package; what it does not accept is a fault of the file."""
@@ -227,7 +231,7 @@ class _Reader:
 
     def wall(self, place, entry, scene):
         keys = self.keys(place, entry, self.kind(place, entry, WALLS))
-        shape, scale = self.wall_shape(place, keys)
+        shape = self.shape(place, keys)
         drive = None
         if keys.oscillation is not None:
             drive = self.guard(f"{place}.oscillation", Oscillation, **dict(keys.oscillation))
@@ -239,7 +243,7 @@ class _Reader:
             orientation=keys.orientation,
             velocity=keys.velocity,
             spin=keys.spin,
-            scale=scale,
+            scale=getattr(keys, "scale", 1.0),
             material=self.material(place, keys.material),
             pivot=keys.pivot,
             drive=drive,
@@ -247,15 +251,22 @@ class _Reader:
         self.places.append((numbers, place))
         self.remember(place, keys.name, numbers)
 
-    def wall_shape(self, place, keys):
-        if keys.kind == "plane":
-            return self.guard(f"{place}.normal", Plane, normal=keys.normal), 1.0
-        if keys.kind == "cylinder":
-            length = math.inf if keys.length is None else keys.length
-            return self.guard(place, Cylinder, keys.radius, length, axis=keys.axis, inside=keys.inside), 1.0
-        if keys.kind == "quad":
-            return self.guard(f"{place}.corners", Quad, keys.corners), 1.0
-        return self.mesh(place, keys.file, "wall"), keys.scale
+    def shape(self, place, keys):
+        """The shape that these keys, one of the classes in MAKERS, describe."""
+        return MAKERS[type(keys)](self, place, keys)
+
+    def plane(self, place, keys):
+        return self.guard(f"{place}.normal", Plane, normal=keys.normal)
+
+    def cylinder(self, place, keys):
+        length = math.inf if keys.length is None else keys.length
+        return self.guard(place, Cylinder, keys.radius, length, axis=keys.axis, inside=keys.inside)
+
+    def quad(self, place, keys):
+        return self.guard(f"{place}.corners", Quad, keys.corners)
+
+    def mesh_wall(self, place, keys):
+        return self.mesh(place, keys.file, "wall")
 
     def mesh(self, place, name, shape, **options):
         """What `load_mesh` makes of a file beside the scene file; shape and options as there."""
@@ -274,17 +285,18 @@ class _Reader:
         names = set(shape_model.model_fields)
         keys = self.keys(place, {k: v for k, v in entry.items() if k not in names}, model, names)
         values = self.keys(place, {k: v for k, v in entry.items() if k in names}, shape_model)
-        if shape_model is SphereShape:
-            return self.guard(place, Sphere, values.radius), keys
-        if shape_model is EllipsoidShape:
-            return self.guard(f"{place}.axes", Ellipsoid, *values.axes), keys
-        if shape_model is PolyhedronShape:
-            return self.polyhedron(place, values), keys
-        if shape_model is MeshShape:
-            return self.triangulated(place, values), keys
+        return self.shape(place, values), keys
+
+    def sphere(self, place, values):
+        return self.guard(place, Sphere, values.radius)
+
+    def ellipsoid(self, place, values):
+        return self.guard(f"{place}.axes", Ellipsoid, *values.axes)
+
+    def clump(self, place, values):
         if len(values.centres) != len(values.radii):
             self.fail(f"{place}.radii", f"needs one radius for each of the {len(values.centres)} centres", values.radii)
-        return self.guard(place, Clump, values.centres, values.radii), keys
+        return self.guard(place, Clump, values.centres, values.radii)
 
     def maker(self, place, values, kind, makers):
         """Which of the keys `makers` makes the shape of this kind in a table; others must go with that one."""
@@ -334,7 +346,7 @@ class _Reader:
 
     def body(self, place, entry, scene):
         shape, keys = self.particle(place, entry, BodyKeys)
-        options = {k: v for k, v in dict(keys).items() if k not in ("kind", "material", "name")}
+        options = keys.model_dump(exclude={"kind", "material", "name"})
         numbers = self.guard(place, scene.add, shape, material=self.material(place, keys.material), **options)
         self.places.append((numbers, place))
         self.remember(place, keys.name, numbers)
@@ -418,6 +430,19 @@ class _Reader:
 
     def outlet(self, place, entry, scene):
         self.guard(place, scene.outlet, box=self.box(f"{place}.box", self.keys(place, entry, OutletKeys).box))
+
+
+MAKERS = {
+    PlaneKeys: _Reader.plane,
+    CylinderKeys: _Reader.cylinder,
+    QuadKeys: _Reader.quad,
+    MeshKeys: _Reader.mesh_wall,
+    SphereShape: _Reader.sphere,
+    EllipsoidShape: _Reader.ellipsoid,
+    PolyhedronShape: _Reader.polyhedron,
+    MeshShape: _Reader.triangulated,
+    ClumpShape: _Reader.clump,
+}
 
 
 ADDERS = {

@@ -46,7 +46,7 @@ class Clump:
         return f"Clump({len(self.radii)} balls, volume {self.volume:.6g} m^3)"
 
     def parts(self):
-        """One SPHERE part per ball, relative to the centre of mass."""
+        """One sphere per ball, relative to the centre of mass."""
         return sphere_parts(self.centres, self.radii)
 
     def surface(self, extent=None):

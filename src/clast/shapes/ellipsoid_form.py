@@ -10,8 +10,9 @@ import numpy as np
 
 from ..kernels import backend
 from ..kernels.backend import func, kernel
+from ..kernels.kinds import is_particle
 from ..kernels.vec import dot, load4
-from ..tables import ELLIPSOID, SPHERE
+from ..tables import ELLIPSOID
 
 TINY = 1e-300  # keeps roots and quotients of zero finite
 
@@ -142,16 +143,16 @@ def form_row(c, chunk, bodies, shapes, parts, forms):
         s = np.uintp(row)
         m = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         least, axis = 0.0, 0.0
-        if shapes.kind[s] == SPHERE:
-            r = shapes.radius[s]
-            m = (r * r, r * r, r * r, 0.0, 0.0, 0.0)
-            least, axis = r, r
-        elif shapes.kind[s] == ELLIPSOID:
-            body, part = np.uintp(shapes.body[s]), np.uintp(shapes.part[s])
+        body, part = np.uintp(shapes.body[s]), np.uintp(shapes.part[s])
+        if shapes.kind[s] == ELLIPSOID:
             k = bodies.scale[body]
             size = (k * parts.size[part, 0], k * parts.size[part, 1], k * parts.size[part, 2])
             m = form(load4(bodies.orientation, body), size)
             least, axis = least_curvature(size), min(size[0], size[1], size[2])
+        elif is_particle(shapes.kind[s]) and parts.size[part, 0] > 0.0:
+            r = shapes.radius[s]
+            m = (r * r, r * r, r * r, 0.0, 0.0, 0.0)
+            least, axis = r, r
         for i in range(6):
             forms[s, i] = m[i]
         forms[s, 6], forms[s, 7] = least, axis
@@ -175,6 +176,11 @@ def width_row(s, shapes, forms, extent):
     """Half widths of the box around one shape (eq. 12); of what is no ellipsoid, of the box around its ball."""
     for i in range(3):
         extent[s, i] = math.sqrt(forms[s, i]) if shapes.kind[s] == ELLIPSOID else shapes.radius[s]
+
+
+def has_ellipsoids(kind):
+    """Whether there is an ellipsoid among shapes of these kinds (s,), whose box is narrower than that of its ball."""
+    return bool((kind == ELLIPSOID).any())
 
 
 def half_widths(tables):

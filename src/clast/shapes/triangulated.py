@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..kernels.backend import func
 from ..kernels.vec import rotation_matrices
 from ..tables import MESH, Parts, Surfaces
 from .box_tree import build_tree
@@ -133,6 +134,12 @@ class Mesh:
     def surface(self, extent=None):
         """Vertices (v,3) [m] and triangles (t,3), without the halo."""
         return self.vertices.copy(), self.triangles.copy()
+
+
+@func
+def is_mesh(kind):
+    """Whether a shape of this kind is a triangulated particle."""
+    return kind == MESH
 
 
 def halo(epsilon, ball):

@@ -9,7 +9,7 @@ import contextlib
 
 import numpy as np
 
-from .. import errors, tables
+from .. import errors
 from ..files import vtk
 from .colours import EDGE, FLOOR, WALL
 from .stage import VIEW_ANGLE
@@ -138,7 +138,7 @@ def add_wall(canvas, stage, wall, eye):
     pyvista = package()
     faces = np.insert(wall.triangles, 0, 3, axis=1)
     mesh = pyvista.PolyData(wall.vertices, faces.ravel())
-    if wall.kind == tables.PLANE:
+    if wall.flat:
         _shade(canvas.add_mesh(mesh, color=FLOOR, reset_camera=False), ambient=0.2)
         return
     front = hiding(stage, wall, eye)

@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import tables
 from ..files import trajectory, vtk
 
 VIEW_ANGLE = 26.0  # [degree], vertical
@@ -47,8 +46,8 @@ class Stage(NamedTuple):
                 scale = np.asarray(columns["scale"], dtype=float)[body[solid]]
                 radius[solid] = np.asarray(table["outer"])[row[solid]] * scale
         skins = vtk.surfaces(columns, molds, parts, groups["meshes"], around=_box(centre, radius)) if walls else []
-        finite = [wall for wall in skins if wall.kind != tables.PLANE]
-        floors = [wall for wall in skins if wall.kind == tables.PLANE and wall.axis[2] > 0.7]
+        finite = [wall for wall in skins if not wall.flat]
+        floors = [wall for wall in skins if wall.flat and wall.axis[2] > 0.7]
         rows = (centre, radius, axes, ball, hull, surface, body)
         stage = cls(*rows, columns, hulls, surfaces, finite, _drum_axis(columns, finite))
         points, _ = _outline(stage)
@@ -84,7 +83,7 @@ def _drum_axis(columns, surfaces):
     """The axis of the largest wall that turns about a horizontal axis or is a lying hollow cylinder; None if none."""
     best, width = None, 0.0
     for wall in surfaces:
-        axis = wall.axis if wall.kind == tables.CYLINDER else np.asarray(columns["spin"], dtype=float)[wall.body]
+        axis = wall.axis if wall.axis.any() else np.asarray(columns["spin"], dtype=float)[wall.body]
         length = np.linalg.norm(axis)
         if length == 0.0 or abs(axis[2]) > 0.3 * length:
             continue

@@ -291,66 +291,45 @@ def body_chunk(c, chunk, rows, inverse, free, start, entry, arm, length, impulse
         rows[i, 8], rows[i, 9], rows[i, 10] = free[i, 3] + w[0], free[i, 4] + w[1], free[i, 5] + w[2]
 
 
-def contact_chunk(c, chunk, rows, body, normal, arm, bias, soft, shift, length, impulse, out):
+@func
+def arms(i, constraints):
+    """Arms (3,) [m] of constraint i, of the first and of the second body."""
+    arm = constraints.arm
+    return (arm[i, 0], arm[i, 1], arm[i, 2]), (arm[i, 3], arm[i, 4], arm[i, 5])
+
+
+def contact_chunk(c, chunk, rows, constraints, shift, impulse, out):
     """u = D^T v + b of one chunk of contacts, with the compliance and the shift of the Coulomb correction."""
-    for row in range(c * chunk, min(len(bias), (c + 1) * chunk)):
+    for row in range(c * chunk, min(len(constraints.bias), (c + 1) * chunk)):
         i = np.uintp(row)
-        a, b = np.uintp(body[i, 0]), np.uintp(body[i, 1])
-        n = (normal[i, 0], normal[i, 1], normal[i, 2])
-        u = opening(a, b, (arm[i, 0], arm[i, 1], arm[i, 2]), (arm[i, 3], arm[i, 4], arm[i, 5]), rows)
-        along = bias[i] + shift[i]
+        a, b = np.uintp(constraints.body[i, 0]), np.uintp(constraints.body[i, 1])
+        n = load(constraints.normal, i)
+        one, two = arms(i, constraints)
+        u = opening(a, b, one, two, rows)
+        along = constraints.bias[i] + shift[i]
         if SOFT:
-            along += soft[i] * (impulse[i, 0] * n[0] + impulse[i, 1] * n[1] + impulse[i, 2] * n[2])
+            along += constraints.soft[i] * (impulse[i, 0] * n[0] + impulse[i, 1] * n[1] + impulse[i, 2] * n[2])
         out[i, 0], out[i, 1], out[i, 2] = u[0] + along * n[0], u[1] + along * n[1], u[2] + along * n[2]
         if COUPLES:
             for j in range(3):
-                out[i, 3 + j] = length[i] * (rows[b, 8 + j] - rows[a, 8 + j])
+                out[i, 3 + j] = constraints.length[i] * (rows[b, 8 + j] - rows[a, 8 + j])
 
 
-def relax_block(block, rows, body, normal, arm, bias, soft, shift, length, limit, size, omega, relaxation, impulse):
+def relax_block(block, rows, constraints, shift, omega, relaxation, impulse):
     """The step of the fixed point iteration for one block of contacts, eq. (12), in place.
 
     gamma <- relaxation P(gamma - omega eta u) + (1 - relaxation) gamma; u is not stored. Velocities are gathered 64
     contacts at a time into lanes, over which the projection runs as vector instructions; without couples, that is.
     """
     lane = np.empty((14, WIDTH))
-    first, last = block * CHUNK, min(len(bias), (block + 1) * CHUNK)
+    first, last = block * CHUNK, min(len(shift), (block + 1) * CHUNK)
     if COUPLES:
         for row in range(first, last):
-            relax_one(
-                np.uintp(row),
-                rows,
-                body,
-                normal,
-                arm,
-                bias,
-                soft,
-                shift,
-                length,
-                limit,
-                size,
-                omega,
-                relaxation,
-                impulse,
-                SOFT,
-            )
+            relax_one(np.uintp(row), rows, constraints, shift, omega, relaxation, impulse, SOFT)
         return
     for start in range(first, last, WIDTH):
         used = min(WIDTH, last - start)
-        for j in range(used):
-            k, i = np.uintp(j), np.uintp(start + j)
-            n = (normal[i, 0], normal[i, 1], normal[i, 2])
-            one, two = (arm[i, 0], arm[i, 1], arm[i, 2]), (arm[i, 3], arm[i, 4], arm[i, 5])
-            lane[0, k], lane[1, k], lane[2, k] = opening(np.uintp(body[i, 0]), np.uintp(body[i, 1]), one, two, rows)
-            lane[3, k], lane[4, k], lane[5, k] = n
-            lane[6, k], lane[7, k], lane[8, k] = impulse[i, 0], impulse[i, 1], impulse[i, 2]
-            lane[9, k] = bias[i] + shift[i]
-            if SOFT:
-                lane[9, k] += soft[i] * (n[0] * impulse[i, 0] + n[1] * impulse[i, 1] + n[2] * impulse[i, 2])
-            lane[10, k], lane[11, k], lane[12, k], lane[13, k] = limit[i, 0], limit[i, 1], size[i, 0], size[i, 1]
-        for j in range(used, WIDTH):
-            for m in range(14):
-                lane[m, j] = 1.0
+        gather(start, used, rows, constraints, shift, impulse, lane, SOFT)
         for k in range(WIDTH):
             n = (lane[3, k], lane[4, k], lane[5, k])
             u = (lane[0, k], lane[1, k], lane[2, k])
@@ -367,25 +346,52 @@ def relax_block(block, rows, body, normal, arm, bias, soft, shift, length, limit
 
 
 @func
-def relax_one(i, rows, body, normal, arm, bias, soft, shift, length, limit, size, omega, relaxation, impulse, is_soft):
+def gather(start, used, rows, constraints, shift, impulse, lane, soft):
+    """Write what the projection needs of so many contacts from `start` on into the lanes.
+
+    A function of its own, because the row that makes the lanes counts references to all arrays of a table at every look into it.
+    """
+    for j in range(used):
+        k, i = np.uintp(j), np.uintp(start + j)
+        n = load(constraints.normal, i)
+        one, two = arms(i, constraints)
+        a, b = np.uintp(constraints.body[i, 0]), np.uintp(constraints.body[i, 1])
+        lane[0, k], lane[1, k], lane[2, k] = opening(a, b, one, two, rows)
+        lane[3, k], lane[4, k], lane[5, k] = n
+        lane[6, k], lane[7, k], lane[8, k] = impulse[i, 0], impulse[i, 1], impulse[i, 2]
+        lane[9, k] = constraints.bias[i] + shift[i]
+        if soft:
+            lane[9, k] += constraints.soft[i] * (n[0] * impulse[i, 0] + n[1] * impulse[i, 1] + n[2] * impulse[i, 2])
+        lane[10, k], lane[11, k] = constraints.limit[i, 0], constraints.limit[i, 1]
+        lane[12, k], lane[13, k] = constraints.size[i, 0], constraints.size[i, 1]
+    for j in range(used, WIDTH):
+        for m in range(14):
+            lane[m, j] = 1.0
+
+
+@func
+def relax_one(i, rows, constraints, shift, omega, relaxation, impulse, is_soft):
     """The same for one contact with couples."""
-    a, b = np.uintp(body[i, 0]), np.uintp(body[i, 1])
-    n = (normal[i, 0], normal[i, 1], normal[i, 2])
-    u = opening(a, b, (arm[i, 0], arm[i, 1], arm[i, 2]), (arm[i, 3], arm[i, 4], arm[i, 5]), rows)
+    a, b = np.uintp(constraints.body[i, 0]), np.uintp(constraints.body[i, 1])
+    n = load(constraints.normal, i)
+    one, two = arms(i, constraints)
+    u = opening(a, b, one, two, rows)
     g, couple = (impulse[i, 0], impulse[i, 1], impulse[i, 2]), (impulse[i, 3], impulse[i, 4], impulse[i, 5])
-    spin = scale(length[i], (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10]))
-    extra = bias[i] + shift[i]
+    turn = (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10])
+    extra = constraints.bias[i] + shift[i]
     if is_soft:
-        extra += soft[i] * dot(g, n)
-    new, turned = answer(i, g, couple, u, spin, n, extra, omega, limit, size, True)
+        extra += constraints.soft[i] * dot(g, n)
+    spin = scale(constraints.length[i], turn)
+    new, turned = answer(i, g, couple, u, spin, n, extra, omega, constraints, True)
     for j in range(3):
         impulse[i, j] = relaxation * new[j] + (1.0 - relaxation) * g[j]
         impulse[i, 3 + j] = relaxation * turned[j] + (1.0 - relaxation) * couple[j]
 
 
 @func
-def answer(i, g, couple, u, spin, n, extra, omega, limit, size, couples):
+def answer(i, g, couple, u, spin, n, extra, omega, constraints, couples):
     """Impulse and couple of contact i after a step against its velocity u, with `extra` along the normal, and its spin."""
+    limit, size = constraints.limit, constraints.size
     along = dot(u, n)
     ahead, across = omega / size[i, 0], omega / size[i, 1]
     target = sub(g, add(scale(ahead * (along + extra) - across * along, n), scale(across, u)))
@@ -400,34 +406,34 @@ def answer(i, g, couple, u, spin, n, extra, omega, limit, size, couples):
 # is the one place where a row writes what is not its own.
 
 
-def sweep_row(k, order, rows, inverse, body, normal, arm, bias, soft, length, limit, size, shift, impulse):
+def sweep_row(k, order, rows, inverse, constraints, shift, impulse):
     """One contact takes the impulse that its own block asks for, and its bodies take the change up.
 
-    The columns stand in the order of the colours; shift and impulse in their own, contact order[k].
+    The constraints stand in the order of the colours; shift and impulse in their own, contact order[k].
     """
     k, i = np.uintp(k), np.uintp(order[np.uintp(k)])
-    a, b = np.uintp(body[k, 0]), np.uintp(body[k, 1])
-    n = (normal[k, 0], normal[k, 1], normal[k, 2])
-    one, two = (arm[k, 0], arm[k, 1], arm[k, 2]), (arm[k, 3], arm[k, 4], arm[k, 5])
+    a, b = np.uintp(constraints.body[k, 0]), np.uintp(constraints.body[k, 1])
+    n, length = load(constraints.normal, k), constraints.length[k]
+    one, two = arms(k, constraints)
     u = opening(a, b, one, two, rows)
     g = (impulse[i, 0], impulse[i, 1], impulse[i, 2])
     couple = spin = (0.0, 0.0, 0.0)
     if COUPLES:
         couple = (impulse[i, 3], impulse[i, 4], impulse[i, 5])
-        spin = scale(length[k], (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10]))
-    extra = bias[k] + shift[i]
+        spin = scale(length, (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10]))
+    extra = constraints.bias[k] + shift[i]
     if SOFT:
-        extra += soft[k] * dot(g, n)
+        extra += constraints.soft[k] * dot(g, n)
     # The block of two balls is diagonal, and the full step is exact. Others have a largest eigenvalue up to their width, 3
     # or 6, times the mean of the diagonal; below two over that the energy falls whatever the block.
     omega = 1.0
     if CLUMPS or COUPLES:
         omega = 0.3 if CLUMPS and COUPLES else 0.6
-    new, turned = answer(k, g, couple, u, spin, n, extra, omega, limit, size, COUPLES)
+    new, turned = answer(k, g, couple, u, spin, n, extra, omega, constraints, COUPLES)
     impulse[i, 0], impulse[i, 1], impulse[i, 2] = new
     if COUPLES:
         impulse[i, 3], impulse[i, 4], impulse[i, 5] = turned
-    change, change_couple = sub(new, g), scale(length[k], sub(turned, couple))
+    change, change_couple = sub(new, g), scale(length, sub(turned, couple))
     push(a, -1.0, one, change, change_couple, rows, inverse, CLUMPS)
     push(b, 1.0, two, change, change_couple, rows, inverse, CLUMPS)
 

@@ -8,7 +8,7 @@ import numpy as np
 from ..kernels import primitives
 from ..kernels.backend import kernel, stored
 from . import constraints as blocks
-from .constraints import CHUNK
+from .constraints import CHUNK, Constraints
 
 COLOURS = 63  # contacts that find none of so many colours free are worked off one after the other
 
@@ -84,34 +84,14 @@ class BodyCones:
     def velocity(self, impulse, out):
         """Velocity of each contact, with its bias, under these impulses: out (c,width) [m/s]."""
         self.begin(impulse)
-        constraints = self.constraints
-        shared = (
-            self.rows,
-            constraints.body,
-            constraints.normal,
-            constraints.arm,
-            constraints.bias,
-            constraints.soft,
-            self.shift,
-        )
         chunks = (self.count + CHUNK - 1) // CHUNK
-        self._contacts(chunks, CHUNK, *shared, constraints.length, impulse, out)
+        self._contacts(chunks, CHUNK, self.rows, self.constraints, self.shift, impulse, out)
 
     def relax(self, impulse, omega, relaxation):
         """One step of the fixed point iteration, eqs. (12) to (14), in place: contacts, then bodies; `begin` comes first."""
-        constraints = self.constraints
-        shared = (
-            self.rows,
-            constraints.body,
-            constraints.normal,
-            constraints.arm,
-            constraints.bias,
-            constraints.soft,
-            self.shift,
-        )
         chunks = (self.count + CHUNK - 1) // CHUNK
         relax = kernel(blocks.relax_block, grain=4, fastmath=("contract", "nsz"), allocates=True, **self.has)
-        relax(chunks, *shared, constraints.length, self.limit, self.size, omega, relaxation, impulse)
+        relax(chunks, self.rows, self.constraints, self.shift, omega, relaxation, impulse)
         self.begin(impulse)
 
     @functools.cached_property
@@ -121,24 +101,15 @@ class BodyCones:
         start, order = primitives.group(colour, COLOURS + 1)
         single = np.arange(start[COLOURS], self.count + 1)
         start = np.concatenate([start[:COLOURS], single])
-        constraints = self.constraints
-        columns = (
-            constraints.body,
-            constraints.normal,
-            constraints.arm,
-            constraints.bias,
-            constraints.soft,
-            constraints.length,
-        )
         # Copies in the order of colours: a sweep reads them one after the other.
-        columns = tuple(column[order] if len(column) else column for column in (*columns, self.limit, self.size))
-        return start[np.append(np.diff(start) > 0, True)].astype(np.int64), order, columns
+        coloured = Constraints(*(column[order] if len(column) else column for column in self.constraints))
+        return start[np.append(np.diff(start) > 0, True)].astype(np.int64), order, coloured
 
     def sweep(self, impulse):
         """One Gauss-Seidel pass over all contacts, colour by colour, in place; `begin` comes before the first."""
-        first, order, columns = self._colours
+        first, order, coloured = self._colours
         kernel(blocks.sweep_row, grain=256, phased=True, **self.has)(
-            first, order, self.rows, self.inverse, *columns, self.shift, impulse
+            first, order, self.rows, self.inverse, coloured, self.shift, impulse
         )
         if self.joints is not None:
             self.joints(self.rows, False)

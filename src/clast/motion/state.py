@@ -316,7 +316,7 @@ class State:
         room = np.repeat([r.family.slots for r in self.ranges], [r.length for r in self.ranges]).astype(np.int64)
         candidates = Candidates.of(self, device.to_host(was)) if self.triangulated else None
         if candidates is not None:
-            room[candidates.rows] = candidates.room
+            room[candidates.listed.rows] = candidates.room
         old_slot = old_pairs.slot if old_pairs is not None else device.zeros(1, np.int64)
         self.lay_out(room, was, old_slot, candidates)
 

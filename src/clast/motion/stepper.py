@@ -73,11 +73,11 @@ class Stepper:
     def look_for_crossings(self, manifolds, push, time):
         """Answer to triangulated bodies at `time` [s] that the halo did not keep apart: an error that names them or, where surfaces
         cross and push is set, a count. manifolds (s,): those whose surfaces cross, see `mesh_slots.find_points`."""
-        candidates = self.state.candidates
         if len(manifolds):
+            listed = self.state.candidates.listed
             self.crossings += len(manifolds)
             if not push:
-                self._penetrated(candidates.pair[candidates.site[manifolds[0]]], "their surfaces cross", time)
+                self._penetrated(listed.pair[listed.manifold[manifolds[0]]], "their surfaces cross", time)
             self._look_inside(manifolds, time)
         if self.state.since == 0:
             self._look_inside(None, time)

@@ -16,8 +16,9 @@ from ..broad.near import image
 from ..broad.neighbour_list import copy_history
 from ..kernels import primitives
 from ..kernels.backend import func, kernel
+from ..kernels.kinds import is_wall
 from ..kernels.vec import add, load, load4, norm, sub
-from ..tables import FIRST_WALL, MESH, SPHERE, TRIANGLE
+from ..tables import MESH
 from . import mesh_candidates
 from .ellipsoids import between
 from .mesh_candidates import find_candidates
@@ -46,6 +47,25 @@ class Known(NamedTuple):
     margin: np.ndarray  # (k,) [m], up to which gap they were looked for
 
 
+class MeshPairs(NamedTuple):
+    """The pairs of a neighbour list that have a triangulated particle."""
+
+    rows: np.ndarray  # (k,) int64, pairs, counted behind those of spheres
+    pair: np.ndarray  # (k,2) int32, rows of Shapes
+    manifold: np.ndarray  # (s+1,) int32, first row of each manifold
+    near: np.ndarray  # (s,) [m], points nearer than this are one
+
+
+class Active(NamedTuple):
+    """Candidates that are looked at in a step."""
+
+    start: np.ndarray  # (k+1,) int64, first of each pair
+    first: np.ndarray  # (a,) int32, as in `mesh_candidates.Candidates`
+    second: np.ndarray  # (a,) int32
+    slot: np.ndarray  # (a,) int64, where each stands in ContactPoints
+    kept: np.ndarray  # (a,) int8, 1 if it is a contact point, 0 if not or one and the same as another
+
+
 class Triangles(NamedTuple):
     """Candidates, one row per slot of ContactPoints."""
 
@@ -65,22 +85,24 @@ def empty_triangles(count):
     return Triangles(np.zeros(count, np.int32), np.zeros(count, np.int32), np.zeros(count))
 
 
+def empty_active(start):
+    """Room for the candidates of pairs that begin at start (k+1,)."""
+    count = int(start[-1])
+    first, second, kept = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int8)
+    return Active(start, first, second, np.empty(count, np.int64), kept)
+
+
 class Candidates:
     """The pairs of a neighbour list that have a triangulated particle, and which of their triangles may touch."""
 
-    def __init__(self, rows, pair, site, near, margin):
-        self.rows = rows  # (k,) int64, pairs, counted behind those of spheres
-        self.pair = pair  # (k,2) int32, rows of Shapes
-        self.site = site  # (s+1,) int32, first row of each manifold
-        self.near = near  # (s,) [m], points nearer than this are one
+    def __init__(self, listed, margin):
+        self.listed, count = listed, len(listed.rows)  # MeshPairs
         self.margin = margin  # (k,) [m], by how much candidates may come nearer before they are looked for again
-        self.status = np.zeros(len(near), np.int8)
+        self.status = np.zeros(len(listed.near), np.int8)
         self.busy = False  # whether there were active candidates in the last step
-        self.known, self.triangles = empty_known(len(rows)), empty_triangles(0)
-        self.room = np.zeros(len(rows), np.int64)  # slots of each pair
-        self.origin = np.zeros(0, np.int64)  # (a,) slots that are active
-        self.active = mesh_candidates.Candidates(np.zeros(len(rows) + 1, np.int64), *empty_triangles(0)[:2])
-        self.spots, self.kept = empty_measured(0), np.zeros(0, np.int8)  # of the active ones
+        self.known, self.triangles = empty_known(count), empty_triangles(0)
+        self.room = np.zeros(count, np.int64)  # slots of each pair
+        self.active, self.measured = empty_active(np.zeros(count + 1, np.int64)), empty_measured(0)
 
     @classmethod
     def of(cls, state, was):
@@ -95,12 +117,14 @@ class Candidates:
         for r in ranges:
             begins.append(state.pairs.manifold[r.manifold : r.manifold + r.manifolds] - (r.first - first) + behind)
             behind += r.length
-        site = np.append(np.concatenate(begins), len(rows)).astype(np.int32)
-        made = cls(rows, pair, site, least(state, pair[site[:-1]], state.surfaces.shortest), margins(state, pair))
+        manifold = np.append(np.concatenate(begins), len(rows)).astype(np.int32)
+        near = least(state, pair[manifold[:-1]], state.surfaces.shortest)
+        made = cls(MeshPairs(rows, pair, manifold, near), margins(state, pair))
         before = state.candidates
-        if before is not None and len(before.rows):
-            place = np.full(len(was) + int(before.rows.max(initial=0)) + 1, -1)
-            place[before.rows] = np.arange(len(before.rows))
+        if before is not None and len(before.listed.rows):
+            earlier = before.listed.rows
+            place = np.full(len(was) + int(earlier.max(initial=0)) + 1, -1)
+            place[earlier] = np.arange(len(earlier))
             o = np.where(was[rows] >= 0, place[np.maximum(was[rows], 0)], -1)
             found = o >= 0
             for mine, theirs in zip(made.known, before.known, strict=True):
@@ -117,11 +141,10 @@ class Candidates:
         """Take over the candidates of the slots before, see `State.lay_out`."""
         old = None if before is None else before.triangles  # those before may be these
         self.triangles = empty_triangles(int(slot[-1]))
-        self.begin = slot[self.rows]
+        rows = self.listed.rows
+        self.begin = slot[rows]
         if old is not None:
-            kernel(move_row, grain=64)(
-                len(self.rows), self.rows, was, self.known.used, old_slot, old, slot, self.triangles
-            )
+            kernel(move_row, grain=64)(len(rows), rows, was, self.known.used, old_slot, old, slot, self.triangles)
 
 
 def move_row(k, rows, was, used, old_slot, old, slot, triangles):
@@ -173,7 +196,7 @@ def turned_by(q, turn, k, at):
 def between_origins(a, b, bodies, shapes):
     """From shape a to shape b (3,) [m]: centres of particles, origins of the bodies of walls."""
     start = load(shapes.centre, a)
-    end = load(shapes.centre, b) if shapes.kind[b] < FIRST_WALL else load(bodies.position, shapes.body[b])
+    end = load(bodies.position, shapes.body[b]) if is_wall(shapes.kind[b]) else load(shapes.centre, b)
     return sub(end, start)
 
 
@@ -183,7 +206,14 @@ def apart_row(j, chosen, pair, bodies, shapes, apart):
     apart[k, 0], apart[k, 1], apart[k, 2] = between_origins(pair[k, 0], pair[k, 1], bodies, shapes)
 
 
-def moved_row(k, pair, known, bodies, shapes, edges, way):
+@func
+def swung(i, lever, bodies, known, k, side):
+    """How far [m] points at a lever [m] may have moved because body i, the first (0) or second (1) of pair k, turned."""
+    # A ball does not come nearer by turning about its centre.
+    return turned_by(load4(bodies.orientation, i), known.turn, k, 4 * side) * lever if lever > 0.0 else 0.0
+
+
+def moved_row(k, pair, known, bodies, shapes, parts, edges, way):
     """How much nearer [m] points of the two bodies of pair k may have come since their candidates were looked for."""
     if known.known[k] == 0:
         way[k] = math.inf
@@ -194,31 +224,25 @@ def moved_row(k, pair, known, bodies, shapes, edges, way):
     d = sub(now, load(known.apart, k))
     if PERIODIC:
         d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
-    moved = norm(d)
-    # A ball does not come nearer by turning about its centre.
-    if shapes.kind[a] == MESH:
-        one = turned_by(load4(bodies.orientation, i), known.turn, k, 0)
-        moved += one * shapes.radius[a] if one > 0.0 else 0.0
-    if shapes.kind[b] != SPHERE:
-        two = turned_by(load4(bodies.orientation, j), known.turn, k, 4)
+    one, two = bodies.scale[i] * parts.swing[shapes.part[a]], bodies.scale[j] * parts.swing[shapes.part[b]]
+    if is_wall(shapes.kind[b]):
         # A wall is turned about a point that may be far away; what matters is where the particle is.
-        arm = shapes.radius[b] if shapes.kind[b] == MESH else norm(now) + shapes.radius[a]
-        moved += two * arm if two > 0.0 else 0.0
-    way[k] = moved
+        two = norm(now) + shapes.radius[a]
+    way[k] = norm(d) + swung(i, one, bodies, known, k, 0) + swung(j, two, bodies, known, k, 1)
 
 
 def renew(state, reach):
     """Look for the candidates of all pairs again that have moved too far to know all with a gap up to reach [m]; returns how far
     each has (k,) [m]."""
     found = state.candidates
-    way = np.empty(len(found.rows))
+    way = np.empty(len(found.listed.rows))
     measure = kernel(moved_row, grain=1024, PERIODIC=bool(state.box.periodic))
-    where = *state.kernel_tables[:2], state.edges, way
-    measure(len(way), found.pair, found.known, *where)
+    where = *state.kernel_tables[:3], state.edges, way
+    measure(len(way), found.listed.pair, found.known, *where)
     left = found.known.margin - reach
     if (way > left).any():
         look_for(state, np.nonzero(way > EARLY * left)[0], reach)
-        measure(len(way), found.pair, found.known, *where)
+        measure(len(way), found.listed.pair, found.known, *where)
     return way
 
 
@@ -236,7 +260,7 @@ def look_for(state, chosen, reach):
 def look_for_some(state, chosen, margin):
     """The same for pairs with one margin [m], so few that what is found fits into memory before most of it is left out."""
     found = state.candidates
-    pair = np.ascontiguousarray(found.pair[chosen])
+    pair = np.ascontiguousarray(found.listed.pair[chosen])
     start, triangles = near_triangles(state, pair, margin)
     _, history = state.empty_slots(0, len(triangles.seen))
     used = found.known.used
@@ -250,11 +274,11 @@ def look_for_some(state, chosen, margin):
         wanted[chosen] = count
         found.want(wanted)
         room = np.diff(state.pairs.slot)
-        room[found.rows] = found.room
+        room[found.listed.rows] = found.room
         state.lay_out(room, np.arange(len(room)), state.pairs.slot, found)
     body, known = state.shapes.body[pair], found.known
     known.used[chosen], known.known[chosen], known.margin[chosen] = count, 1, margin
-    kernel(apart_row)(len(chosen), chosen, found.pair, *state.kernel_tables[:2], known.apart)
+    kernel(apart_row)(len(chosen), chosen, found.listed.pair, *state.kernel_tables[:2], known.apart)
     known.turn[chosen] = state.bodies.orientation[body].reshape(-1, 8)
     kernel(settle_row, grain=64)(
         len(chosen),
@@ -274,12 +298,12 @@ def near_triangles(state, pair, margin):
     """Candidates of pairs (c,2) with a gap up to margin [m]: where those of each begin (c+1,), and Triangles."""
     tables, surfaces = state.kernel_tables, state.there.surfaces
     found = find_candidates(tables, surfaces, pair, state.box, margin)
-    spots = empty_measured(len(found.first))
-    measure_candidates(tables, surfaces, pair, found, state.box, "brute", 0.0, spots)
-    near = spots.gap <= margin
+    measured = empty_measured(len(found.first))
+    measure_candidates(tables, surfaces, pair, found, state.box, "brute", 0.0, measured)
+    near = measured.gap <= margin
     start = np.concatenate([[0], np.cumsum(near)])[found.start]
     rows = np.nonzero(near)[0]
-    return start, Triangles(found.first[rows], found.second[rows], spots.gap[rows])
+    return start, Triangles(found.first[rows], found.second[rows], measured.gap[rows])
 
 
 def carry_row(j, chosen, begin, used, old, old_history, start, triangles, history):
@@ -309,15 +333,15 @@ def settle_row(j, chosen, start, found, found_history, begin, room, triangles, h
 # Which candidates are looked at in a step.
 
 
-def active_row(k, way, begin, used, triangles, live, fill, start, first, second, origin, count):
-    """Count the active candidates of pair k or, if fill, write them from start[k] on."""
+def active_row(k, way, begin, used, triangles, live, fill, active, count):
+    """Count the active candidates of pair k or, if fill, write them."""
     found = 0
-    if not fill or start[k + 1] > start[k]:
+    if not fill or active.start[k + 1] > active.start[k]:
         for c in range(begin[k], begin[k] + used[k]):
             if triangles.seen[c] <= way[k] or live[c] == 1:
                 if fill:
-                    at = start[k] + found
-                    first[at], second[at], origin[at] = triangles.first[c], triangles.second[c], c
+                    at = active.start[k] + found
+                    active.first[at], active.second[at], active.slot[at] = triangles.first[c], triangles.second[c], c
                 found += 1
     if not fill:
         count[k] = found
@@ -327,79 +351,61 @@ def look(state, margin, narrow, tolerance):
     """Find the candidates that may have a gap up to margin [m] where the bodies are now, and measure them."""
     reach = max(margin, 0.0)
     way = renew(state, reach) + reach
-    found, total = state.candidates, len(state.candidates.rows)
+    found = state.candidates
+    total = len(way)
     choose = kernel(active_row, grain=1024)
-    count, none = np.empty(total, np.int32), np.empty(0, np.int32)
+    count = np.empty(total, np.int32)
     about = way, found.begin, found.known.used, found.triangles, state.history.live
-    choose(total, *about, False, np.empty(0, np.int64), none, none, np.empty(0, np.int64), count)
-    start = primitives.scan(count)
-    many = int(start[-1])
-    first, second, found.origin = np.empty(many, np.int32), np.empty(many, np.int32), np.empty(many, np.int64)
-    found.active = mesh_candidates.Candidates(start, first, second)
-    found.spots, found.kept = empty_measured(many), np.empty(many, np.int8)
-    if many == 0:
-        return
-    choose(total, *about, True, start, first, second, found.origin, count)
-    tables, surfaces = state.kernel_tables, state.there.surfaces
-    measure_candidates(tables, surfaces, found.pair, found.active, state.box, narrow, tolerance, found.spots)
+    choose(total, *about, False, found.active, count)
+    found.active = empty_active(primitives.scan(count))
+    many = len(found.active.slot)
+    found.measured = empty_measured(many)
+    if many > 0:
+        choose(total, *about, True, found.active, count)
+        where = state.kernel_tables, state.there.surfaces, found.listed.pair
+        candidates = mesh_candidates.Candidates(*found.active[:3])
+        measure_candidates(*where, candidates, state.box, narrow, tolerance, found.measured)
 
 
 # From candidates to contact points.
 
 
 @func
-def write_point(c, slot, a, b, radius, spots, feature, shapes, edges, periodic, points):
+def write_point(c, slot, a, b, radius, measured, feature, shapes, edges, periodic, points):
     """Write what was measured of candidate c, of shapes a and b, into its slot."""
-    points.gap[slot], points.radius[slot], points.feature[slot] = spots.gap[c], radius, feature
+    points.gap[slot], points.radius[slot], points.feature[slot] = measured.gap[c], radius, feature
     # Points are beside the triangulated particle, the first if both are; the other may be an image.
-    arm = sub(load(spots.point, c), load(shapes.centre, a if shapes.kind[a] == MESH else b))
-    if shapes.kind[a] != MESH:
+    own = a if shapes.kind[a] == MESH else b
+    arm = sub(load(measured.point, c), load(shapes.centre, own))
+    if own == b:
         arm = add(arm, between(a, b, shapes.centre, edges, periodic))
     for i in range(3):
         points.arm[slot, i] = arm[i]
-        points.normal[slot, i] = spots.normal[c, i]
+        points.normal[slot, i] = measured.normal[c, i]
 
 
-def points_row(
-    i,
-    limit,
-    rows,
-    site,
-    near,
-    pair,
-    start,
-    first,
-    origin,
-    spots,
-    kept,
-    bodies,
-    shapes,
-    parts,
-    surfaces,
-    edges,
-    points,
-    status,
-):
+def points_row(i, limit, listed, active, measured, bodies, shapes, parts, surfaces, edges, points, status):
     """Contact points of one manifold with a gap below limit [m]: of candidates that are one and the same the deepest."""
-    low, high = site[i], site[i + 1]
-    merge_points(start[low], start[high], spots, limit, near[i], kept)
+    low, high = listed.manifold[i], listed.manifold[i + 1]
+    start, kept = active.start, active.kept
+    merge_points(start[low], start[high], measured, limit, listed.near[i], kept)
     status[i] = FINE
     for k in range(low, high):
-        a, b = pair[k, 0], pair[k, 1]
+        a, b, q = listed.pair[k, 0], listed.pair[k, 1], listed.rows[k]
         ra, rb = ball_radius(a, bodies, shapes, parts), ball_radius(b, bodies, shapes, parts)
         radius = ra * rb / (ra + rb) if rb > 0.0 else ra
-        points.count[rows[k]] = 0
-        flat = shapes.kind[b] >= FIRST_WALL and shapes.kind[b] != TRIANGLE
+        points.count[q] = 0
+        flat = is_wall(shapes.kind[b]) and parts.feature[shapes.part[b]] < 0
         for c in range(start[k], start[k + 1]):
             if kept[c] == 1:
                 # Which triangle of the body that is triangulated, of the first if both are.
-                feature = 0 if flat else surfaces.row[first[c]]
-                points.count[rows[k]] += 1
-                write_point(c, origin[c], a, b, radius, spots, feature, shapes, edges, PERIODIC, points)
-                if spots.crossing[c] != 0:
+                feature = 0 if flat else surfaces.row[active.first[c]]
+                points.count[q] += 1
+                write_point(c, active.slot[c], a, b, radius, measured, feature, shapes, edges, PERIODIC, points)
+                if measured.crossing[c] != 0:
                     status[i] = CROSSING
             else:
-                points.gap[origin[c]] = np.inf
+                points.gap[active.slot[c]] = np.inf
 
 
 def find_points(state, margin, narrow, tolerance):
@@ -407,42 +413,27 @@ def find_points(state, margin, narrow, tolerance):
     that cross (s,)."""
     look(state, margin, narrow, tolerance)
     found, there = state.candidates, state.there
-    was_busy, found.busy = found.busy, len(found.origin) > 0
+    was_busy, found.busy = found.busy, len(found.active.slot) > 0
     if not (found.busy or was_busy):
         return np.empty(0, int)  # nothing touches, and nothing touched
-    kernel(points_row, grain=64, PERIODIC=bool(state.box.periodic))(
-        len(found.near),
-        float(np.nextafter(margin, math.inf)),
-        found.rows,
-        found.site,
-        found.near,
-        found.pair,
-        found.active.start,
-        found.active.first,
-        found.origin,
-        found.spots,
-        found.kept,
-        there.bodies,
-        there.shapes,
-        there.parts,
-        there.surfaces,
-        state.edges,
-        state.points,
-        found.status,
-    )
+    tables = there.bodies, there.shapes, there.parts, there.surfaces, state.edges, state.points
+    what = float(np.nextafter(margin, math.inf)), found.listed, found.active, found.measured
+    find = kernel(points_row, grain=64, PERIODIC=bool(state.box.periodic))
+    find(len(found.listed.near), *what, *tables, found.status)
     return np.nonzero(found.status)[0]
 
 
-def swallowed(state, sites=None):
+def swallowed(state, manifolds=None):
     """Pairs of shapes (c,2) of which one lies inside the other, a sphere with its centre; `find_points` has looked at them
-    before. sites (s,): only these manifolds, whose surfaces cross, are asked for.
+    before. manifolds (s,): only these, whose surfaces cross, are asked for.
     """
     found = state.candidates
-    chosen = np.arange(len(found.pair)) if sites is None else found.site[sites]
-    pair = np.ascontiguousarray(found.pair[chosen])
+    listed = found.listed
+    chosen = np.arange(len(listed.pair)) if manifolds is None else listed.manifold[manifolds]
+    pair = np.ascontiguousarray(found.listed.pair[chosen])
     inside = contained(state.kernel_tables, state.there.surfaces, pair, state.box)
     # Where the surfaces of two meshes cross, a corner inside tells nothing new.
-    crossing = np.nonzero(found.spots.crossing)[0]
+    crossing = np.nonzero(found.measured.crossing)[0]
     crossed = np.searchsorted(found.active.start, crossing, side="right") - 1
     meshes = (state.shapes.kind[pair] == MESH).all(1)
     return pair[inside & ~(meshes & np.isin(chosen, crossed))]

@@ -5,6 +5,7 @@ A *mold* is what a user adds (a sphere, a clump, a drum); a body is one copy of 
 A mold has one or more *parts*; a *shape* is one part of one body, placed in the world.
 """
 
+from collections import namedtuple
 from typing import NamedTuple
 
 import numpy as np
@@ -180,6 +181,11 @@ class Surfaces(NamedTuple):
     inner: np.ndarray  # (m,) [m], radius of the largest ball about the centre of mass inside; 0 if that lies outside
     outer: np.ndarray  # (m,) [m], radius of the least ball about the centre of mass around, without halo
     ball: np.ndarray  # (m,) [m], radius of the ball of the same volume
+
+
+class Trees(namedtuple("Trees", (*Surfaces._fields, "part"))):
+    """Surfaces, those of triangulated particles and of polyhedra that may meet them, and part (p,) int32, the row of each of the
+    Parts in it, -1 for what has none."""
 
 
 class Shapes(NamedTuple):

@@ -22,6 +22,7 @@ from ..kernels import backend
 from ..kernels.backend import kernel
 from ..narrow.dispatch import FAMILIES, FAMILY, near_pairs
 from ..narrow.mesh_slots import Candidates
+from ..scene.stacking import make_trees
 from ..shapes.ellipsoid_form import make_forms, update_forms
 from ..tables import (
     DRIVEN,
@@ -107,7 +108,7 @@ class State:
     def __init__(self, scene, box, search, rolling, margin, impulse=None):
         self.device = device = backend.DEVICE[-1]
         self.molds, self.parts, self.meshes, self.hulls = scene.molds, scene.parts, scene.meshes, scene.hulls
-        self.surfaces = scene.surfaces
+        self.surfaces = make_trees(self.parts, self.hulls, scene.surfaces)
         self.inverses = np.zeros_like(self.molds.inertia)
         solid = self.molds.volume > 0.0
         self.inverses[solid] = np.linalg.inv(self.molds.inertia[solid])

@@ -10,6 +10,7 @@ from ..broad.search import BROAD, find_pairs, periodic_box
 from ..errors import pick
 from ..kernels import backend, primitives
 from ..kernels.backend import kernel
+from ..scene.stacking import make_trees
 from ..shapes.ellipsoid_form import make_forms
 from ..tables import ELLIPSOID, Contacts, empty_contacts, is_wall
 from .dispatch import FAMILIES, FAMILY, TRIANGLES, Listed, refuse_mixture
@@ -36,7 +37,8 @@ class Field:
     def __init__(self, scene, exact, chm=False):
         bodies = scene.bodies
         shapes = scene.shapes(bodies)
-        self.parts, self.meshes, self.hulls, self.surfaces = scene.parts, scene.meshes, scene.hulls, scene.surfaces
+        self.parts, self.meshes, self.hulls = scene.parts, scene.meshes, scene.hulls
+        self.surfaces = make_trees(self.parts, self.hulls, scene.surfaces)
         self.bodies, self.shapes, self.tables = bodies, shapes, (bodies, shapes, self.parts, self.meshes, self.hulls)
         self.box = periodic_box(scene)
         self.edges = (*self.box.length.tolist(), *self.box.inverse.tolist())

@@ -44,7 +44,7 @@ class Family(NamedTuple):
 SPHERES = Family(((SPHERE, SPHERE),), 1, False, find=spheres.find_points)
 ELLIPSOIDS = Family(((SPHERE, ELLIPSOID), (ELLIPSOID, ELLIPSOID)), 1, False, find=ellipsoids.find_points, near=True)
 POLYHEDRA = Family(((SPHERE, POLYHEDRON), (POLYHEDRON, POLYHEDRON)), 4, True, find=polyhedra.find_points, near=True)
-MESHES = Family(((SPHERE, MESH), (MESH, MESH)), 0, True)
+MESHES = Family(((SPHERE, MESH), (POLYHEDRON, MESH), (MESH, MESH)), 0, True)
 ROUND_WALLS = Family(
     tuple((kind, wall) for kind in (SPHERE, ELLIPSOID) for wall in WALLS), 1, False, True, round_walls.find_points
 )
@@ -156,9 +156,5 @@ REFUSALS = {
     (ELLIPSOID, MESH): (
         "triangulated particles meet spheres, clumps and walls but no ellipsoids "
         "yet; make a mesh of them, for example clast.Mesh(*ellipsoid.surface())"
-    ),
-    (POLYHEDRON, MESH): (
-        "triangulated particles meet spheres, clumps and walls but no polyhedra "
-        "yet; make a mesh of them, for example clast.Mesh(*polyhedron.surface())"
     ),
 }

@@ -22,7 +22,7 @@ TURN = 0  # 9 columns, row by row, with the size factor of the partner
 AXIS = 0
 WAY = 9  # 3 columns
 SIZE = 12  # size factor of the mesh
-HALO = 13  # thickness of the halo of the mesh, and of its partner if that is one too
+HALO = 13  # thickness of the halo of the mesh, and of its partner if that has one too
 BALL = 14  # radius of a sphere; 0 otherwise
 SIGN = 15  # +1 if the mesh is the first shape of the pair, -1 if it is the second
 PLACE = 16  # 3 columns, centre of the mesh in the world
@@ -34,7 +34,7 @@ COLUMNS = 26
 
 # Columns of `who`.
 OWN = 0  # the mesh, a row of Surfaces
-TREE = 1  # its partner, a row of Surfaces; -1 if that is no mesh
+TREE = 1  # its partner, a row of Surfaces; -1 if that has no triangles of its own
 SHEET = 2  # its partner, a row of Meshes.triangle; -1 if that is no triangle of a wall
 
 
@@ -77,14 +77,14 @@ def scaled(s, m):
     return (scale(s, m[0]), scale(s, m[1]), scale(s, m[2]))
 
 
-def pose_row(p, bodies, shapes, parts, epsilon, pair, box, edges, pose, who):
+def pose_row(p, bodies, shapes, parts, surfaces, pair, box, edges, pose, who):
     """The pose of pair p."""
     s, t, swap = mesh_first(p, pair, shapes)
     row, other = shapes.part[t], shapes.body[t]
     size, own = bodies.scale[other], bodies.scale[shapes.body[s]]
     q = load4(bodies.orientation, shapes.body[s])
-    halo = own * epsilon[parts.feature[shapes.part[s]]]
-    tree, sheet, ball = -1, -1, 0.0
+    mesh, tree, sheet, ball = surfaces.part[shapes.part[s]], surfaces.part[row], -1, 0.0
+    halo = own * surfaces.epsilon[mesh]
     sense, radius, half = 0.0, 0.0, 0.0
     if is_wall(shapes.kind[t]):
         turn, way = wall_pose(s, t, bodies, shapes, box)
@@ -99,14 +99,13 @@ def pose_row(p, bodies, shapes, parts, epsilon, pair, box, edges, pose, who):
             sense = parts.size[row, 2] if radius > 0.0 else 1.0
     else:
         way = unrotate(q, between(s, t, shapes.centre, edges, box.periodic))
-        if is_mesh(shapes.kind[t]):
-            tree = parts.feature[row]
+        if tree >= 0:
             turn = quat_multiply(conjugate(q), load4(bodies.orientation, other))
             put_turn(pose, p, scaled(size, quat_matrix(turn)))
-            halo += size * epsilon[tree]
+            halo += size * surfaces.epsilon[tree]
         else:
             ball = shapes.radius[t]
-    who[p, OWN], who[p, TREE], who[p, SHEET] = parts.feature[shapes.part[s]], tree, sheet
+    who[p, OWN], who[p, TREE], who[p, SHEET] = mesh, tree, sheet
     for i in range(3):
         pose[p, WAY + i] = way[i]
         pose[p, PLACE + i] = shapes.centre[s, i]
@@ -123,5 +122,5 @@ def make_setting(tables, surfaces, pair, box):
     device = backend.DEVICE[-1]
     pose, who = device.empty((len(pair), COLUMNS), np.float64), device.empty((len(pair), 3), np.int32)
     edges = (*box.length.tolist(), *box.inverse.tolist())
-    kernel(pose_row)(len(pair), bodies, shapes, parts, surfaces.epsilon, pair, box, edges, pose, who)
+    kernel(pose_row)(len(pair), bodies, shapes, parts, surfaces, pair, box, edges, pose, who)
     return Setting(pose, who, Sheets(meshes.vertex, meshes.triangle, meshes.normal))

@@ -224,7 +224,8 @@ def moved_row(k, pair, known, bodies, shapes, parts, edges, way):
     d = sub(now, load(known.apart, k))
     if PERIODIC:
         d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
-    one, two = bodies.scale[i] * parts.swing[shapes.part[a]], bodies.scale[j] * parts.swing[shapes.part[b]]
+    one = shapes.radius[a] if parts.swing[shapes.part[a]] > 0.0 else 0.0
+    two = shapes.radius[b] if parts.swing[shapes.part[b]] > 0.0 else 0.0
     if is_wall(shapes.kind[b]):
         # A wall is turned about a point that may be far away; what matters is where the particle is.
         two = norm(now) + shapes.radius[a]

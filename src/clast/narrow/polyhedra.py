@@ -39,12 +39,13 @@ def second_in_first(a, b, bodies, shapes, edges, periodic):
 
 
 @func
-def hull_hull(a, b, c, bodies, shapes, parts, hulls, points, edges, periodic, margin, keeps, work, distance):
+def hull_hull(a, b, c, tables, points, edges, periodic, margin, keeps, work, distance):
     """Points of two polyhedra a and b in the axes of a, with slots from c on: how many, 0 if they are farther apart than margin [m].
 
     keeps: while they are apart, the first slot keeps the normal of the plane that parts them, which is tried first.
     distance: `hull_distance`, or `no_distance` where gaps above zero need not be exact.
     """
+    bodies, shapes, parts, hulls = tables
     ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
     ka, kb = bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
     q = load4(bodies.orientation, shapes.body[a])
@@ -252,23 +253,20 @@ def clear(c, points):
 
 
 @func
-def pair_points(
-    first, last, spheres, tables, pairs, points, edges, periodic, margin, keeps, work, sphere_points, distance
-):
-    """Contact points of the pairs first to last of the list, of particles.
+def pair_points(where, tables, pairs, points, edges, periodic, margin, keeps, work, sphere_points, distance):
+    """Contact points of pairs of particles; where: first pair, the pair behind the last, pairs before the first slot.
 
     A function of its own, because the row that makes `work` counts references to all arrays of a table at every look into it.
     """
     bodies, shapes, parts, hulls = tables
+    first, last, spheres = where
     for p in range(first, last):
         a, b = pairs.shape[p, 0], pairs.shape[p, 1]
         c = pairs.slot[p - spheres]
         swap = shapes.kind[a] != POLYHEDRON
         s, t = (b, a) if swap else (a, b)
         if shapes.kind[t] == POLYHEDRON:
-            found = hull_hull(
-                s, t, c, bodies, shapes, parts, hulls, points, edges, periodic, margin, keeps, work, distance
-            )
+            found = hull_hull(s, t, c, tables, points, edges, periodic, margin, keeps, work, distance)
         else:
             found = sphere_points(s, t, bodies, shapes, parts, hulls, edges, periodic, margin, work)
         points.count[p - spheres] = found
@@ -281,24 +279,21 @@ def pair_points(
         write_points(c, found, q, away, -1.0 if swap else 1.0, one * two / (one + two), work, points)
 
 
-def points_block(
-    block, first, count, spheres, bodies, shapes, parts, hulls, pairs, points, edges, margin, keeps, width
-):
-    """Contact points of a block of pairs of particles, rows first to first + count of the list."""
+def points_block(block, where, bodies, shapes, parts, hulls, pairs, points, edges, margin, keeps, width):
+    """Contact points of a block of pairs of particles; where: first pair, pairs, pairs before the first slot."""
+    first, count, spheres = where
     begin = first + block * BLOCK
-    end = min(begin + BLOCK, first + count)
+    mine = (begin, min(begin + BLOCK, first + count), spheres)
     work = np.empty(width)
     tables = (bodies, shapes, parts, hulls)
-    pair_points(
-        begin, end, spheres, tables, pairs, points, edges, PERIODIC, margin, keeps, work, sphere_points, distance
-    )
+    pair_points(mine, tables, pairs, points, edges, PERIODIC, margin, keeps, work, sphere_points, distance)
 
 
 @func
-def wall_pair_points(
-    first, last, spheres, bodies, shapes, parts, meshes, hulls, box, pairs, points, margin, work, wall_points
-):
+def wall_pair_points(where, tables, box, pairs, points, margin, work, wall_points):
     """The same with walls."""
+    bodies, shapes, parts, meshes, hulls = tables
+    first, last, spheres = where
     for p in range(first, last):
         s, w = pairs.shape[p, 0], pairs.shape[p, 1]
         found = wall_points(s, w, bodies, shapes, parts, meshes, hulls, box, margin, work)
@@ -311,16 +306,13 @@ def wall_pair_points(
         write_points(pairs.slot[p - spheres], found, q, (0.0, 0.0, 0.0), 1.0, radius, work, points)
 
 
-def wall_points_block(
-    block, first, count, spheres, bodies, shapes, parts, meshes, hulls, box, pairs, points, margin, width
-):
+def wall_points_block(block, where, bodies, shapes, parts, meshes, hulls, box, pairs, points, margin, width):
     """The same with walls."""
+    first, count, spheres = where
     begin = first + block * BLOCK
-    end = min(begin + BLOCK, first + count)
+    mine = (begin, min(begin + BLOCK, first + count), spheres)
     work = np.empty(width)
-    wall_pair_points(
-        begin, end, spheres, bodies, shapes, parts, meshes, hulls, box, pairs, points, margin, work, wall_points
-    )
+    wall_pair_points(mine, (bodies, shapes, parts, meshes, hulls), box, pairs, points, margin, work, wall_points)
 
 
 def find_points(look, first, count, margin):
@@ -335,9 +327,8 @@ def find_points(look, first, count, margin):
         distance=hull_distance if look.exact else no_distance,
     )
     tables = there.bodies, there.shapes, there.parts, there.hulls, look.pairs, look.points
-    blocks = (count + BLOCK - 1) // BLOCK
-    about = look.edges, margin, look.keeps, work_width(look.hulls)
-    find(blocks, first, count, look.spheres_count, *tables, *about)
+    where, blocks = (first, count, look.spheres_count), (count + BLOCK - 1) // BLOCK
+    find(blocks, where, *tables, look.edges, margin, look.keeps, work_width(look.hulls))
 
 
 def find_wall_points(look, first, count, margin):
@@ -345,4 +336,5 @@ def find_wall_points(look, first, count, margin):
     find = kernel(wall_points_block, grain=2, allocates=True, wall_points=wall_points_for(look.parts))
     there = look.there
     tables = there.bodies, there.shapes, there.parts, there.meshes, there.hulls, there.box, look.pairs, look.points
-    find((count + BLOCK - 1) // BLOCK, first, count, look.spheres_count, *tables, margin, work_width(look.hulls))
+    where, blocks = (first, count, look.spheres_count), (count + BLOCK - 1) // BLOCK
+    find(blocks, where, *tables, margin, work_width(look.hulls))

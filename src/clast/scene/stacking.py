@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..tables import Bodies, Hulls, Meshes, Molds, Parts, Shapes, Surfaces, rows_in
+from ..shapes.triangulated import build_surface
+from ..tables import Bodies, Hulls, Meshes, Molds, Parts, Shapes, Surfaces, Trees, rows_in
 from .clearance import rotate
 
 BODY_COLUMNS = {  # type and width, 0 for a plain column
@@ -105,6 +106,33 @@ def join_molds(chunks):
             surfaces.append(_shift_surface(surface, ahead))
             ahead = {name: count + _rows(surface, name) for name, count in ahead.items()}
     return tuple(_join(chunks) for chunks in (molds, parts, meshes, hulls, surfaces))
+
+
+def make_trees(parts, hulls, surfaces):
+    """Trees of all triangulated particles and, where there are some, of the polyhedra that may meet them, which have no halo."""
+    part = rows_in("surfaces", parts.kind, parts.feature).astype(np.int32)
+    if len(surfaces.ball) == 0 or len(hulls.inner) == 0:
+        return Trees(*surfaces, part)
+    chunks = [surfaces]
+    ahead = {name: _rows(surfaces, name) for name in ("corner", "vertex", "box", "inner")}
+    for hull in range(len(hulls.inner)):
+        skin = build_surface(*hull_triangles(hulls, hull), 0.0, hulls.ball[hull])
+        chunks.append(_shift_surface(skin, ahead))
+        ahead = {name: count + _rows(skin, name) for name, count in ahead.items()}
+    row = rows_in("hulls", parts.kind, parts.feature)
+    part = np.where(row >= 0, row + len(surfaces.ball), part).astype(np.int32)
+    return Trees(*_join(chunks), part)
+
+
+def hull_triangles(hulls, h):
+    """Vertices (v,3) [m] and triangles (t,3) of one of the Hulls, faces cut into fans."""
+    low, high = hulls.vertex_start[h : h + 2]
+    loops = (
+        hulls.loop[hulls.loop_start[f] : hulls.loop_start[f + 1]] - low
+        for f in range(*hulls.face_start[h : h + 2].tolist())
+    )
+    triangles = [np.stack([np.full(len(k) - 2, k[0]), k[1:-1], k[2:]], axis=1) for k in loops]
+    return np.ascontiguousarray(hulls.vertex[:, low:high].T), np.concatenate(triangles)
 
 
 # Columns of Hulls and Surfaces whose rows stand side by side.

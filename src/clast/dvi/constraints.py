@@ -16,6 +16,7 @@ import numpy as np
 from ..broad.near import image
 from ..kernels import primitives
 from ..kernels.backend import func, kernel
+from ..kernels.rows import PER_INERTIA, PER_MASS, SPIN, VELOCITY, put_vector, spin_at, velocity_at
 from ..kernels.vec import add, cross, dot, load, scale, sub
 from .projections import project3, project6
 
@@ -140,8 +141,8 @@ def arms_of(a, b, x, n, gap, rows, edges, periodic):
 @func
 def opening(a, b, p, q, rows):
     """Velocity of body b at its arm q against body a at its arm p: D^T v of eq. (15)."""
-    va = add((rows[a, 4], rows[a, 5], rows[a, 6]), cross((rows[a, 8], rows[a, 9], rows[a, 10]), p))
-    vb = add((rows[b, 4], rows[b, 5], rows[b, 6]), cross((rows[b, 8], rows[b, 9], rows[b, 10]), q))
+    va = add(velocity_at(rows, a), cross(spin_at(rows, a), p))
+    vb = add(velocity_at(rows, b), cross(spin_at(rows, b), q))
     return sub(vb, va)
 
 
@@ -155,7 +156,7 @@ def turn_of(i, torque, rows, inverse, clumps):
             inverse[i, 3] * x + inverse[i, 1] * y + inverse[i, 5] * z,
             inverse[i, 4] * x + inverse[i, 5] * y + inverse[i, 2] * z,
         )
-    return scale(rows[i, 11], torque)
+    return scale(rows[i, PER_INERTIA], torque)
 
 
 # Preprocessing: which of the measured contacts take part, and what they are like.
@@ -181,7 +182,7 @@ def keep_chunk(c, chunk, step, rows, shape_body, pairs, mixes, points, near, kee
         n, gap = load(points.normal, i), points.gap[i]
         arms = arms_of(a, b, world_point(s, i, rows, points), n, gap, rows, step.edges, PERIODIC)
         u = opening(a, b, arms[0], arms[1], rows)
-        falls = (1.0 if rows[b, 7] > 0.0 else 0.0) - (1.0 if rows[a, 7] > 0.0 else 0.0)
+        falls = (1.0 if rows[b, PER_MASS] > 0.0 else 0.0) - (1.0 if rows[a, PER_MASS] > 0.0 else 0.0)
         normal = dot(u, n)
         t = sub(u, scale(normal, n))
         slide = mixes.friction[np.uintp(pairs.mix[p])] * math.sqrt(dot(t, t))
@@ -207,7 +208,7 @@ def build_chunk(c, chunk, step, rows, inverse, shape_body, ball, pairs, mixes, p
             bias = max(step.stabilisation * bias, -step.recovery)
         if restitution > 0.0 and u < -step.threshold and gap + dt * u < 0.0:
             # What the step's gravity takes from a rebound comes off at once, or the rise during the step would be a gift.
-            falls = (1.0 if rows[b, 7] > 0.0 else 0.0) - (1.0 if rows[a, 7] > 0.0 else 0.0)
+            falls = (1.0 if rows[b, PER_MASS] > 0.0 else 0.0) - (1.0 if rows[a, PER_MASS] > 0.0 else 0.0)
             bias = min(bias, restitution * u - dt * falls * dot(step.gravity, n))
         soft = compliance * per_step * per_step
         # Against a wall the reduced radius is that of the particle.
@@ -235,9 +236,9 @@ def own_share(i, r, n, rows, inverse, clumps):
     """What body i adds to the block of a contact at its arm r: along the normal n, its trace [1/kg], and the trace of its inverse
     inertia [1/(kg m^2)]."""
     lever = cross(r, n)
-    along = rows[i, 7] + dot(lever, turn_of(i, lever, rows, inverse, clumps))
-    spin = inverse[i, 0] + inverse[i, 1] + inverse[i, 2] if clumps else 3.0 * rows[i, 11]
-    return along, 3.0 * rows[i, 7] + spin * dot(r, r) - dot(r, turn_of(i, r, rows, inverse, clumps)), spin
+    along = rows[i, PER_MASS] + dot(lever, turn_of(i, lever, rows, inverse, clumps))
+    spin = inverse[i, 0] + inverse[i, 1] + inverse[i, 2] if clumps else 3.0 * rows[i, PER_INERTIA]
+    return along, 3.0 * rows[i, PER_MASS] + spin * dot(r, r) - dot(r, turn_of(i, r, rows, inverse, clumps)), spin
 
 
 @func
@@ -261,7 +262,7 @@ def body_chunk(c, chunk, rows, inverse, free, start, entry, arm, length, impulse
     """
     for row in range(c * chunk, min(len(free), (c + 1) * chunk)):
         i = np.uintp(row)
-        per_mass = rows[i, 7]
+        per_mass = rows[i, PER_MASS]
         if per_mass == 0.0:
             continue
         fx, fy, fz = 0.0, 0.0, 0.0
@@ -285,10 +286,10 @@ def body_chunk(c, chunk, rows, inverse, free, start, entry, arm, length, impulse
                 ty += lever * impulse[k, 4]
                 tz += lever * impulse[k, 5]
         w = turn_of(i, (tx, ty, tz), rows, inverse, CLUMPS)
-        rows[i, 4] = free[i, 0] + per_mass * fx
-        rows[i, 5] = free[i, 1] + per_mass * fy
-        rows[i, 6] = free[i, 2] + per_mass * fz
-        rows[i, 8], rows[i, 9], rows[i, 10] = free[i, 3] + w[0], free[i, 4] + w[1], free[i, 5] + w[2]
+        put_vector(
+            rows, i, VELOCITY, (free[i, 0] + per_mass * fx, free[i, 1] + per_mass * fy, free[i, 2] + per_mass * fz)
+        )
+        put_vector(rows, i, SPIN, (free[i, 3] + w[0], free[i, 4] + w[1], free[i, 5] + w[2]))
 
 
 @func
@@ -312,7 +313,7 @@ def contact_chunk(c, chunk, rows, constraints, shift, impulse, out):
         out[i, 0], out[i, 1], out[i, 2] = u[0] + along * n[0], u[1] + along * n[1], u[2] + along * n[2]
         if COUPLES:
             for j in range(3):
-                out[i, 3 + j] = constraints.length[i] * (rows[b, 8 + j] - rows[a, 8 + j])
+                out[i, 3 + j] = constraints.length[i] * (rows[b, SPIN + j] - rows[a, SPIN + j])
 
 
 def relax_block(block, rows, constraints, shift, omega, relaxation, impulse):
@@ -377,7 +378,7 @@ def relax_one(i, rows, constraints, shift, omega, relaxation, impulse, is_soft):
     one, two = arms(i, constraints)
     u = opening(a, b, one, two, rows)
     g, couple = (impulse[i, 0], impulse[i, 1], impulse[i, 2]), (impulse[i, 3], impulse[i, 4], impulse[i, 5])
-    turn = (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10])
+    turn = sub(spin_at(rows, b), spin_at(rows, a))
     extra = constraints.bias[i] + shift[i]
     if is_soft:
         extra += constraints.soft[i] * dot(g, n)
@@ -420,7 +421,7 @@ def sweep_row(k, order, rows, inverse, constraints, shift, impulse):
     couple = spin = (0.0, 0.0, 0.0)
     if COUPLES:
         couple = (impulse[i, 3], impulse[i, 4], impulse[i, 5])
-        spin = scale(length, (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10]))
+        spin = scale(length, sub(spin_at(rows, b), spin_at(rows, a)))
     extra = constraints.bias[k] + shift[i]
     if SOFT:
         extra += constraints.soft[k] * dot(g, n)
@@ -441,9 +442,9 @@ def sweep_row(k, order, rows, inverse, constraints, shift, impulse):
 @func
 def push(i, sign, arm, change, couple, rows, inverse, clumps):
     """Give body i the impulse at its arm, and the couple."""
-    if rows[i, 7] > 0.0:
+    if rows[i, PER_MASS] > 0.0:
         torque = add(cross(arm, change), couple)
         w = turn_of(i, scale(sign, torque), rows, inverse, clumps)
         for j in range(3):
-            rows[i, 4 + j] += sign * rows[i, 7] * change[j]
-            rows[i, 8 + j] += w[j]
+            rows[i, VELOCITY + j] += sign * rows[i, PER_MASS] * change[j]
+            rows[i, SPIN + j] += w[j]

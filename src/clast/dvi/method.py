@@ -10,6 +10,7 @@ from ..broad.near import image
 from ..broad.search import BROAD
 from ..errors import pick
 from ..kernels.backend import func
+from ..kernels.rows import CENTRE, PER_INERTIA, PER_MASS, SPIN, VELOCITY, centre_at, put_vector, spin_at, velocity_at
 from ..kernels.vec import add, dot, load, load4, load_matrix, quat_exponential, quat_multiply, scale, sub
 from ..motion.integrate import FINE, NOT_A_NUMBER, OUTSIDE, near_unit, spin_of, tumble, wrap
 from ..scene.materials import combine
@@ -106,7 +107,7 @@ def inverse_chunk(c, chunk, bodies, rows, inverses, inverse):
     """Inverse inertia of one chunk of bodies in world axes [1/(kg m^2)]."""
     for row in range(c * chunk, min(len(inverse), (c + 1) * chunk)):
         i = np.uintp(row)
-        per_size = rows[i, 7] / (bodies.scale[i] * bodies.scale[i])
+        per_size = rows[i, PER_MASS] / (bodies.scale[i] * bodies.scale[i])
         values = world_inverse(load4(bodies.orientation, i), load_matrix(inverses, bodies.mold[i]))
         for j in range(6):
             inverse[i, j] = per_size * values[j]
@@ -120,14 +121,14 @@ def kick_chunk(c, chunk, rows, inverse, gravity, dt, kick, force, torque, free):
     """
     for row in range(c * chunk, min(len(free), (c + 1) * chunk)):
         i = np.uintp(row)
-        step = kick[i] * dt if rows[i, 7] > 0.0 else 0.0
+        step = kick[i] * dt if rows[i, PER_MASS] > 0.0 else 0.0
         for j in range(3):
-            free[i, j] = rows[i, 4 + j] + step * gravity[j]
-            free[i, 3 + j] = rows[i, 8 + j]
+            free[i, j] = rows[i, VELOCITY + j] + step * gravity[j]
+            free[i, 3 + j] = rows[i, SPIN + j]
         if len(force) > 0:
             w = turn_of(i, load(torque, i), rows, inverse, CLUMPS)
             for j in range(3):
-                free[i, j] += step * rows[i, 7] * force[i, j]
+                free[i, j] += step * rows[i, PER_MASS] * force[i, j]
                 free[i, 3 + j] += step * w[j]
 
 
@@ -159,12 +160,12 @@ def drift_chunk(
     state = FINE
     for row in range(c * chunk, min(len(free), (c + 1) * chunk)):
         i = np.uintp(row)
-        per_mass = rows[i, 7]
+        per_mass = rows[i, PER_MASS]
         if per_mass == 0.0:
             continue
-        v = (rows[i, 4], rows[i, 5], rows[i, 6])
-        w = (rows[i, 8], rows[i, 9], rows[i, 10])
-        x = add((rows[i, 0], rows[i, 1], rows[i, 2]), scale(dt, v))
+        v = velocity_at(rows, i)
+        w = spin_at(rows, i)
+        x = add(centre_at(rows, i), scale(dt, v))
         q = load4(bodies.orientation, i)
         tumbling = False
         if CLUMPS:
@@ -172,8 +173,8 @@ def drift_chunk(
         change = sub(w, (free[i, 3], free[i, 4], free[i, 5]))
         per_step = 1.0 / (per_mass * dt)
         for j in range(3):
-            bodies.force[i, j] = (rows[i, 4 + j] - free[i, j]) * per_step
-            bodies.torque[i, j] = change[j] / (rows[i, 11] * dt)
+            bodies.force[i, j] = (rows[i, VELOCITY + j] - free[i, j]) * per_step
+            bodies.torque[i, j] = change[j] / (rows[i, PER_INERTIA] * dt)
         if tumbling:
             inertia, inverse = load_matrix(molds.inertia, bodies.mold[i]), load_matrix(inverses, bodies.mold[i])
             couple = scale(per_step * bodies.scale[i] * bodies.scale[i], spin_of(q, change, inertia))
@@ -197,9 +198,9 @@ def drift_chunk(
         elif not (world[0] <= x[0] <= world[3] and world[1] <= x[1] <= world[4] and world[2] <= x[2] <= world[5]):
             state = max(state, OUTSIDE)
         farthest = max(farthest, far)
-        rows[i, 0], rows[i, 1], rows[i, 2] = x
-        rows[i, 4], rows[i, 5], rows[i, 6] = v
-        rows[i, 8], rows[i, 9], rows[i, 10] = w
+        put_vector(rows, i, CENTRE, x)
+        put_vector(rows, i, VELOCITY, v)
+        put_vector(rows, i, SPIN, w)
         bodies.orientation[i, 0], bodies.orientation[i, 1] = q[0], q[1]
         bodies.orientation[i, 2], bodies.orientation[i, 3] = q[2], q[3]
     moved[c] = farthest * farthest

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..kernels import primitives
 from ..kernels.backend import kernel, stored
+from ..kernels.rows import PER_MASS
 from . import constraints as blocks
 from .constraints import CHUNK, Constraints
 
@@ -41,7 +42,7 @@ def colour_contacts(body, free, bodies):
 def owner_row(e, rows, body, owner):
     """The body that entry e = 2 * contact + side acts on; the number of bodies where it cannot move."""
     i = np.uintp(body[np.uintp(e >> 1), np.uintp(e & 1)])
-    owner[e] = i if rows[i, 7] > 0.0 else len(rows)
+    owner[e] = i if rows[i, PER_MASS] > 0.0 else len(rows)
 
 
 class BodyCones:
@@ -97,7 +98,7 @@ class BodyCones:
     @functools.cached_property
     def _colours(self):
         """Contacts in the order of their colours, and the first of each colour; then each on its own."""
-        colour = colour_contacts(self.constraints.body, self.rows[:, 7] > 0.0, len(self.rows))
+        colour = colour_contacts(self.constraints.body, self.rows[:, PER_MASS] > 0.0, len(self.rows))
         start, order = primitives.group(colour, COLOURS + 1)
         single = np.arange(start[COLOURS], self.count + 1)
         start = np.concatenate([start[:COLOURS], single])

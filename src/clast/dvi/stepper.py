@@ -18,6 +18,7 @@ from ..joints.reactions import watch
 from ..joints.system import JointSystem
 from ..kernels import backend
 from ..kernels.backend import kernel
+from ..kernels.rows import SPINS, VELOCITIES
 from ..motion.slots import find_slots, place_of
 from ..motion.state import State
 from ..motion.stepper import Stepper
@@ -193,7 +194,7 @@ class Hard(Nearby, Stepper):
         missed = np.setdiff1d(found, kept, assume_unique=True)
         if len(missed):
             n = len(state.bodies.number)
-            state.rows[:n, 4:7], state.rows[:n, 8:11] = self.before[:, :3], self.before[:, 3:]
+            state.rows[:n, VELOCITIES], state.rows[:n, SPINS] = self.before[:, :3], self.before[:, 3:]
             iterations = self.solution.iterations
             self._fill(np.sort(np.concatenate([kept, missed])))
             self._solve()
@@ -204,7 +205,7 @@ class Hard(Nearby, Stepper):
         began, state, method = clock.perf_counter(), self.state, self.method
         constraints, rows, n = self.constraints, state.rows, len(state.bodies.number)
         free, none = np.empty((n, 6)), np.empty((0, 3))
-        self.before = np.hstack([rows[:n, 4:7], rows[:n, 8:11]])
+        self.before = np.hstack([rows[:n, VELOCITIES], rows[:n, SPINS]])
         joints, loads = self.joints, (none, none)
         restore = None if joints is None else joints.restore
         cones = BodyCones(constraints, rows, self.inverse, free, self._inner, self.width, joints=restore)

@@ -22,6 +22,7 @@ import numpy as np
 
 from ..kernels import backend
 from ..kernels.backend import kernel
+from ..kernels.rows import SPINS, VELOCITIES
 from ..scene import drives
 from ..tables import DRIVEN, FREE
 from . import rows as joint_rows
@@ -310,7 +311,7 @@ class JointSystem:
             length, low = self.box.length[axis], self.box.low[axis]
             position[:, axis] -= length * np.floor((position[:, axis] - low) / length)
         bodies.position[mine], bodies.orientation[mine] = position, t.orientation[slots]
-        rows[mine, 4:7], rows[mine, 8:11] = t.velocity[slots, :3], t.velocity[slots, 3:]
+        rows[mine, VELOCITIES], rows[mine, SPINS] = t.velocity[slots, :3], t.velocity[slots, 3:]
         mass = 1.0 / t.lightness[slots, None]
         velocity, orientation = before
         pull = (t.velocity[slots, :3] - velocity[slots, :3]) / dt - np.array(self.scene.gravity)
@@ -351,7 +352,7 @@ class JointSystem:
         self.table.velocity[:-1, :3], self.table.velocity[:-1, 3:] = both[:, 4:7], both[:, 8:11]
 
     def _give(self, rows):
-        rows[self.rows, 4:7], rows[self.rows, 8:11] = self.table.velocity[:-1, :3], self.table.velocity[:-1, 3:]
+        rows[self.rows, VELOCITIES], rows[self.rows, SPINS] = self.table.velocity[:-1, :3], self.table.velocity[:-1, 3:]
 
     def _prepare(self, time, dt, mask):
         self.time, self.dt, self._reactions = time, dt, None

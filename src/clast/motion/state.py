@@ -20,6 +20,7 @@ from ..broad.neighbour_list import carry, find_manifolds, make_pairs, move_slots
 from ..broad.search import find_pairs, turned
 from ..kernels import backend
 from ..kernels.backend import kernel
+from ..kernels.rows import CENTRES, PER_INERTIA, PER_MASS, REACH, SPINS, VELOCITIES
 from ..narrow.dispatch import FAMILIES, FAMILY, near_pairs
 from ..narrow.mesh_slots import Candidates
 from ..scene.stacking import make_trees
@@ -73,11 +74,11 @@ def place_shapes(bodies, label, molds, parts):
     kind[:n][~single], radius[:n][~single] = NONE, np.inf
     number = np.concatenate([label, label[body[n:]] + within]).astype(np.int64)
     rows = np.zeros((len(body), 12))
-    rows[:, 3] = radius
-    rows[:n, 0:3], rows[:n, 4:7], rows[:n, 8:11] = bodies.position, bodies.velocity, bodies.spin
-    rows[:, 7], rows[:, 11] = 1.0 / bodies.mass[body], 1.0 / bodies.inertia[body]
-    bodies = bodies._replace(position=rows[:n, 0:3], velocity=rows[:n, 4:7], spin=rows[:n, 8:11])
-    shapes = Shapes(number, body, part, kind, rows[:, 0:3], radius)
+    rows[:, REACH] = radius
+    rows[:n, CENTRES], rows[:n, VELOCITIES], rows[:n, SPINS] = bodies.position, bodies.velocity, bodies.spin
+    rows[:, PER_MASS], rows[:, PER_INERTIA] = 1.0 / bodies.mass[body], 1.0 / bodies.inertia[body]
+    bodies = bodies._replace(position=rows[:n, CENTRES], velocity=rows[:n, VELOCITIES], spin=rows[:n, SPINS])
+    shapes = Shapes(number, body, part, kind, rows[:, CENTRES], radius)
     return bodies, shapes, rows
 
 

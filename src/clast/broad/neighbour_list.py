@@ -4,7 +4,8 @@ import numpy as np
 
 from ..kernels import backend, primitives
 from ..kernels.backend import func, kernel
-from ..tables import FIRST_WALL, FREE, Pairs
+from ..kernels.kinds import is_wall
+from ..tables import FREE, Pairs
 
 
 def mix_row(p, bodies, shapes, materials, pair, mix):
@@ -67,13 +68,14 @@ def wall_row(k, order, walls, shapes, start, sorted_walls):
         sorted_walls[at, 0] = k
 
 
-def carry_row(c, chunk, free, number, pairs, former, old_number, old, old_memory, memory, spheres, old_spheres, was):
+def carry_row(c, chunk, free, number, pairs, former, old_number, old, old_memory, memory, behind, was):
     """Find the pairs of one chunk of bodies in the old list: the same two shapes.
 
     Their rows of memory are copied; was (q,): row in the old list of pairs behind those of spheres, both counted from
-    there. Entries stand in the same order in both lists, so one walk along both finds all. A pair of two free bodies is
+    there; behind: how many those are, now and in the old list. Entries stand in the same order in both lists, so one walk along both finds all. A pair of two free bodies is
     looked after by its first.
     """
+    spheres, old_spheres = behind
     pair, start, entry = pairs.shape, pairs.start, pairs.entry
     old_pair, old_start, old_entry = old.shape, old.start, old.entry
     for row in range(c * chunk, min(len(former), (c + 1) * chunk)):
@@ -124,8 +126,7 @@ def carry(bodies, shapes, free, pairs, spheres, memory, old, was):
         before,
         old_memory,
         memory,
-        spheres,
-        old_spheres,
+        (spheres, old_spheres),
         was,
     )
 
@@ -135,7 +136,7 @@ def begins_row(q, first, shapes, pair, flag):
     body unless the pair before is of the same two."""
     p = first + q
     new = q == 0 or pair[p, 0] != pair[p - 1, 0] or shapes.body[pair[p, 1]] != shapes.body[pair[p - 1, 1]]
-    flag[q] = 1 if new or shapes.kind[pair[p, 1]] < FIRST_WALL else 0
+    flag[q] = 1 if new or not is_wall(shapes.kind[pair[p, 1]]) else 0
 
 
 def manifold_row(q, start, manifold):

@@ -190,13 +190,13 @@ def keep_chunk(c, chunk, step, rows, shape_body, pairs, mixes, points, near, kee
         keep[np.uintp(row)] = 1 if min(gap, ahead) <= step.slack else 0
 
 
-def build_chunk(c, chunk, step, rows, inverse, shape_body, ball, pairs, mixes, points, near, kept, constraints):
-    """Fill one chunk of Constraints from the contact points that were kept; kept (c,): rows of Near."""
+def build_chunk(c, chunk, step, rows, inverse, shape_body, ball, pairs, mixes, points, near, constraints):
+    """Fill one chunk of Constraints from the contact points in `near`, those that take part."""
     dt = step.dt
     per_step = 1.0 / dt
-    for row in range(c * chunk, min(len(kept), (c + 1) * chunk)):
+    for row in range(c * chunk, min(len(near.slot), (c + 1) * chunk)):
         i = np.uintp(row)
-        k, p = np.uintp(near.slot[np.uintp(kept[i])]), np.uintp(near.pair[np.uintp(kept[i])])
+        k, p = np.uintp(near.slot[i]), np.uintp(near.pair[i])
         s, t = np.uintp(pairs.shape[p, 0]), np.uintp(pairs.shape[p, 1])
         a, b = np.uintp(shape_body[s]), np.uintp(shape_body[t])
         n, x, gap = load(points.normal, k), world_point(s, k, rows, points), points.gap[k]

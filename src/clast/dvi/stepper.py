@@ -29,7 +29,7 @@ from ..tables import FREE, empty_contacts
 from . import constraints as blocks
 from . import method as complementarity
 from . import solvers, warm_start
-from .constraints import CHUNK, Step, empty_constraints, find_near
+from .constraints import CHUNK, Near, Step, empty_constraints, find_near
 from .neighbours import Nearby
 from .problem import BodyCones
 
@@ -179,7 +179,8 @@ class Hard(Nearby, Stepper):
         self.kept, self.named = kept, None
         chunks, step = (len(kept) + CHUNK - 1) // CHUNK, self._step(self.slack, self.scene.gravity)
         about = state.rows, self.inverse, state.shapes.body, self.ball, state.pairs, self.mixes, state.points
-        self._kernels.build(chunks, CHUNK, step, *about, self.near, kept, self.constraints)
+        chosen = Near(self.near.slot[kept], self.near.pair[kept])
+        self._kernels.build(chunks, CHUNK, step, *about, chosen, self.constraints)
 
     def _look_again(self):
         """Solve once more with the contacts that nobody saw coming: bodies struck within the step may run into others."""

@@ -4,7 +4,7 @@ Each pair of the neighbour list that has a triangulated particle has its *candid
 whose gap was less than a margin when they were looked for. They hold until the two bodies have moved against each other by
 that margin; only then are they looked for again, and only for this pair: bodies that fly or rest together cost nothing.
 In a step those candidates are *active* whose gap was less than the way that the two have moved since, and those that
-touched in the last step. Only these are measured.
+were contact points in the last step. Only these are measured.
 """
 
 import math
@@ -334,12 +334,12 @@ def settle_row(j, chosen, start, found, found_history, begin, room, triangles, h
 # Which candidates are looked at in a step.
 
 
-def active_row(k, way, begin, used, triangles, live, fill, active, count):
+def active_row(k, way, begin, used, triangles, gap, fill, active, count):
     """Count the active candidates of pair k or, if fill, write them."""
     found = 0
     if not fill or active.start[k + 1] > active.start[k]:
         for c in range(begin[k], begin[k] + used[k]):
-            if triangles.seen[c] <= way[k] or live[c] == 1:
+            if triangles.seen[c] <= way[k] or gap[c] < np.inf:
                 if fill:
                     at = active.start[k] + found
                     active.first[at], active.second[at], active.slot[at] = triangles.first[c], triangles.second[c], c
@@ -356,7 +356,7 @@ def look(state, margin, narrow, tolerance):
     total = len(way)
     choose = kernel(active_row, grain=1024)
     count = np.empty(total, np.int32)
-    about = way, found.begin, found.known.used, found.triangles, state.history.live
+    about = way, found.begin, found.known.used, found.triangles, state.points.gap
     choose(total, *about, False, found.active, count)
     found.active = empty_active(primitives.scan(count))
     many = len(found.active.slot)

@@ -118,7 +118,12 @@ def settled_table(quick):
             sim = with_solver(settled(count), solver, tolerance, most)
             sim.step(10)
             taken, residual, iterations, deepest = steps(sim, 20)
-            row = {"bodies": count, "contacts": len(sim.stepper.constraints.gap), "solver": solver, "tolerance": tolerance}
+            row = {
+                "bodies": count,
+                "contacts": len(sim.stepper.constraints.gap),
+                "solver": solver,
+                "tolerance": tolerance,
+            }
             row |= {"ms": 1e3 * taken, "residual": residual, "iterations": iterations, "overlap/r": deepest / RADIUS}
             rows.append(row | {"PSOR ms": CHRONO[count], "times": CHRONO[count] / (1e3 * taken)})
     return rows

@@ -29,8 +29,14 @@ from clast.broad.search import periodic_box
 from clast.narrow.mesh_candidates import find_candidates
 from clast.narrow.mesh_distance import nearest_triangles
 from clast.narrow.triangle_lanes import METHODS
+from clast.scene.stacking import make_trees
 
 LEVELS = (2, 3, 4, 5)  # 20 * 4^level triangles
+
+
+def trees_of(scene):
+    """The triangles of all particles, with their trees of boxes."""
+    return make_trees(scene.parts, scene.hulls, scene.surfaces)
 
 
 def ball(level):
@@ -106,7 +112,7 @@ def distance(quick):
         scene, numbers = placed([shape], count, 2.02, 2.5)
         seconds, found = timed(lambda: clast.find_contacts(scene, pairs=numbers, margin=np.inf))  # noqa: B023
         tables, pair = rows_of(scene, numbers)
-        looked = nearest_triangles(tables, scene.surfaces, pair, periodic_box(scene)).looked.mean()
+        looked = nearest_triangles(tables, trees_of(scene), pair, periodic_box(scene)).looked.mean()
         row = {"triangles": len(shape.triangles), "pairs": count, "clast [1/s]": count / seconds, "measured": looked}
         if level < 4:
             head = numbers[:few]
@@ -133,14 +139,14 @@ def comparisons(quick):
         scene, numbers = placed([shape], 1, 2.01, 2.01)
         tables, pair = rows_of(scene, numbers)
         box = periodic_box(scene)
-        candidates = find_candidates(tables, scene.surfaces, pair, box, 0.0)
+        candidates = find_candidates(tables, trees_of(scene), pair, box, 0.0)
         seconds, found = timed(lambda: clast.find_contacts(scene, pairs=numbers))  # noqa: B023
         rows.append(
             {
                 "triangles": len(shape.triangles),
                 "all pairs": len(shape.triangles) ** 2,
                 "measured for contacts": len(candidates.first),
-                "for the distance": int(nearest_triangles(tables, scene.surfaces, pair, box).looked[0]),
+                "for the distance": int(nearest_triangles(tables, trees_of(scene), pair, box).looked[0]),
                 "contacts": len(found.gap),
                 "contacts [ms]": 1e3 * seconds,
             }
@@ -158,7 +164,7 @@ def contacts(quick):
     # Halos overlap and triangles do not cross.
     numbers = numbers[(gap < 0.0) & (gap > -1.9 * min(lump.epsilon for lump in lumps))][:count]
     tables, pair = rows_of(scene, numbers)
-    each = len(find_candidates(tables, scene.surfaces, pair, periodic_box(scene), 0.0).first) / len(pair)
+    each = len(find_candidates(tables, trees_of(scene), pair, periodic_box(scene), 0.0).first) / len(pair)
     head = numbers[: len(numbers) // 10]
     slow, _ = timed(lambda: clast.find_contacts(scene, pairs=head, tree=False), 3)
     brute = len(head) / slow

@@ -90,7 +90,7 @@ def contact_row(q, at, place, start, number, shapes, label, centre, pairs, point
 def families_of(shapes, listed):
     """Number of the family of each of the pairs (p,2) of shapes, and which there are."""
     kind = shapes.kind
-    if len(kind) and (kind == kind[0]).all():
+    if len(listed) and (kind == kind[0]).all():
         return np.broadcast_to(FAMILY[kind[0], kind[0]], len(listed)), [int(FAMILY[kind[0], kind[0]])]
     family = FAMILY[kind[listed[:, 0]], kind[listed[:, 1]]]
     return family, np.nonzero(np.bincount(family, minlength=len(FAMILIES)))[0].tolist()

@@ -105,7 +105,7 @@ def tower():
     scene = clast.Scene()
     scene.add(clast.Plane(), material=WOOD)
     z = EDGE * (np.arange(10) + 0.5) - 1e-6 * np.arange(10)
-    place = np.stack([rng.uniform(-0.1, 0.1, 10) * EDGE, rng.uniform(-0.1, 0.1, 10) * EDGE, z], axis=1)
+    place = np.stack([rng.uniform(-0.03, 0.03, 10) * EDGE, rng.uniform(-0.03, 0.03, 10) * EDGE, z], axis=1)
     angle = 0.5 * rng.uniform(-0.2, 0.2, 10)
     turn = np.stack([np.cos(angle), 0 * angle, 0 * angle, np.sin(angle)], axis=1)
     scene.add(clast.Polyhedron.box(EDGE, EDGE, EDGE), position=place, orientation=turn, material=WOOD)

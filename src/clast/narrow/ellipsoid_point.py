@@ -158,3 +158,67 @@ def farthest_in_shadow(d, axes, size, p, q):
     unit n to there. Of two equally far places one is taken.
     """
     return extreme_in_shadow(d, axes, size, p, q, 1.0)
+
+
+# Ways out of a deep overlap through the far side, across the shortest axis: a second local maximum of n.d - h(n), if there is one.
+
+
+@part
+def far_root(w0, w1, w2, d0, d1, d2):
+    """The greatest tau < 0 with sum of (w / (tau + d))^2 = 1, or 0 if there is none before the next d; as in `secular_root`.
+
+    Towards 0 the sum grows and is convex, so Newton's method comes down to the zero from the side of 0 and never passes it.
+    """
+    own = w0 if d0 == 0.0 else (w1 if d1 == 0.0 else w2)
+    last = -min(d0 if d0 > 0.0 else math.inf, d1 if d1 > 0.0 else math.inf, d2 if d2 > 0.0 else math.inf)
+    tau = -own
+    for _ in range(STEPS):
+        if not (tau > last and last > -math.inf):
+            return 0.0
+        i0, i1, i2 = 1.0 / (tau + d0), 1.0 / (tau + d1), 1.0 / (tau + d2)
+        y0, y1, y2 = w0 * i0, w1 * i1, w2 * i2
+        slope = -2.0 * (y0 * y0 * i0 + y1 * y1 * i1 + y2 * y2 * i2)
+        if not slope > 0.0:
+            return 0.0
+        step = (y0 * y0 + y1 * y1 + y2 * y2 - 1.0) / slope
+        tau -= step
+        if not step > -1e-15 * tau:
+            break
+    return tau if tau > last else 0.0
+
+
+@part
+def far_in_space(d, axes, size):
+    """The second local maximum of n.d - h(n) over all unit n for a point d inside, and that n; -inf if there is none."""
+    p = matrix_vector(axes, d)
+    a, b, c = size
+    least = min(a, b, c)
+    p0, p1, p2 = lifted(p[0], a), lifted(p[1], b), lifted(p[2], c)
+    d0, d1, d2 = (a - least) * (a + least), (b - least) * (b + least), (c - least) * (c + least)
+    tau = far_root(a * p0, b * p1, c * p2, d0, d1, d2)
+    if not tau < 0.0:
+        return -math.inf, d
+    n0, n1, n2 = p0 / (tau + d0), p1 / (tau + d1), p2 / (tau + d2)
+    inverse = 1.0 / math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+    n0, n1, n2 = inverse * n0, inverse * n1, inverse * n2
+    gap = n0 * p0 + n1 * p1 + n2 * p2 - math.sqrt((a * n0) ** 2 + (b * n1) ** 2 + (c * n2) ** 2)
+    own = (math.copysign(1.0, p[0]) * n0, math.copysign(1.0, p[1]) * n1, math.copysign(1.0, p[2]) * n2)
+    return gap, turned_back(axes, own)
+
+
+@part
+def far_in_shadow(d, axes, size, p, q):
+    """The same over unit n in the plane of unit p and q only."""
+    a, b, first, second = shadow(axes, size, p, q)
+    x, y = dot(d, first), dot(d, second)
+    least = min(a, b)
+    p0, p1 = lifted(x, a), lifted(y, b)
+    d0, d1 = (a - least) * (a + least), (b - least) * (b + least)
+    tau = far_root(a * p0, b * p1, 0.0, d0, d1, math.inf)
+    if not tau < 0.0:
+        return -math.inf, d
+    n0, n1 = p0 / (tau + d0), p1 / (tau + d1)
+    inverse = 1.0 / math.sqrt(n0 * n0 + n1 * n1)
+    n0, n1 = inverse * n0, inverse * n1
+    gap = n0 * p0 + n1 * p1 - math.sqrt((a * n0) ** 2 + (b * n1) ** 2)
+    return gap, add(scale(math.copysign(1.0, x) * n0, first), scale(math.copysign(1.0, y) * n1, second))

@@ -62,6 +62,7 @@ def hull_hull(a, b, c, tables, points, edges, periodic, margin, keeps, work, dis
             for i in range(3):
                 points.normal[c, i] = n[i]
         return 0
+    gap, m, x = s, n, n
     if s > 0.0:
         gap, m, x = distance(ha, ka, hb, kb, turn, d, hulls, n)
         if gap > margin:
@@ -73,7 +74,16 @@ def hull_hull(a, b, c, tables, points, edges, periodic, margin, keeps, work, dis
             put(work, 4, m)
             work[7] = 0.0
             return 1
-    return contact_points(ha, ka, hb, kb, turn, d, s, n, kind, one, two, hulls, margin, work)
+    count = contact_points(ha, ka, hb, kb, turn, d, s, n, kind, one, two, hulls, margin, work)
+    if s > 0.0:
+        # A patch of needles may miss the nearest place, and s may be below the distance by what faces are preferred.
+        if abs(work[3] - gap) > 1e-12 * (ka * hulls.outer[ha] + kb * hulls.outer[hb]):
+            put(work, 0, x)
+            work[3] = gap
+            put(work, 4, m)
+        for i in range(1, count):
+            work[POINT * i + 3] = max(work[POINT * i + 3], gap)
+    return count
 
 
 @func

@@ -1,16 +1,16 @@
-"""A convex polyhedron against a cylinder: drum, tube or rod. Axes, units and the answer are those of `hull_walls`.
+"""A convex polyhedron against a cylinder: drum, tube or rod. Axes, units and the answer are those of `polyhedron_plane`.
 
-Inside a shell only corners can touch it, as inside any convex room. From outside, what touches is
+Solid cylinders are convex and have a file of their own, `polyhedron_rod`; the rest is about shells. Inside a shell only
+corners can touch it, as inside any convex room. From outside, what touches is
 
-    corners of the polyhedron, with the least way out of the cylinder at each;
-    edges, at their point nearest to the axis, and where they leave the flat end of a solid cylinder;
-    the rims of a finite cylinder, where they dip below faces of the polyhedron.
+    corners of the polyhedron, with the way out of the mantle at each;
+    edges, at their point nearest to the axis, and where they cross a rim;
+    the rims, where they dip below faces of the polyhedron.
 
 Exact: all contacts inside a shell; outside, the deepest point on the mantle as long as the axis does not pierce the
-polyhedron, and corners and edges on the flat ends. Not exact: a rim is represented by the point that lies deepest below
-each face and three more at right angles; where an edge comes off the rim of a shell the depth may jump by a part of
-itself; between a rim and an edge that are apart no gap is found; a rod that pierces a polyhedron through two faces,
-deeper than its own diameter, is not felt.
+polyhedron. Not exact: a rim is represented by the point that lies deepest below each face and three more at right angles;
+where an edge comes off the rim the depth may jump by a part of itself; between a rim and an edge that are apart no gap is
+found; a tube that pierces a polyhedron through two faces, deeper than its own diameter, is not felt.
 """
 
 import math
@@ -21,31 +21,13 @@ from ..kernels.backend import func, part
 from ..kernels.vec import add, cross, dot, norm, normalize, scale, sub
 from .polyhedron_plane import add_point, corner, face_normal, keep_four
 from .polyhedron_polyhedron import EDGE_EDGE, VERTEX_FACE
+from .polyhedron_rod import PARALLEL, from_axis, hull_rod, roots
 from .sphere_walls import sphere_cylinder
 
 # Where the matter of a rim may lie, seen from the polyhedron, as a cosine. A little more than a right angle: else a face that lies
 # flat on an end would gain and lose points with every rounding of its tilt.
 RISES = 0.2
-PARALLEL = 1e-12  # squared sine below which an edge has no nearest point to the axis
 UPRIGHT = 0.5  # sine of a face's tilt to an end below which more than its deepest rim point is looked at
-
-
-@func
-def roots(a, b, c):
-    """The real solutions of a x^2 + 2 b x + c = 0, the lower first; nan if there are none, inf where a is zero."""
-    root = math.sqrt(max(b * b - a * c, 0.0))
-    q = -(b + (root if b >= 0.0 else -root))
-    one = q / a if a != 0.0 else math.inf
-    two = c / q if q != 0.0 else one
-    real = b * b - a * c >= 0.0
-    return (min(one, two) if real else math.nan), (max(one, two) if real else math.nan)
-
-
-@func
-def from_axis(p, axis):
-    """The part of p at right angles to the axis, and the one along it."""
-    along = dot(p, axis)
-    return sub(p, scale(along, axis)), along
 
 
 @func
@@ -59,11 +41,8 @@ def pierces(start, p, axis, radius, half_length):
 
 
 @func
-def touch_at(p, start, axis, radius, half_length, sense, inside):
+def touch_at(p, start, axis, radius, half_length, inside):
     """Gap [m] and normal of a point p of the polyhedron; inf if the wall is not there. All relative to the cylinder."""
-    if sense < 0.0:
-        _, gap, n, _ = sphere_cylinder(p, axis, radius, half_length, -1.0)
-        return gap, n
     _, gap, n, _ = sphere_cylinder(p, axis, radius, math.inf, 1.0)
     if not inside:
         gap, n = -gap, scale(-1.0, n)
@@ -88,7 +67,7 @@ def may_touch(p, axis, radius, half_length, inside, margin):
 
 
 @part
-def corners_touch(h, k, hulls, c, axis, radius, half_length, sense, inside, margin, work):
+def corners_touch(h, k, hulls, c, axis, radius, half_length, inside, margin, work):
     """Corners of the polyhedron as candidates: how many."""
     size = k * hulls.outer[h]
     first = hulls.vertex_start[h]
@@ -99,14 +78,14 @@ def corners_touch(h, k, hulls, c, axis, radius, half_length, sense, inside, marg
         x = corner(hulls, k, v)
         p = sub(x, c)
         if may_touch(p, axis, radius, half_length, inside, margin):
-            gap, n = touch_at(p, start, axis, radius, half_length, sense, inside)
+            gap, n = touch_at(p, start, axis, radius, half_length, inside)
             if gap <= margin and gap < math.inf:
                 count = add_point(work, count, size, x, gap, n, 4.0 * (i - first) + VERTEX_FACE)
     return count
 
 
 @func
-def on_mantle(p, u, start, axis, radius, half_length, sense, margin):
+def on_mantle(p, u, start, axis, radius, half_length, margin):
     """Where an edge from p along u is nearest to the axis, with gap and normal; gap inf if the mantle is not there."""
     w, a = from_axis(p, axis)
     across, b = from_axis(u, axis)
@@ -119,30 +98,9 @@ def on_mantle(p, u, start, axis, radius, half_length, sense, margin):
         if may_touch(x, axis, radius, half_length, False, margin) and abs(a + s * b) <= half_length:
             # Below the rim of a shell an edge may be nearer to the mantle than to the rim it came over.
             _, out, _, _ = sphere_cylinder(x, axis, radius, math.inf, 1.0)
-            nearer = sense > 0.0 and half_length - abs(a + s * b) >= out
-            gap, n = touch_at(x, start, axis, radius, math.inf if nearer else half_length, sense, False)
-            # Where the flat end is nearer than the mantle, the edge leaves the end elsewhere: `leaves_end`.
-            gap = math.inf if abs(dot(n, axis)) > 0.5 else gap
+            nearer = half_length - abs(a + s * b) >= out
+            gap, n = touch_at(x, start, axis, radius, math.inf if nearer else half_length, False)
     return s, gap, n
-
-
-@part
-def leaves_end(p, u, up, axis, radius, half_length, work, count, size, c, feature):
-    """Where an edge from p along u has the end `up` of a solid cylinder as near as the mantle: candidates, how many now.
-
-    Between these places the end is the least way out. They are the ends of the line on which the edge lies on the end.
-    """
-    w, a = from_axis(p, axis)
-    across, b = from_axis(u, axis)
-    reach = radius - half_length + up * a
-    low, high = roots(dot(across, across) - b * b, dot(w, across) - up * b * reach, dot(w, w) - reach * reach)
-    for i in range(2):
-        s = low if i == 0 else high
-        along = up * (a + s * b)
-        if s > 0.0 and s < 1.0 and reach + s * up * b >= 0.0 and along >= 0.0 and along <= half_length:
-            x = add(add(p, scale(s, u)), c)
-            count = add_point(work, count, size, x, along - half_length, scale(-up, axis), feature)
-    return count
 
 
 @part
@@ -172,27 +130,24 @@ def crosses_rim(p, u, up, axis, radius, half_length, inside, deep, margin, work,
 
 
 @part
-def edges_touch(h, k, hulls, c, axis, radius, half_length, sense, inside, margin, work, count):
+def edges_touch(h, k, hulls, c, axis, radius, half_length, inside, margin, work, count):
     """Edges of the polyhedron as candidates after `count` of them: how many now."""
     size = k * hulls.outer[h]
     first = hulls.edge_start[h]
     start = scale(-1.0, c)
     above = dot(start, axis)
     up = 1.0 if above >= 0.0 else -1.0
-    over_rim = sense > 0.0 and abs(above) > half_length
+    over_rim = abs(above) > half_length
     for i in range(first, hulls.edge_start[h + 1]):
         e = np.uintp(i)
         p = sub(corner(hulls, k, np.uintp(hulls.edge[e, 0])), c)
         u = sub(sub(corner(hulls, k, np.uintp(hulls.edge[e, 1])), c), p)
         feature = 4.0 * (i - first) + EDGE_EDGE
         if not inside:
-            s, gap, n = on_mantle(p, u, start, axis, radius, half_length, sense, margin)
+            s, gap, n = on_mantle(p, u, start, axis, radius, half_length, margin)
             if gap <= margin and gap < math.inf:
                 x = add(add(p, scale(s, u)), c)
                 count = add_point(work, count, size, x, gap, n, feature)
-        if sense < 0.0 and half_length < math.inf:
-            count = leaves_end(p, u, 1.0, axis, radius, half_length, work, count, size, c, feature)
-            count = leaves_end(p, u, -1.0, axis, radius, half_length, work, count, size, c, feature)
         if over_rim:
             deep = k * hulls.inner[h]
             count = crosses_rim(
@@ -214,24 +169,21 @@ def rim_apart(h, k, hulls, middle, axis, radius, margin):
 
 
 @func
-def out_through(h, k, hulls, x, axis, up, radial, sense):
-    """The face through which the rim point x has the least way out, -1 if none, its height over it and over all [m].
-
-    Matter of a solid cylinder is below its end and on the inner side of its rim, a shell is thin.
-    """
+def out_through(h, k, hulls, x, axis, up):
+    """The face through which the rim point x has the least way out, -1 if none, its height over it and over all [m]."""
     best, most, over = -1, -math.inf, -math.inf
     for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
         f = np.uintp(i)
         n = face_normal(hulls, f)
         height = dot(n, x) - k * hulls.offset[f]
         over = max(over, height)
-        if height > most and up * dot(n, axis) <= RISES and (sense > 0.0 or dot(n, radial) <= RISES):
+        if height > most and up * dot(n, axis) <= RISES:
             best, most = i, height
     return best, most, over
 
 
 @part
-def rim_touches(h, k, hulls, c, axis, radius, half_length, up, sense, margin, work, count):
+def rim_touches(h, k, hulls, c, axis, radius, half_length, up, margin, work, count):
     """Points of the rim `up` that dip below faces of the polyhedron, after `count` candidates: how many now."""
     middle = add(c, scale(up * half_length, axis))
     if rim_apart(h, k, hulls, middle, axis, radius, margin):
@@ -252,9 +204,8 @@ def rim_touches(h, k, hulls, c, axis, radius, half_length, up, sense, margin, wo
             two = cross(axis, one)
             for j in range(4 if tilt < UPRIGHT else 1):
                 side = one if j % 2 == 0 else two
-                radial = scale(1.0 if j < 2 else -1.0, side)
-                x = add(middle, scale(radius, radial))
-                best, height, over = out_through(h, k, hulls, x, axis, up, radial, sense)
+                x = add(middle, scale(radius if j < 2 else -radius, side))
+                best, height, over = out_through(h, k, hulls, x, axis, up)
                 # The deepest point below a face may have a shorter way out beside it; outside only the face below counts.
                 own = best == i or (best >= 0 and j == 0 and tilt > 1e-6 and tilt < UPRIGHT)
                 if own and height <= margin and (over <= 0.0 or over == height):
@@ -272,22 +223,27 @@ def hull_cylinder(h, k, hulls, c, axis, radius, half_length, sense, margin, work
     c: the cylinder's centre [m]; axis: unit; radius and half_length [m], the latter may be infinite.
     sense +1: hollow, open at both ends. An endless shell holds what is inside, so that corners outside are pushed back
     however far they are; a finite one is a thin sheet felt from both sides, and the side of the polyhedron's centre counts.
-    sense -1: solid with flat ends. Each point has its own normal: radial on the mantle, along the axis on the ends,
-    that of a face at a rim. What is exact and what is not stands at the top of this file.
+    Each point has its own normal: radial on the mantle, that of a face at a rim. What is exact and what is not stands at the top
+    of this file. sense -1: solid with flat ends, see `hull_rod`.
     """
     size = k * hulls.outer[h]
     away, along = from_axis(scale(-1.0, c), axis)
     distance = norm(away)
+    if sense < 0.0:
+        around = size + margin
+        if distance - radius > around or abs(along) - half_length > around:
+            return 0
+        return hull_rod(h, k, hulls, c, axis, radius, half_length, margin, work)
     endless = half_length == math.inf
-    inside = sense > 0.0 and (endless or distance < radius)
+    inside = endless or distance < radius
     if abs(along) - half_length - size > margin:
         return 0
     if (radius - distance if inside else distance - radius) - size > margin:
         return 0
-    count = corners_touch(h, k, hulls, c, axis, radius, half_length, sense, inside, margin, work)
+    count = corners_touch(h, k, hulls, c, axis, radius, half_length, inside, margin, work)
     if not (inside and (endless or abs(along) + size + margin < half_length)):
-        count = edges_touch(h, k, hulls, c, axis, radius, half_length, sense, inside, margin, work, count)
+        count = edges_touch(h, k, hulls, c, axis, radius, half_length, inside, margin, work, count)
     if not endless and abs(along) + size + margin >= half_length:
         for up in (1.0, -1.0):
-            count = rim_touches(h, k, hulls, c, axis, radius, half_length, up, sense, margin, work, count)
+            count = rim_touches(h, k, hulls, c, axis, radius, half_length, up, margin, work, count)
     return keep_four(work, count, size)

@@ -6,6 +6,10 @@ A mesh is a thin sheet felt from both sides; the side on which the polyhedron's 
     edges of the mesh that stick out towards the polyhedron, or where the sheet ends, crossing edges of the polyhedron;
     corners of the mesh that stick out, inside the polyhedron, with the least way out through a face.
 
+While the two are apart, every place where the distance has a local minimum is a contact: besides these, corners of the
+polyhedron over edges of the mesh, and its edges and corners over corners of the mesh. The least gap is the distance but for folds
+below `NEARLY_FLAT`, over which a corner has its height above the nearer face.
+
 Each contact is reported by one triangle: a corner of the polyhedron by the triangle it is over, an edge and a corner of the
 mesh by their owners. Over a flat or nearly flat mesh the points are therefore those of a plane, and its inner edges are
 not felt. All decisions about shared edges are taken from the same numbers, bit for bit, by all triangles that share them.
@@ -22,7 +26,8 @@ from ..kernels.backend import func, part
 from ..kernels.vec import add, cross, dot, load, norm, rotate, scale, sub, unrotate
 from .polyhedron_plane import add_point, corner, face_normal, keep_four
 from .polyhedron_polyhedron import EDGE_EDGE, VERTEX_FACE
-from .sphere_walls import height_over_side, over_plane
+from .polyhedron_sphere import FACE, highest_face, nearest_outside
+from .sphere_walls import NEARLY_FLAT, height_over_side, over_plane
 from .triangle_sides import came_through, inward, over_inside, sharing, side_of
 
 # Two neighbours whose planes differ by less than 0.001 rad are one plane, and their edge is never felt: 1 - 0.001^2 / 2.
@@ -32,6 +37,7 @@ FLAT = 1.0 - 5e-7
 RISES = 0.2
 ON_CORNER = 1e-9  # of the outer radius: what stands so near to a corner of the mesh is left to the corner's owner
 PARALLEL = 1e-12  # squared sine between two edges below which they do not cross
+NEAREST = 1e-9  # the same cosine where the two are apart and a contact is the nearest place around it
 STRAIGHT = 0.9999  # cosine above which two edges at a corner of the mesh are one straight line
 
 
@@ -76,10 +82,10 @@ def sticks_out(c, meshes, e):
 
 
 @func
-def rises_from_edge(n, meshes, e):
+def rises_from_edge(n, meshes, e, slack):
     """Whether no triangle at edge e leads from it against n (in the axes of the mesh), that is, into the polyhedron."""
     for row in range(meshes.edge_start[e], meshes.edge_start[e + 1]):
-        if dot(n, inward(meshes, meshes.edge_side[row, 0], meshes.edge_side[row, 1])) < -RISES:
+        if dot(n, inward(meshes, meshes.edge_side[row, 0], meshes.edge_side[row, 1])) < -slack:
             return False
     return True
 
@@ -135,7 +141,13 @@ def best_crossing(h, k, hulls, meshes, e, a, b, q):
                     x, y, mixed = dot(along, w), dot(u, w), dot(along, u)
                     s = (x * square - mixed * y) / steep
                     g = (mixed * x - length * y) / steep
-                    if s >= 0.0 and s <= 1.0 and g >= 0.0 and g <= 1.0 and rises_from_edge(unrotate(q, d), meshes, e):
+                    if (
+                        s >= 0.0
+                        and s <= 1.0
+                        and g >= 0.0
+                        and g <= 1.0
+                        and rises_from_edge(unrotate(q, d), meshes, e, RISES)
+                    ):
                         found, best, normal, on_edge, on_line = i, gap, d, s, g
     return found, best, normal, on_edge, on_line, most > 0.0
 
@@ -162,10 +174,10 @@ def from_vertex(meshes, v, e):
 
 
 @part
-def rises_from_vertex(n, meshes, v):
+def rises_from_vertex(n, meshes, v, slack):
     """Whether no edge at vertex v leads from it against n (in the axes of the mesh), that is, into the polyhedron."""
     for row in range(meshes.vertex_start[v], meshes.vertex_start[v + 1]):
-        if dot(n, from_vertex(meshes, v, meshes.vertex_edge[row])) < -RISES:
+        if dot(n, from_vertex(meshes, v, meshes.vertex_edge[row])) < -slack:
             return False
     return True
 
@@ -186,11 +198,56 @@ def least_face_depth(h, k, hulls, meshes, e, a, b, low, high, q):
         depth = k * hulls.offset[f] - min(dot(n, one), dot(n, two))
         if depth < least:
             m = unrotate(q, n)
-            rises = rises_from_edge(m, meshes, e)
-            rises = rises or (low <= 0.0 and rises_from_vertex(m, meshes, meshes.edge[e, 0]))
-            rises = rises or (high >= 1.0 and rises_from_vertex(m, meshes, meshes.edge[e, 1]))
+            rises = rises_from_edge(m, meshes, e, RISES)
+            rises = rises or (low <= 0.0 and rises_from_vertex(m, meshes, meshes.edge[e, 0], RISES))
+            rises = rises or (high >= 1.0 and rises_from_vertex(m, meshes, meshes.edge[e, 1], RISES))
             least = depth if rises else least
     return least
+
+
+@func
+def uncertain(distance, outer):
+    """How far a direction between two points at this distance [m] may be off, with `NEAREST` on top."""
+    return NEAREST + 1e-14 * outer / max(distance, 1e-300)
+
+
+@func
+def nearly_flat(meshes, e):
+    """Whether the two triangles at edge e are nearly in one plane."""
+    row = meshes.edge_start[e]
+    one = inward(meshes, meshes.edge_side[row, 0], meshes.edge_side[row, 1])
+    last = meshes.edge_start[e + 1] - 1
+    two = inward(meshes, meshes.edge_side[last, 0], meshes.edge_side[last, 1])
+    return last == row + 1 and dot(one, two) <= -NEARLY_FLAT
+
+
+@part
+def corner_over_edge(h, k, hulls, meshes, e, a, b, q):
+    """The corner of the polyhedron nearest to edge e of the mesh, from a to b, if it is over its inside and nothing around the
+    two is nearer: (corner or -1, gap, normal).
+    """
+    outer = k * hulls.outer[h]
+    u = sub(b, a)
+    square = dot(u, u)
+    found, best, n = -1, math.inf, u
+    for i in range(hulls.vertex_start[h], hulls.vertex_start[h + 1]):
+        w = sub(a, corner(hulls, k, np.uintp(i)))
+        g = -dot(w, u) / square
+        if g > 0.0 and g < 1.0:
+            way = add(w, scale(g, u))
+            far = dot(way, way)
+            if far < best:
+                found, best, n = i, far, way
+    if found < 0 or not best > 0.0 or nearly_flat(meshes, e):
+        return -1, best, n
+    gap = math.sqrt(best)
+    n = scale(1.0 / gap, n)
+    slack = uncertain(gap, outer)
+    reach = dot(n, corner(hulls, k, np.uintp(found))) + slack * outer
+    for i in range(hulls.vertex_start[h], hulls.vertex_start[h + 1]):
+        if dot(n, corner(hulls, k, np.uintp(i))) > reach:
+            return -1, gap, n
+    return (found if rises_from_edge(unrotate(q, n), meshes, e, slack) else -1), gap, n
 
 
 @part
@@ -211,6 +268,14 @@ def edge_touches(h, k, hulls, meshes, e, j, q, shift, size, margin, work, count)
     if not may:
         return count
     found, gap, n, s, g, apart = best_crossing(h, k, hulls, meshes, e, a, b, q)
+    if margin > 0.0 and apart and (found < 0 or gap <= 0.0):
+        v, gap, n = corner_over_edge(h, k, hulls, meshes, e, a, b, q)
+        if v >= 0 and gap <= margin:
+            first = hulls.vertex_start[h]
+            faces = hulls.face_start[h + 1] - hulls.face_start[h]
+            feature = 4.0 * (4 * (hulls.vertex_start[h + 1] - first) + 3 * faces + 3 * (v - first) + j) + VERTEX_FACE
+            count = add_point(work, count, outer, corner(hulls, k, np.uintp(v)), gap, n, feature)
+        return count
     if found < 0 or (gap <= 0.0 if apart else not low < high) or gap > margin:
         return count
     if not apart:
@@ -249,13 +314,38 @@ def pointed(c, meshes, v):
 
 
 @func
-def within_outline(k, hulls, f, x):
-    """Whether x stands over the inside of face f."""
-    for i in range(hulls.loop_start[f], hulls.loop_start[f + 1]):
-        s = np.uintp(i)
-        if hulls.side[0, s] * x[0] + hulls.side[1, s] * x[1] + hulls.side[2, s] * x[2] > k * hulls.side_offset[s]:
-            return False
-    return True
+def any_sticks_out(c, meshes, v):
+    """Whether an edge at vertex v of the mesh sticks out towards c."""
+    for row in range(meshes.vertex_start[v], meshes.vertex_start[v + 1]):
+        if sticks_out(c, meshes, meshes.vertex_edge[row]):
+            return True
+    return False
+
+
+@part
+def vertex_apart(h, k, hulls, meshes, v, x, j, c, q, margin, work, count):
+    """Vertex v of the mesh, at x outside the polyhedron, after `count` candidates: how many now."""
+    outer = k * hulls.outer[h]
+    point, square, which = nearest_outside(h, k, hulls, x, margin)
+    gap = math.sqrt(square)
+    if not (gap <= margin and gap > 0.0 and gap < math.inf):
+        return count
+    n = scale(1.0 / gap, sub(x, point))
+    m = unrotate(q, n)
+    if which % 4 == FACE:
+        speaks = rises_from_vertex(m, meshes, v, RISES) and pointed(c, meshes, v)
+    else:
+        # On its way along a straight ridge, the corner adds nothing to what the edges say only below a face.
+        speaks = rises_from_vertex(m, meshes, v, uncertain(gap, outer)) and any_sticks_out(c, meshes, v)
+    if not speaks:
+        return count
+    corners = hulls.vertex_start[h + 1] - hulls.vertex_start[h]
+    faces = hulls.face_start[h + 1] - hulls.face_start[h]
+    if which % 4 == FACE:
+        number = corners + 3 * (which // 4) + j
+    else:
+        number = 7 * corners + 3 * faces + 3 * which + j
+    return add_point(work, count, outer, point, gap, n, 4.0 * number + VERTEX_FACE)
 
 
 @part
@@ -265,20 +355,21 @@ def vertex_touches(h, k, hulls, meshes, v, j, c, q, shift, size, margin, work, c
     x = add(shift, scale(size, rotate(q, load(meshes.vertex, v))))
     if norm(x) - outer > margin:
         return count
-    most = -math.inf
-    for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
-        f = np.uintp(i)
-        most = max(most, dot(face_normal(hulls, f), x) - k * hulls.offset[f])
-    if most > margin or not pointed(c, meshes, v):
+    _, most = highest_face(h, k, hulls, x)
+    if most > margin:
+        return count
+    if most > 0.0:
+        return vertex_apart(h, k, hulls, meshes, v, x, j, c, q, margin, work, count)
+    if not pointed(c, meshes, v):
         return count
     face, gap = -1, -math.inf
     for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
         f = np.uintp(i)
         n = face_normal(hulls, f)
         height = dot(n, x) - k * hulls.offset[f]
-        if height > gap and rises_from_vertex(unrotate(q, n), meshes, v):
+        if height > gap and rises_from_vertex(unrotate(q, n), meshes, v, RISES):
             face, gap = i, height
-    if face < 0 or (most > 0.0 and not (gap == most and within_outline(k, hulls, face, x))):
+    if face < 0:
         return count
     n = face_normal(hulls, face)
     corners = hulls.vertex_start[h + 1] - hulls.vertex_start[h]

@@ -1,0 +1,137 @@
+"""An ellipsoid against a convex polyhedron: signed distance, normal and the one point where they touch.
+
+Everything is in the axes of the polyhedron, about its centre, in metres, as in `polyhedron_sphere`. Two convex bodies: the
+signed distance is the greatest separation s(n) = n . c - h(n) - (reach of the polyhedron along n) over all unit n, h the support of
+the ellipsoid. What is looked at are the normals of faces, for each edge the best n at right angles to it if it lies between
+its two faces, and the best n of corners: the signed distances of a plane, a line and a point from the ellipsoid, from its near side
+and, where both overlap, from its far side. Every s(n) is a bound from below, and one of these is the greatest: the distance, or the
+least way out at any depth.
+"""
+
+import math
+
+import numpy as np
+
+from ..kernels.backend import func, part
+from ..kernels.vec import add, cross, dot, norm, normalize, scale, sub
+from ..shapes.ellipsoid_form import own_axes
+from .ellipsoid_point import far_in_shadow, far_in_space, nearest_in_shadow, nearest_in_space, stretched, support
+from .polyhedron_plane import corner, face_normal
+from .polyhedron_polyhedron import above, reach_along
+from .polyhedron_sphere import CORNER, FACE, SIDE
+
+
+@func
+def separation(h, k, hulls, c, axes, size, n):
+    """How far an ellipsoid and hull h are apart along unit n, from the hull to the ellipsoid [m]."""
+    u = stretched(axes, size, n)
+    reach = k * reach_along(hulls.vertex, hulls.vertex_start[h], hulls.vertex_start[h + 1], n)
+    return dot(n, c) - math.sqrt(dot(u, u)) - reach
+
+
+@func
+def face_separation(h, k, hulls, c, axes, size, limit):
+    """The greatest separation over the normals of faces, ends with the first above limit: (s [m], n, face)."""
+    best, n, face = -math.inf, (0.0, 0.0, 0.0), hulls.face_start[h]
+    for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
+        f = np.uintp(i)
+        m = face_normal(hulls, f)
+        height = dot(m, c) - k * hulls.offset[f]
+        if height > best:
+            u = stretched(axes, size, m)
+            s = height - math.sqrt(dot(u, u))
+            if s > best:
+                best, n, face = s, m, i
+                if s > limit:
+                    break
+    return best, n, face
+
+
+@part
+def edge_separation(h, k, hulls, c, axes, size, better):
+    """The edge with the greatest separation above `better` [m]: (edge or -1, s, n)."""
+    # A ball of this radius about the centre lies in the ellipsoid: no separation is above that of the ball.
+    ball = min(size[0], size[1], size[2])
+    found, best, n = -1, better, (0.0, 0.0, 0.0)
+    for i in range(hulls.edge_start[h], hulls.edge_start[h + 1]):
+        e = np.uintp(i)
+        f, g = np.uintp(hulls.edge_face[e, 0]), np.uintp(hulls.edge_face[e, 1])
+        one, two = face_normal(hulls, f), face_normal(hulls, g)
+        high_f, high_g = dot(one, c) - k * hulls.offset[f], dot(two, c) - k * hulls.offset[g]
+        if above(high_f, high_g, hulls.edge_bend[e, 0], hulls.edge_bend[e, 1], best + ball):
+            p = corner(hulls, k, np.uintp(hulls.edge[e, 0]))
+            u = normalize(sub(corner(hulls, k, np.uintp(hulls.edge[e, 1])), p))
+            beside = cross(u, one)
+            s, m = nearest_in_shadow(sub(p, c), axes, size, one, beside)
+            if s > best and best < 0.0 and not (dot(m, beside) < 0.0 and dot(m, cross(two, u)) < 0.0):
+                s, m = far_in_shadow(sub(p, c), axes, size, one, beside)
+            if s > best and dot(m, beside) < 0.0 and dot(m, cross(two, u)) < 0.0:
+                found, best, n = i, s, (-m[0], -m[1], -m[2])
+    return found, best, n
+
+
+@part
+def corner_separation(h, k, hulls, c, axes, size, better, start):
+    """The corner with the greatest separation above `better` [m]: (corner or -1, s, n). start: unit, the best n so far.
+
+    Of corners outside the ellipsoid only the nearest can be touched; those farther back along `start` are not looked at.
+    """
+    u = stretched(axes, size, start)
+    level = dot(start, c) - math.sqrt(dot(u, u))
+    found, best, n = -1, better, start
+    nearest, least, way = -1, math.inf, start
+    for i in range(hulls.vertex_start[h], hulls.vertex_start[h + 1]):
+        x = corner(hulls, k, np.uintp(i))
+        if level - dot(start, x) < least:
+            gap, m = nearest_in_space(sub(x, c), axes, size)
+            if gap > 0.0 and gap < least:
+                nearest, least, way = i, gap, (-m[0], -m[1], -m[2])
+            for j in range(2):
+                if gap <= 0.0 and gap > best:
+                    m = (-m[0], -m[1], -m[2])
+                    s = separation(h, k, hulls, c, axes, size, m)
+                    if s > best:
+                        found, best, n = i, s, m
+                # That way may lead through the polyhedron, when the one through the far side does not.
+                gap, m = far_in_space(sub(x, c), axes, size) if j == 0 and best < 0.0 else (-math.inf, m)
+    if nearest >= 0:
+        s = separation(h, k, hulls, c, axes, size, way)
+        if s > best:
+            found, best, n = nearest, s, way
+    return found, best, n
+
+
+@part
+def hull_ellipsoid(h, k, hulls, c, q, size, margin):
+    """Hull h at size factor k against an ellipsoid: (found 0 or 1, gap [m], n, point [m], feature).
+
+    c: the ellipsoid's centre from the polyhedron's centre, in its axes [m]; unit quaternion q turns the ellipsoid's own axes into
+    those of the polyhedron; size: its semi-axes [m]. gap is negative when overlapping, n the unit normal from the polyhedron to the
+    ellipsoid, point the touched point of the polyhedron's surface; that of the ellipsoid is a gap away along n. Nothing is found if
+    gap > margin. feature: 4 * (face) + FACE, 4 * (corner) + CORNER or 4 * (edge) + SIDE, each counted within its hull.
+    """
+    zero = (0.0, 0.0, 0.0)
+    if norm(c) - k * hulls.outer[h] - max(size[0], size[1], size[2]) > margin:
+        return 0, 0.0, zero, zero, 0
+    axes = own_axes(q)
+    gap, n, which = face_separation(h, k, hulls, c, axes, size, margin)
+    if gap > margin:
+        return 0, 0.0, zero, zero, 0
+    edge, s, m = edge_separation(h, k, hulls, c, axes, size, gap)
+    if edge >= 0:
+        gap, n = s, m
+    v, s, m = corner_separation(h, k, hulls, c, axes, size, gap, n)
+    if v >= 0:
+        gap, n = s, m
+    if gap > margin:
+        return 0, 0.0, zero, zero, 0
+    if v >= 0:
+        return 1, gap, n, corner(hulls, k, np.uintp(v)), 4 * (v - hulls.vertex_start[h]) + CORNER
+    _, arm = support(axes, size, n)
+    y = sub(c, arm)
+    if edge >= 0:
+        p = corner(hulls, k, np.uintp(hulls.edge[np.uintp(edge), 0]))
+        u = sub(corner(hulls, k, np.uintp(hulls.edge[np.uintp(edge), 1])), p)
+        t = min(max(dot(sub(y, p), u) / dot(u, u), 0.0), 1.0)
+        return 1, gap, n, add(p, scale(t, u)), 4 * (edge - hulls.edge_start[h]) + SIDE
+    return 1, gap, n, sub(y, scale(gap, n)), 4 * (which - hulls.face_start[h]) + FACE

@@ -191,12 +191,3 @@ def test_points_keep_their_distance():
         point = c.point[(c.pair == pair).all(1)]
         apart = np.linalg.norm(point[:, None] - point[None], axis=2)[np.triu_indices(len(point), 1)]
         assert (apart >= min(edges[pair])).all()
-
-
-@pytest.mark.parametrize("other", [clast.Ellipsoid(0.3, 0.2, 0.1)])
-def test_mixtures_are_refused(other):
-    """With the way out in the message."""
-    scene = lumps(1)
-    scene.add(other, position=(9.0, 0.0, 0.0))
-    with pytest.raises(ValueError, match=r"clast\.Mesh\(\*"):
-        clast.find_contacts(scene)

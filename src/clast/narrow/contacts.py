@@ -13,7 +13,7 @@ from ..kernels.backend import kernel
 from ..scene.stacking import make_trees
 from ..shapes.ellipsoid_form import make_forms
 from ..tables import ELLIPSOID, Contacts, empty_contacts, is_wall
-from .dispatch import FAMILIES, FAMILY, TRIANGLES, Listed, refuse_mixture
+from .dispatch import FAMILIES, FAMILY, TRIANGLES, Listed
 from .mesh_points import METHODS
 from .meshes import surface_points
 
@@ -207,7 +207,6 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, s
     search = pick("broad phase", broad, BROAD)
     narrow = DEFAULT if narrow is None else narrow
     pick("narrow phase", narrow, {**NARROW, **METHODS})
-    refuse_mixture("find_contacts", scene.parts)
     field = Field(scene, margin > 0.0, NARROW.get(narrow, False))
     bodies, shapes, box = field.bodies, field.shapes, field.box
     if pairs is None:

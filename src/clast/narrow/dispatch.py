@@ -1,6 +1,6 @@
 """Which two kinds of shapes can touch, and in which family of pairs: what the neighbour list is sorted by.
 
-Adding a pair of kinds is a line in FAMILIES; a scene with two kinds that have none is refused (`refuse_mixture`).
+Every particle meets every particle and every wall; adding a kind is a line in FAMILIES for each that it can meet.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from ..tables import (
     Pairs,
     geometry_points,
 )
-from . import ellipsoids, mesh_slots, polyhedra, round_walls, spheres
+from . import ellipsoid_polyhedron, ellipsoids, mesh_slots, polyhedra, round_walls, spheres
 
 WALLS = (PLANE, CYLINDER, TRIANGLE)
 OVERLAP = float(np.nextafter(0.0, -1.0))  # the margin of those that overlap: a gap of zero is none
@@ -44,7 +44,8 @@ class Family(NamedTuple):
 SPHERES = Family(((SPHERE, SPHERE),), 1, False, find=spheres.find_points)
 ELLIPSOIDS = Family(((SPHERE, ELLIPSOID), (ELLIPSOID, ELLIPSOID)), 1, False, find=ellipsoids.find_points, near=True)
 POLYHEDRA = Family(((SPHERE, POLYHEDRON), (POLYHEDRON, POLYHEDRON)), 4, True, find=polyhedra.find_points, near=True)
-MESHES = Family(((SPHERE, MESH), (POLYHEDRON, MESH), (MESH, MESH)), 0, True)
+ELLIPSOID_POLYHEDRA = Family(((ELLIPSOID, POLYHEDRON),), 1, False, find=ellipsoid_polyhedron.find_points, near=True)
+MESHES = Family(tuple((kind, MESH) for kind in (SPHERE, ELLIPSOID, POLYHEDRON, MESH)), 0, True)
 ROUND_WALLS = Family(
     tuple((kind, wall) for kind in (SPHERE, ELLIPSOID) for wall in WALLS), 1, False, True, round_walls.find_points
 )
@@ -52,7 +53,7 @@ POLYHEDRON_WALLS = Family(tuple((POLYHEDRON, wall) for wall in WALLS), 4, True, 
 MESH_WALLS = Family(tuple((MESH, wall) for wall in WALLS), 0, True, True)
 
 # In the order of the neighbour list: particles, spheres first, then walls.
-FAMILIES = (SPHERES, ELLIPSOIDS, POLYHEDRA, MESHES, ROUND_WALLS, POLYHEDRON_WALLS, MESH_WALLS)
+FAMILIES = (SPHERES, ELLIPSOIDS, POLYHEDRA, ELLIPSOID_POLYHEDRA, MESHES, ROUND_WALLS, POLYHEDRON_WALLS, MESH_WALLS)
 PAIRS = {kinds: family for family in FAMILIES for pair in family.kinds for kinds in (pair, pair[::-1])}
 
 
@@ -137,24 +138,3 @@ def find_points(state, margin, narrow=TRIANGLES, tolerance=0.0):
         if r.family.find is not None:
             r.family.find(state, r.first, r.length, margin)
     return crossing
-
-
-def refuse_mixture(place, parts):
-    """ValueError if the Parts of a scene have two kinds of particles whose contacts are not known."""
-    kinds = [kind for kind in (SPHERE, ELLIPSOID, POLYHEDRON, MESH) if (parts.kind == kind).any()]
-    for i, one in enumerate(kinds):
-        for two in kinds[i + 1 :]:
-            if (one, two) not in PAIRS:
-                raise ValueError(f"{place}: {REFUSALS[one, two]}")
-
-
-REFUSALS = {
-    (ELLIPSOID, POLYHEDRON): (
-        "ellipsoids and polyhedra cannot meet in one scene yet; make the ellipsoids polyhedra, "
-        "for example clast.Polyhedron(ellipsoid.surface()[0]), or spheres or clumps"
-    ),
-    (ELLIPSOID, MESH): (
-        "triangulated particles meet spheres, clumps and walls but no ellipsoids "
-        "yet; make a mesh of them, for example clast.Mesh(*ellipsoid.surface())"
-    ),
-}

@@ -12,10 +12,13 @@ import math
 
 import numpy as np
 
-from ..kernels.backend import func, part
-from ..kernels.vec import add, cross, dot, norm, normalize, scale, sub
-from ..shapes.ellipsoid_form import own_axes
+from ..kernels.backend import func, kernel, part
+from ..kernels.vec import add, cross, dot, load4, norm, normalize, quat_multiply, rotate, scale, sub, unrotate
+from ..shapes.ellipsoid_form import load_form, own_axes
+from .curvature import wall_radius
 from .ellipsoid_point import far_in_shadow, far_in_space, nearest_in_shadow, nearest_in_space, stretched, support
+from .ellipsoids import between
+from .polyhedra import ball_radius, conjugate
 from .polyhedron_plane import corner, face_normal
 from .polyhedron_polyhedron import above, reach_along
 from .polyhedron_sphere import CORNER, FACE, SIDE
@@ -135,3 +138,47 @@ def hull_ellipsoid(h, k, hulls, c, q, size, margin):
         t = min(max(dot(sub(y, p), u) / dot(u, u), 0.0), 1.0)
         return 1, gap, n, add(p, scale(t, u)), 4 * (edge - hulls.edge_start[h]) + SIDE
     return 1, gap, n, sub(y, scale(gap, n)), 4 * (which - hulls.face_start[h]) + FACE
+
+
+PERIODIC = False  # bound to the kernel
+
+
+def points_row(k, where, bodies, shapes, parts, hulls, forms, pairs, points, edges, margin):
+    """The contact point of the k-th pair of a list, an ellipsoid and a polyhedron in either order, with a gap up to margin [m].
+
+    where: first pair, pairs before the first slot.
+    """
+    first, spheres = where
+    p = first + k
+    a, b = pairs.shape[p, 0], pairs.shape[p, 1]
+    c = pairs.slot[p - spheres]
+    swap = parts.feature[shapes.part[a]] < 0
+    s, t = (b, a) if swap else (a, b)
+    body, other, part = shapes.body[s], shapes.body[t], shapes.part[t]
+    q = load4(bodies.orientation, body)
+    centre = unrotate(q, between(s, t, shapes.centre, edges, PERIODIC))
+    turn = quat_multiply(conjugate(q), load4(bodies.orientation, other))
+    size = scale(bodies.scale[other], (parts.size[part, 0], parts.size[part, 1], parts.size[part, 2]))
+    hull = parts.feature[shapes.part[s]]
+    found, gap, n, x, feature = hull_ellipsoid(hull, bodies.scale[body], hulls, centre, turn, size, margin)
+    touches = found == 1 and gap <= margin
+    points.gap[c] = gap if touches else np.inf
+    points.count[p - spheres] = 1 if touches else 0
+    if touches:
+        n = rotate(q, n)
+        arm = add(rotate(q, x), scale(0.5 * gap, n))
+        if swap:
+            arm = add(arm, between(a, b, shapes.centre, edges, PERIODIC))
+        one, two = ball_radius(s, bodies, shapes, parts), wall_radius(load_form(forms, t), n)
+        points.radius[c], points.feature[c] = one * two / (one + two), feature
+        for i in range(3):
+            points.normal[c, i] = -n[i] if swap else n[i]
+            points.arm[c, i] = arm[i]
+
+
+def find_points(look, first, count, margin):
+    """Contact points of the pairs first to first + count of a list; see `clast.narrow.dispatch`."""
+    there = look.there
+    tables = there.bodies, there.shapes, there.parts, there.hulls, there.forms, look.pairs, look.points
+    find = kernel(points_row, grain=16, PERIODIC=bool(look.box.periodic))
+    find(count, (first, look.spheres_count), *tables, look.edges, margin)

@@ -11,9 +11,25 @@ import numpy as np
 
 from ..kernels.backend import FUSE, func, kernel
 from ..kernels.vec import add, dot, load, normalize, rotate, scale, sub
+from .ellipsoid_triangle import triangle_ellipsoid
 from .mesh_candidates import lane_triangle, own_corner, put_corners
 from .mesh_cylinder import triangle_cylinder, vertex_shell
-from .mesh_pose import BALL, FACING, HALF, HALO, PLACE, RADIUS, SENSE, SHEET, SIGN, SIZE, TREE, make_setting
+from .mesh_pose import (
+    BALL,
+    FACING,
+    HALF,
+    HALO,
+    OVAL,
+    PLACE,
+    RADIUS,
+    SENSE,
+    SHEET,
+    SIGN,
+    SIZE,
+    TILT,
+    TREE,
+    make_setting,
+)
 from .mesh_tree import BARE, load_axis, load_turn, load_way, placed, wall_corner
 from .triangle_lanes import LANES, METHODS, RESULT, ROWS, brute_lanes
 
@@ -220,6 +236,19 @@ def round_row(p, pose, surfaces, start, first, second, points):
             put_point(row, p, pose, points, gap, point, n, crossing)
 
 
+def oval_row(p, pose, surfaces, start, first, points):
+    """Points of pair p if its partner is an ellipsoid: a kernel of its own, for scenes that have one."""
+    if pose[p, OVAL] > 0.0:
+        size = (pose[p, OVAL], pose[p, OVAL + 1], pose[p, OVAL + 2])
+        q = (pose[p, TILT], pose[p, TILT + 1], pose[p, TILT + 2], pose[p, TILT + 3])
+        own, way = pose[p, SIZE], load_way(pose, p)
+        for row in range(start[p], start[p + 1]):
+            f = first[row]
+            a, b, c = own_corner(surfaces, own, f, 0), own_corner(surfaces, own, f, 1), own_corner(surfaces, own, f, 2)
+            d, n, x = triangle_ellipsoid(a, b, c, way, q, size)
+            put_point(row, p, pose, points, d - pose[p, HALO], add(x, scale(0.5 * d, n)), n, d <= 0.0)
+
+
 def measure_candidates(tables, surfaces, pair, candidates, box, narrow, tolerance, points):
     """Fill in MeasuredPoints, one row for each of the Candidates of listed pairs (p,2).
 
@@ -234,3 +263,5 @@ def measure_candidates(tables, surfaces, pair, candidates, box, narrow, toleranc
     measure(blocks, *setting, surfaces, *candidates, float(tolerance), points)
     if (setting.pose[:, RADIUS] > 0.0).any():
         kernel(round_row, grain=16)(len(pair), setting.pose, surfaces, *candidates, points)
+    if (setting.pose[:, OVAL] > 0.0).any():
+        kernel(oval_row, grain=16)(len(pair), setting.pose, surfaces, *candidates[:2], points)

@@ -23,14 +23,16 @@ AXIS = 0
 WAY = 9  # 3 columns
 SIZE = 12  # size factor of the mesh
 HALO = 13  # thickness of the halo of the mesh, and of its partner if that has one too
-BALL = 14  # radius of a sphere; 0 otherwise
+BALL = 14  # radius of a sphere, or of the ball around an ellipsoid; 0 otherwise
 SIGN = 15  # +1 if the mesh is the first shape of the pair, -1 if it is the second
 PLACE = 16  # 3 columns, centre of the mesh in the world
 FACING = 19  # 4 columns, quaternion of the mesh's body
 SENSE = 23  # +1 for a plane or shell, which vertices of the mesh touch, -1 for a solid cylinder; 0 otherwise
 RADIUS = 24  # of a cylinder; 0 otherwise
 HALF = 25  # half length of a cylinder
-COLUMNS = 26
+OVAL = 26  # 3 columns, semi-axes of an ellipsoid; 0 otherwise
+TILT = 29  # 4 columns, quaternion that turns its own axes into those of the mesh
+COLUMNS = 33
 
 # Columns of `who`.
 OWN = 0  # the mesh, a row of Surfaces
@@ -49,7 +51,7 @@ class Sheets(NamedTuple):
 class Setting(NamedTuple):
     """All that is needed of listed pairs to measure them; the tables themselves would take long to compile into kernels."""
 
-    pose: np.ndarray  # (p,26)
+    pose: np.ndarray  # (p,33)
     who: np.ndarray  # (p,3) int32
     sheets: Sheets
 
@@ -72,6 +74,16 @@ def put_turn(pose, p, m):
 
 
 @func
+def put_oval(pose, p, scale, size, turn):
+    """Write the semi-axes and the turn of an ellipsoid into row p; a sphere has one length only, and nothing is written."""
+    if size[1] > 0.0:
+        for i in range(3):
+            pose[p, OVAL + i] = scale * size[i]
+        for i in range(4):
+            pose[p, TILT + i] = turn[i]
+
+
+@func
 def scaled(s, m):
     """The number s times the matrix m."""
     return (scale(s, m[0]), scale(s, m[1]), scale(s, m[2]))
@@ -86,6 +98,7 @@ def pose_row(p, bodies, shapes, parts, surfaces, pair, box, edges, pose, who):
     mesh, tree, sheet, ball = surfaces.part[shapes.part[s]], surfaces.part[row], -1, 0.0
     halo = own * surfaces.epsilon[mesh]
     sense, radius, half = 0.0, 0.0, 0.0
+    pose[p, OVAL] = 0.0
     if is_wall(shapes.kind[t]):
         turn, way = wall_pose(s, t, bodies, shapes, box)
         sheet = parts.feature[row]
@@ -105,6 +118,9 @@ def pose_row(p, bodies, shapes, parts, surfaces, pair, box, edges, pose, who):
             halo += size * surfaces.epsilon[tree]
         else:
             ball = shapes.radius[t]
+            put_oval(
+                pose, p, size, load(parts.size, row), quat_multiply(conjugate(q), load4(bodies.orientation, other))
+            )
     who[p, OWN], who[p, TREE], who[p, SHEET] = mesh, tree, sheet
     for i in range(3):
         pose[p, WAY + i] = way[i]

@@ -11,7 +11,7 @@ from .mesh_distance import nearest_triangles
 from .mesh_inside import contained
 from .mesh_merge import merge_points
 from .mesh_points import empty_measured, measure_candidates
-from .mesh_pose import BALL, HALO, make_setting
+from .mesh_pose import BALL, HALO, OVAL, make_setting
 from .mesh_tree import BARE
 
 TOLERANCE = 1e-8  # of distances, relative to the longest edge, where a method aims at one
@@ -84,7 +84,7 @@ def turn_round(tables, surfaces, pair, box, narrow):
     kernel(merge_row)(len(pair), each, far, candidates.start, spots, math.inf, kept)
     row = np.nonzero(kept)[0]
     pose = make_setting(tables, surfaces, pair, box).pose
-    ball = pose[:, BALL]
+    ball = np.where(pose[:, OVAL] > 0.0, 0.0, pose[:, BALL])
     distance = spots.gap[row] + pose[:, HALO] + ball  # to the centre of a sphere, else to the surface
     toward = spots.normal[row]
     sign = np.where(shapes.kind[pair[:, 0]] == MESH, 1.0, -1.0)

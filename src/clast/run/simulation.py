@@ -16,7 +16,6 @@ from ..dvi.stepper import Hard
 from ..errors import Unavailable, pick
 from ..files import checkpoint
 from ..kernels import backend
-from ..narrow.dispatch import refuse_mixture
 from ..scene import clearance
 from ..scene.scene import Scene
 from ..tables import FREE, Bodies, is_particle
@@ -49,7 +48,6 @@ class Simulation:
             raise ValueError("Simulation: joints and springs need clast.Complementarity(...); DEM has none")
         if not isinstance(dt, str) and (isinstance(dt, bool) or not isinstance(dt, Real)):
             raise TypeError(f"Simulation: dt must be a number of seconds or 'auto', got {dt!r}")
-        refuse_mixture("Simulation", scene.parts)
         self.device = find_device(device)
         if self.device is not backend.CPU and len(scene.hulls.ball):
             raise Unavailable("Simulation: polyhedra move on the CPU only; leave device='cuda' out")

@@ -1,0 +1,161 @@
+"""Every particle with every particle and wall: the gap is the greatest separation of the two, by find_contacts and by both methods.
+
+The separation of two convex bodies along a direction n, what their support functions leave free, is never more than their signed distance,
+and the normal is the direction where it is as much. Both are seen here without any code of the package.
+"""
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+import clast
+from clast import Cylinder, Ellipsoid, Material, Mesh, Plane, Polyhedron, Quad, Scene, Simulation, Sphere, find_contacts
+from clast.kernels.vec import rotation_matrices
+
+STONE = Material(density=2500.0, young=1e7, friction=0.4, restitution=0.5)
+HALO = 0.03
+LUMP = Mesh(*Polyhedron.random(faces=12, seed=5, radius=0.9).surface(), epsilon=HALO)
+PARTICLES = {
+    "sphere": Sphere(0.7),
+    "ellipsoid": Ellipsoid(1.0, 0.6, 0.4),
+    "polyhedron": Polyhedron.random(faces=14, seed=3, radius=0.9),
+    "mesh": LUMP,
+}
+WALLS = {
+    "plane": Plane(),
+    "rod": Cylinder(0.5, 1.6, inside=False),
+    "quad": Quad([(-0.75, -0.55, 0), (0.75, -0.55, 0), (0.75, 0.55, 0), (-0.75, 0.55, 0)]),
+}
+COUNT, APART = 40, 30.0
+
+
+def support(name, shape, n):
+    """How far a shape about the origin in its own axes reaches along directions n (k,3): (k,) [m], halos and planes aside."""
+    if name == "sphere":
+        return np.full(len(n), 0.7)
+    if name == "ellipsoid":
+        return np.linalg.norm(n * (1.0, 0.6, 0.4), axis=1)
+    if name in ("polyhedron", "mesh"):
+        return (n @ shape.surface()[0].T).max(1)
+    if name == "rod":
+        return 0.8 * np.abs(n[:, 2]) + 0.5 * np.linalg.norm(n[:, :2], axis=1)
+    return 0.75 * np.abs(n[:, 0]) + 0.55 * np.abs(n[:, 1])  # the quad
+
+
+def sphere_of_directions(count):
+    """Unit vectors (count,3), evenly spread."""
+    k = np.arange(count) + 0.5
+    z, angle = 1.0 - 2.0 * k / count, np.pi * (1.0 + 5.0**0.5) * k
+    flat = np.sqrt(1.0 - z * z)
+    return np.stack([flat * np.cos(angle), flat * np.sin(angle), z], axis=1)
+
+
+WIDE = sphere_of_directions(4000)
+
+
+def separation(one, two, n, way, turn_one, turn_two):
+    """n . way less what both shapes reach towards each other, for directions n (k,3)."""
+    if two[0] == "plane":
+        up = turn_two[:, 2]
+        return np.where((n @ up) < -1.0 + 1e-12, -(way @ up) - support(*one, n @ turn_one), -np.inf)
+    return n @ way - support(*one, n @ turn_one) - support(*two, -n @ turn_two)
+
+
+def greatest(*given):
+    """The greatest separation over all directions, found by looking closer and closer around the best [m]."""
+    n, spread = WIDE, 0.1
+    if given[1][0] == "plane":
+        return separation(given[0], given[1], -given[4][None, :, 2], *given[2:])[0]
+    best, most = None, -np.inf
+    for _ in range(24):
+        s = separation(given[0], given[1], n, *given[2:])
+        if s.max() > most:
+            best, most = n[s.argmax()], s.max()
+        n = best + spread * WIDE[::8]
+        n /= np.linalg.norm(n, axis=1)[:, None]
+        spread *= 0.5
+    return most
+
+
+def random_turns(rng, count):
+    q = rng.normal(size=(count, 4))
+    return q / np.linalg.norm(q, axis=1)[:, None]
+
+
+def scene_of(one, two, seed):
+    """COUNT pairs of the two, APART from each other; a scene, the way and both turns of each, and the numbers of the pairs."""
+    rng = np.random.default_rng(seed)
+    way = rng.normal(size=(COUNT, 3))
+    way *= (rng.uniform(0.9, 1.9, COUNT) / np.linalg.norm(way, axis=1))[:, None]
+    first, second = random_turns(rng, COUNT), random_turns(rng, COUNT)
+    if two[0] == "plane":
+        way[:], first, second = np.array([0.0, 0.0, -1.0]) * rng.uniform(0.35, 1.0, COUNT)[:, None], first, second * 0
+        second[:, 0] = 1.0
+    places = APART * np.stack([np.arange(COUNT), np.zeros(COUNT), np.zeros(COUNT)], axis=1)
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    a = scene.add(one[1], position=places - (way if two[0] == "plane" else 0.0), orientation=first, material=STONE)
+    if two[0] == "plane":
+        b = np.repeat(scene.add(two[1], material=STONE), COUNT)
+    else:
+        b = scene.add(two[1], position=places + way, orientation=second, material=STONE)
+    return scene, way, rotation_matrices(first), rotation_matrices(second), np.stack([a, b], axis=1)
+
+
+PAIRS = [
+    *combinations_with_replacement(PARTICLES.items(), 2),
+    *((one, two) for one in PARTICLES.items() for two in WALLS.items()),
+]
+
+
+@pytest.mark.parametrize(("one", "two"), PAIRS, ids=[f"{one[0]}-{two[0]}" for one, two in PAIRS])
+def test_gap_is_the_greatest_separation(one, two):
+    """A direction with more room would be another answer; the normal must have exactly as much."""
+    scene, way, first, second, pairs = scene_of(one, two, 7)
+    found = find_contacts(scene, pairs=pairs, margin=np.inf)
+    halo = HALO * ((one[0] == "mesh") + (two[0] == "mesh"))
+    looked = 0
+    for k in range(COUNT):
+        mine = np.nonzero((found.pair == np.sort(pairs[k])).all(1))[0]
+        assert len(mine) > 0  # nothing is missed
+        deepest = mine[found.gap[mine].argmin()]
+        gap = found.gap[deepest] + halo
+        if gap <= (1e-7 if halo or two[0] == "quad" else -0.3):
+            continue  # sheets have no inside
+        normal = found.normal[deepest] * (1.0 if pairs[k, 0] < pairs[k, 1] else -1.0)
+        given = one, two, way[k], first[k], second[k]
+        assert separation(one, two, normal[None], *given[2:])[0] == pytest.approx(gap, abs=2e-9)
+        assert greatest(*given) <= gap + 1e-9
+        looked += 1
+    assert looked > 12
+
+
+OPEN = [(one, two) for one, two in PAIRS if "mesh" not in (one[0], two[0])]  # meshes that cross are refused
+
+
+def deepest(contacts):
+    """The least gap of each pair that overlaps."""
+    least = {}
+    for pair, gap in zip(map(tuple, contacts.pair.tolist()), contacts.gap, strict=True):
+        if gap < 0.0:
+            least[pair] = min(gap, least.get(pair, 0.0))
+    return least
+
+
+@pytest.mark.parametrize(("one", "two"), OPEN, ids=[f"{one[0]}-{two[0]}" for one, two in OPEN])
+def test_both_methods_see_the_same_points(one, two):
+    """Where two overlap, forces act at the points that find_contacts tells, to the bit.
+
+    Hard contacts look farther: of a patch the deepest point is the same, but others that are open may stand for the rest of it.
+    """
+    wanted = find_contacts(scene_of(one, two, 8)[0])
+    assert (wanted.gap < 0.0).sum() > 3
+    sim = Simulation(scene_of(one, two, 8)[0], clast.DEM())
+    sim.stepper.start()
+    seen = sim.contacts()
+    np.testing.assert_array_equal(seen.pair, wanted.pair)
+    np.testing.assert_array_equal(seen.gap, wanted.gap)
+    np.testing.assert_array_equal(seen.normal, wanted.normal)
+    sim = Simulation(scene_of(one, two, 8)[0], clast.Complementarity(), dt=1e-4)
+    sim.stepper.start()
+    assert deepest(sim.contacts()) == deepest(wanted)

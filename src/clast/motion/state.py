@@ -144,8 +144,16 @@ class State:
         self.warm = None  # (p,w) impulses of the last step, of hard contacts
         self.candidates = None  # triangles of triangulated particles that may touch
         self.rebuilds, self.since = 0, 0
+        self.made = {}  # see `once`
         self.former = None  # row of each body in the tables that the present list was made for
         self.listed_number = None  # of the shapes of the present list
+
+    def once(self, name, make):
+        """What `make` gives, made at the first call: what follows from shapes and walls, which never change, and is asked for in
+        every step."""
+        if name not in self.made:
+            self.made[name] = make()
+        return self.made[name]
 
     def new_labels(self, bodies):
         """Numbers for the first parts of bodies, in the order of the bodies' numbers; never given twice."""

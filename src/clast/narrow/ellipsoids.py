@@ -284,7 +284,9 @@ def points_block(block, first, count, spheres, rows, forms, pairs, points, edges
         a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
         c = np.uintp(slot[p - spheres])
         n = (normal[c, 0], normal[c, 1], normal[c, 2])
-        if parted(between(a, b, rows, edges, PERIODIC), load_form(forms, a), load_form(forms, b), n):
+        # A pair that touched touches again, most likely.
+        touched = gap[c] < 0.0
+        if not touched and parted(between(a, b, rows, edges, PERIODIC), load_form(forms, a), load_form(forms, b), n):
             gap[c] = np.inf
             many[p - spheres] = 0
         else:

@@ -439,16 +439,17 @@ def find_points(state, first, count, edges):
     """Contact points of the pairs first to first + count of the neighbour list of a State, of particles."""
     there = state.there
     periodic = bool(state.box.periodic)
-    find = kernel(
-        points_block, grain=2, allocates=True, PERIODIC=periodic, sphere_points=sphere_points_for(state.parts)
-    )
+    spheres = state.once("sphere_points", lambda: sphere_points_for(state.parts))
+    find = kernel(points_block, grain=2, allocates=True, PERIODIC=periodic, sphere_points=spheres)
     tables = there.bodies, there.shapes, there.parts, there.hulls, state.pairs, state.points
-    blocks = (count + BLOCK - 1) // BLOCK
-    find(blocks, first, count, state.spheres_count, *tables, edges, work_width(state.hulls))
+    blocks, width = (count + BLOCK - 1) // BLOCK, state.once("work_width", lambda: work_width(state.hulls))
+    find(blocks, first, count, state.spheres_count, *tables, edges, width)
 
 
 def find_wall_points(state, first, count, edges):
     """The same for pairs with walls."""
-    find = kernel(wall_points_block, grain=2, allocates=True, wall_points=wall_points_for(state.parts))
+    walls = state.once("wall_points", lambda: wall_points_for(state.parts))
+    find = kernel(wall_points_block, grain=2, allocates=True, wall_points=walls)
     tables = *state.kernel_tables, state.there.box, state.pairs, state.points
-    find((count + BLOCK - 1) // BLOCK, first, count, state.spheres_count, *tables, work_width(state.hulls))
+    blocks, width = (count + BLOCK - 1) // BLOCK, state.once("work_width", lambda: work_width(state.hulls))
+    find(blocks, first, count, state.spheres_count, *tables, width)

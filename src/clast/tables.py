@@ -225,8 +225,6 @@ class ContactPoints(NamedTuple):
     radius: np.ndarray  # (c,) [m], reduced radius of curvature, for laws
     share: np.ndarray  # (c,) part of the stiffness of its manifold's contact
     overlap: np.ndarray  # (c,) [m], that the law sees: of the deepest point that looks the same way
-    slip: np.ndarray  # (c,3) [m], tangential displacement before the law; after it, see History
-    angle: np.ndarray  # (c,3) [rad], rolling angle likewise; (0,3) without rolling friction
     force: np.ndarray  # (c,3) [N], on the second shape
     couple: np.ndarray  # (c,3) [N m], of rolling resistance on the second shape; (0,3) without
 
@@ -259,12 +257,14 @@ def empty_points(pairs, count, rolling, device=np):
     count = max(count, 2)
     wide, together = count if rolling else 0, device is np or device.name == "cpu"
     if together:
-        place, told = np.zeros((count, 8)), np.zeros((count, 8))
+        place, told, before = np.zeros((count, 8)), np.zeros((count, 8)), np.zeros((count, 6))
         arm, normal, gap, radius = place[:, 0:3], place[:, 3:6], place[:, 6], place[:, 7]
         slip, force, share, overlap = told[:, 0:3], told[:, 3:6], told[:, 6], told[:, 7]
+        last_arm, last_normal = before[:, 0:3], before[:, 3:6]
     else:
-        arm, normal, slip, force = (device.zeros((count, 3), np.float64) for _ in range(4))
+        arm, normal, force = (device.zeros((count, 3), np.float64) for _ in range(3))
         gap, radius, share, overlap = (device.zeros(count, np.float64) for _ in range(4))
+        slip, last_arm, last_normal = (device.zeros((count, 3), np.float64) for _ in range(3))
     points = ContactPoints(
         count=device.zeros(pairs, np.int32),
         arm=arm,
@@ -274,17 +274,15 @@ def empty_points(pairs, count, rolling, device=np):
         radius=radius,
         share=share,
         overlap=overlap,
-        slip=slip,
-        angle=device.zeros((wide, 3), np.float64),
         force=force,
         couple=device.zeros((wide, 3), np.float64),
     )
     history = History(
         live=device.zeros(count, np.int8),
-        slip=device.zeros((count, 3), np.float64),
+        slip=slip,
         angle=device.zeros((wide, 3), np.float64),
-        arm=device.zeros((count, 3), np.float64),
-        normal=device.zeros((count, 3), np.float64),
+        arm=last_arm,
+        normal=last_normal,
     )
     return points, history
 

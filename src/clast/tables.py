@@ -236,18 +236,17 @@ class SpherePairs(NamedTuple):
 
 
 class ContactPoints(NamedTuple):
-    """One row per slot; a pair owns as many as its family can need, and those with a gap below zero are in use."""
+    """One row per slot; a pair owns as many as its family can need. Those with a gap up to a margin are in use: that of forces is
+    just below zero, hard contacts look as far as a step can close a gap."""
 
     count: np.ndarray  # (q,) int32, slots in use of each pair behind those of spheres
     arm: np.ndarray  # (c,3) [m], from the centre of the first shape to the contact point, the middle of the overlap
     normal: np.ndarray  # (c,3) unit, from the first to the second shape; also of the last look at a pair that was apart
-    gap: np.ndarray  # (c,) [m], negative when overlapping; zero or above if the slot is not in use
+    gap: np.ndarray  # (c,) [m], negative when overlapping; infinite if the slot is not in use
     feature: np.ndarray  # (c,) int32, what touches, the same in the next step
     radius: np.ndarray  # (c,) [m], reduced radius of curvature, for laws
     share: np.ndarray  # (c,) part of the stiffness of its manifold's contact
     overlap: np.ndarray  # (c,) [m], that the law sees: of the deepest point that looks the same way
-    slip: np.ndarray  # (c,3) [m], tangential displacement before the law; after it, see History
-    angle: np.ndarray  # (c,3) [rad], rolling angle likewise; (0,3) without rolling friction
     force: np.ndarray  # (c,3) [N], on the second shape
     couple: np.ndarray  # (c,3) [N m], of rolling resistance on the second shape; (0,3) without
 
@@ -260,10 +259,8 @@ class History(NamedTuple):
     angle: np.ndarray  # (c,3) [rad]; (0,3) without rolling friction
     arm: np.ndarray  # (c,3) [m], as in ContactPoints; not kept where a manifold has one slot, here and below
     normal: np.ndarray  # (c,3) unit
-    impulse: (
-        np.ndarray
-    )  # (c,3) [N s] on the second shape, or (c,6) with couples over a length; of hard contacts, which keep
-    # no slip, angle and normal: (0,3) each
+    # Of hard contacts, which keep no slip, angle and normal, (0,3) each:
+    impulse: np.ndarray  # (c,3) [N s] on the second shape, or (c,6) with couples over a length
 
 
 class Wrench(NamedTuple):
@@ -290,7 +287,7 @@ def geometry_points(pairs, count, device=np):
         gap, radius = device.zeros(count, np.float64), device.zeros(count, np.float64)
     none, line = device.zeros((0, 3), np.float64), device.zeros(0, np.float64)
     many, feature = device.zeros(pairs, np.int32), device.zeros(count, np.int32)
-    return ContactPoints(many, arm, normal, gap, feature, radius, line, line, none, none, none, none)
+    return ContactPoints(many, arm, normal, gap, feature, radius, line, line, none, none)
 
 
 def empty_points(pairs, count, rolling, device=np):
@@ -299,19 +296,21 @@ def empty_points(pairs, count, rolling, device=np):
     count = len(points.gap)
     wide = count if rolling else 0
     if device is np or device.name == "cpu":
-        told = np.zeros((count, 8))
+        told, before = np.zeros((count, 8)), np.zeros((count, 6))
         slip, force, share, overlap = told[:, 0:3], told[:, 3:6], told[:, 6], told[:, 7]
+        last_arm, last_normal = before[:, 0:3], before[:, 3:6]
     else:
         slip, force = device.zeros((count, 3), np.float64), device.zeros((count, 3), np.float64)
         share, overlap = device.zeros(count, np.float64), device.zeros(count, np.float64)
-    angle, couple = device.zeros((wide, 3), np.float64), device.zeros((wide, 3), np.float64)
-    points = points._replace(share=share, overlap=overlap, slip=slip, force=force, angle=angle, couple=couple)
+        last_arm, last_normal = device.zeros((count, 3), np.float64), device.zeros((count, 3), np.float64)
+    couple = device.zeros((wide, 3), np.float64)
+    points = points._replace(share=share, overlap=overlap, force=force, couple=couple)
     history = History(
         live=device.zeros(count, np.int8),
-        slip=device.zeros((count, 3), np.float64),
+        slip=slip,
         angle=device.zeros((wide, 3), np.float64),
-        arm=device.zeros((count, 3), np.float64),
-        normal=device.zeros((count, 3), np.float64),
+        arm=last_arm,
+        normal=last_normal,
         impulse=device.zeros((0, 3), np.float64),
     )
     return points, history

@@ -11,25 +11,28 @@ import numpy as np
 from ..broad.near import image
 from ..kernels import backend
 from ..kernels.backend import func, fused, kernel
-from ..kernels.vec import add, cross, dot, load, scale, sub
+from ..kernels.vec import add, cross, dot, scale, sub
 from ..tables import FIRST_WALL
+from . import history as remembered
 from . import laws
+from .history import bring_near, take_up
 from .laws import Mix, Touch, mix_of
 
 WIDTH = 64
-BLOCK = 256  # pairs a task
+BLOCK = 256  # manifolds a task
 
 # Bound to the kernel: the law, and what the scene has.
 law = laws.hertz
 ROLLING = False
 PERIODIC = False
 UNIFORM = False  # one material
+SHARED = True  # the law has a stiffness that points share
 
 # Rows of the lanes: what the law reads, and in the same array, so that the compiler makes vector instructions, what it writes.
 VELOCITY, SPIN_A, SPIN_B, ARM, AWAY, NORMAL, SLIP, ANGLE = 0, 3, 6, 9, 12, 15, 18, 21
 OVERLAP, LIGHTNESS, RADIUS, SHARE, MIX = 24, 25, 26, 27, 28
 ROWS = 35
-FORCE, COUPLE = VELOCITY, SPIN_A
+FORCE, COUPLE, MOMENT, BACK = VELOCITY, SPIN_A, SPIN_B, AWAY
 
 
 @fused
@@ -68,40 +71,44 @@ def between(a, b, o, i, rows, edges, periodic):
 @func
 def moving_row(b, shapes):
     """The row that tells how shape b moves: its own, or that of its body for a wall, whose pieces stay behind between lists."""
-    return shapes.body[b] if shapes.kind[b] >= FIRST_WALL else b
+    # One type on both sides, or the compiler would make a float of the row.
+    return np.uintp(shapes.body[b]) if shapes.kind[b] >= FIRST_WALL else np.uintp(b)
 
 
 @func
-def gather(k, c, p, rows, shapes, pairs, points, history, mixes, edges, lane, about, lone):
-    """Write what the law reads of slot c of pair p into lane k; about: as in `work_off`."""
-    periodic, rolling, uniform = about
+def gather(k, c, p, h, rows, shapes, pairs, points, history, near, mixes, edges, lane, about, family):
+    """Write what the law reads of slot c of pair p, row h of near, into lane k; near, about, family: as in `work_off`."""
+    periodic, rolling, uniform, _ = about
+    lone, _, walls = family
     # Unsigned numbers are not tested for being negative.
-    k, c, p = np.uintp(k), np.uintp(c), np.uintp(p)
+    k, c, p, h = np.uintp(k), np.uintp(c), np.uintp(p), np.uintp(h)
     a, s = np.uintp(pairs.shape[p, 0]), np.uintp(pairs.shape[p, 1])
-    b = np.uintp(moving_row(s, shapes))
+    b = np.uintp(shapes.body[s]) if walls else s
     for i in range(3):
         lane[AWAY + i, k] = between(a, s, b, i, rows, edges, periodic)
         lane[VELOCITY + i, k] = rows[b, 4 + i] - rows[a, 4 + i]
         lane[SPIN_A + i, k] = rows[a, 8 + i]
         lane[SPIN_B + i, k] = rows[b, 8 + i]
-        lane[ARM + i, k] = points.arm[c, i]
-        lane[NORMAL + i, k] = points.normal[c, i]
+    lane[LIGHTNESS, k] = rows[a, 7] + rows[b, 7]
     if lone:
         # The point of a manifold that has one slot takes up its own history and shares with none.
         lives = history.live[c] == 1
-        points.share[c], points.overlap[c] = 1.0, -points.gap[c]
         for i in range(3):
-            points.slip[c, i] = history.slip[c, i] if lives else 0.0
+            lane[ARM + i, k] = points.arm[c, i]
+            lane[NORMAL + i, k] = points.normal[c, i]
+            lane[SLIP + i, k] = history.slip[c, i] if lives else 0.0
             if rolling:
-                points.angle[c, i] = history.angle[c, i] if lives else 0.0
-    for i in range(3):
-        lane[SLIP + i, k] = points.slip[c, i]
-        if rolling:
-            lane[ANGLE + i, k] = points.angle[c, i]
-    lane[OVERLAP, k] = points.overlap[c]
-    lane[LIGHTNESS, k] = rows[a, 7] + rows[b, 7]
-    lane[RADIUS, k] = points.radius[c]
-    lane[SHARE, k] = points.share[c]
+                lane[ANGLE + i, k] = history.angle[c, i] if lives else 0.0
+        lane[RADIUS, k], lane[SHARE, k], lane[OVERLAP, k] = points.radius[c], 1.0, -points.gap[c]
+    else:
+        for i in range(3):
+            lane[ARM + i, k] = near[h, remembered.ARM + i]
+            lane[NORMAL + i, k] = near[h, remembered.NORMAL + i]
+            lane[SLIP + i, k] = near[h, remembered.SLIP + i]
+            if rolling:
+                lane[ANGLE + i, k] = near[h, remembered.ANGLE + i]
+        lane[RADIUS, k] = near[h, remembered.RADIUS]
+        lane[SHARE, k], lane[OVERLAP, k] = near[h, remembered.SHARE], near[h, remembered.OVERLAP]
     if not uniform:
         m = np.uintp(pairs.mix[p])
         for i in range(7):
@@ -121,9 +128,9 @@ def put(lane, row, k, v):
 
 
 @func
-def scatter(k, c, lane, points, history, rolling, lone):
-    """Write the answer in lane k to slot c, and what it remembers."""
-    k, c = np.uintp(k), np.uintp(c)
+def scatter(k, c, q, lane, points, history, wrench, rolling, lone):
+    """Write the answer in lane k to slot c, what it remembers, and what it does to the bodies of pair q."""
+    k, c, q = np.uintp(k), np.uintp(c), np.uintp(q)
     for i in range(3):
         points.force[c, i] = lane[FORCE + i, k]
         history.slip[c, i] = lane[SLIP + i, k]
@@ -133,61 +140,93 @@ def scatter(k, c, lane, points, history, rolling, lone):
         if rolling:
             points.couple[c, i] = lane[COUPLE + i, k]
             history.angle[c, i] = lane[ANGLE + i, k]
+        if lone:
+            wrench.force[q, i] = lane[FORCE + i, k]
+            wrench.moment[q, 0, i] = lane[MOMENT + i, k]
+            wrench.moment[q, 1, i] = lane[BACK + i, k]
+        else:
+            wrench.force[q, i] += lane[FORCE + i, k]
+            wrench.moment[q, 0, i] += lane[MOMENT + i, k]
+            wrench.moment[q, 1, i] += lane[BACK + i, k]
+    points.share[c], points.overlap[c] = lane[SHARE, k], lane[OVERLAP, k]
     history.live[c] = 1
 
 
 @func
-def add_up(q, spheres, rows, shapes, pairs, points, history, wrench, edges, periodic, rolling):
-    """The wrench of pair q, counted behind those of spheres, from its points; slots that are not in use forget."""
-    if points.count[q] == 0 and wrench.live[q] == 0:
-        return
-    force, moment, back = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    a, s = pairs.shape[q + spheres, 0], pairs.shape[q + spheres, 1]
-    away = (
-        between(a, s, s, 0, rows, edges, periodic),
-        between(a, s, s, 1, rows, edges, periodic),
-        between(a, s, s, 2, rows, edges, periodic),
-    )
-    for row in range(pairs.slot[q], pairs.slot[q + 1]):
-        c = np.uintp(row)
-        if points.gap[c] < 0.0:
-            f = load(points.force, c)
-            force = add(force, f)
-            arm = load(points.arm, c)
-            moment, back = add(moment, cross(arm, f)), add(back, cross(sub(arm, away), f))
-            if rolling:
-                moment, back = add(moment, load(points.couple, c)), add(back, load(points.couple, c))
-        elif history.live[c] == 1:
-            history.live[c] = 0
-    wrench.live[q] = 1 if points.count[q] > 0 else 0
-    for i in range(3):
-        wrench.force[q, i] = force[i]
-        wrench.moment[q, 0, i] = moment[i]
-        wrench.moment[q, 1, i] = back[i]
+def count_points(first, last, pairs, points):
+    """Points in use of the manifolds first to last."""
+    many = 0
+    for q in range(pairs.manifold[first], pairs.manifold[last]):
+        many += points.count[np.uintp(q)]
+    return many
 
 
 @func
-def put_wrench(k, q, lane, wrench, rolling):
-    """Write what the one point of pair q does, in lane k, to its wrench."""
-    k, q = np.uintp(k), np.uintp(q)
-    f, arm = vector(lane, FORCE, k), vector(lane, ARM, k)
-    moment, back = cross(arm, f), cross(sub(arm, vector(lane, AWAY, k)), f)
-    if rolling:
-        moment, back = add(moment, vector(lane, COUPLE, k)), add(back, vector(lane, COUPLE, k))
-    wrench.live[q] = 1
+def forget(q, pairs, points, history, wrench):
+    """Take the wrench of pair q back, and what slots remember that are not in use any more."""
+    q = np.uintp(q)
     for i in range(3):
-        wrench.force[q, i] = f[i]
-        wrench.moment[q, 0, i] = moment[i]
-        wrench.moment[q, 1, i] = back[i]
+        wrench.force[q, i] = 0.0
+        wrench.moment[q, 0, i] = 0.0
+        wrench.moment[q, 1, i] = 0.0
+    if wrench.live[q] == 1:
+        for row in range(pairs.slot[q], pairs.slot[q + np.uintp(1)]):
+            c = np.uintp(row)
+            if history.live[c] == 1 and not points.gap[c] < 0.0:
+                history.live[c] = 0
+    wrench.live[q] = 1 if points.count[q] > 0 else 0
+
+
+@func
+def match(first, last, family, waiting, whose, near, pairs, points, history, wrench, shared, rolling):
+    """List the points in use of the manifolds first to last and their pairs: how many; near: what they share and take up."""
+    lone, shares, _ = family
+    manifold, slot, many, live = pairs.manifold, pairs.slot, points.count, wrench.live
+    found = 0
+    if lone:
+        # A manifold is a pair with one slot. No branches that the processor cannot foresee; the list has room for one more.
+        for row in range(manifold[first], manifold[last]):
+            q = np.uintp(row)
+            waiting[np.uintp(found)], whose[np.uintp(found)] = slot[q], row
+            found += many[q]
+            if live[q] != many[q]:
+                forget(row, pairs, points, history, wrench)
+        return found
+    for row in range(manifold[first], manifold[last]):
+        q = np.uintp(row)
+        c, end, left = slot[q], slot[q + np.uintp(1)], many[q]
+        while left > 0 and c < end:
+            if points.gap[np.uintp(c)] < 0.0:
+                waiting[np.uintp(found)], whose[np.uintp(found)] = c, row
+                found += 1
+                left -= 1
+            c += 1
+    bring_near(found, waiting, points, history, near)
+    begin = 0
+    for m in range(first, last):
+        low, high = manifold[np.uintp(m)], manifold[np.uintp(m + 1)]
+        end = begin
+        while end < found and whose[np.uintp(end)] < high:
+            end += 1
+        every = slot[np.uintp(low)], slot[np.uintp(high)]
+        for k in range(begin, end):
+            take_up(k, waiting[k], begin, end, every, shares, near, history, shared, rolling)
+        begin = end
+        for q in range(low, high):
+            if many[np.uintp(q)] > 0 or live[np.uintp(q)] == 1:
+                forget(q, pairs, points, history, wrench)
+    return found
 
 
 @func
 def work_off(
     first,
     last,
-    lone,
+    family,
     lane,
     waiting,
+    whose,
+    near,
     spheres,
     rows,
     shapes,
@@ -201,91 +240,91 @@ def work_off(
     law,
     about,
 ):
-    """Forces of all points of the pairs first to last; about: whether there are periodic axes, rolling friction, one material.
+    """Forces of all points of the manifolds first to last; about: whether there are periodic axes, rolling friction, one
+    material, a stiffness that is shared.
 
-    lone: every manifold has one slot, whose history is looked up here and whose wrench is written at once.
+    family: whether every manifold has one slot (lone), which takes up its own history and shares with none; whether points
+    stand for one area of contact and share its stiffness; whether the second shapes are walls.
 
     A function of its own, because the row that makes the lanes counts references to all arrays of a table at every look into
     it: forces of 3,000 points took 320 us there.
     """
-    periodic, rolling, uniform = about
-    waiting, whose = waiting
+    periodic, rolling, uniform, shared = about
+    lone = family[0]
+    found = match(first, last, family, waiting, whose, near, pairs, points, history, wrench, shared, rolling)
     mix = mix_of(mixes, 0)
-    slot, gap, many = pairs.slot, points.gap, points.count
-    used, q, c = 0, first, slot[first]
-    while q < last or used > 0:
-        # The next points that touch, until the lanes are full or the block is at its end.
-        while q < last and used < WIDTH:
-            # Most pairs of a list do not touch.
-            if c == slot[q + 1] or many[q] == 0:
-                if lone and many[q] == 0:
-                    add_up(q, spheres, rows, shapes, pairs, points, history, wrench, edges, periodic, rolling)
-                q += 1
-                c = slot[q]
-            else:
-                if gap[c] < 0.0:
-                    waiting[used], whose[used] = c, q
-                    gather(used, c, q + spheres, rows, shapes, pairs, points, history, mixes, edges, lane, about, lone)
-                    used += 1
-                c += 1
-        if used > 0:
+    for at in range(0, found, WIDTH):
+        used = min(WIDTH, found - at)
+        for k in range(used):
+            c, q = waiting[at + k], whose[at + k]
+            gather(
+                k, c, q + spheres, at + k, rows, shapes, pairs, points, history, near, mixes, edges, lane, about, family
+            )
+        if at == 0:
+            # Later on these lanes hold points that have been worked off, which does no harm either.
             for k in range(used, WIDTH):
                 for i in range(ROWS):
                     lane[i, k] = 1.0
-            for k in range(WIDTH):
-                if not uniform:
-                    mix = Mix(
-                        lane[MIX, k],
-                        lane[MIX + 1, k],
-                        lane[MIX + 2, k],
-                        lane[MIX + 3, k],
-                        lane[MIX + 4, k],
-                        lane[MIX + 5, k],
-                        lane[MIX + 6, k],
-                    )
-                n, wa, wb = vector(lane, NORMAL, k), vector(lane, SPIN_A, k), vector(lane, SPIN_B, k)
-                normal, force, slip = answer(
-                    vector(lane, VELOCITY, k),
-                    wa,
-                    wb,
-                    vector(lane, ARM, k),
-                    vector(lane, AWAY, k),
-                    n,
-                    lane[OVERLAP, k],
-                    vector(lane, SLIP, k),
-                    lane[LIGHTNESS, k],
-                    lane[RADIUS, k],
-                    mix,
-                    dt,
-                    law,
+        for k in range(WIDTH):
+            if not uniform:
+                mix = Mix(
+                    lane[MIX, k],
+                    lane[MIX + 1, k],
+                    lane[MIX + 2, k],
+                    lane[MIX + 3, k],
+                    lane[MIX + 4, k],
+                    lane[MIX + 5, k],
+                    lane[MIX + 6, k],
                 )
-                put(lane, FORCE, k, scale(lane[SHARE, k], force))
-                put(lane, SLIP, k, slip)
-                if rolling:
-                    angle = vector(lane, ANGLE, k)
-                    couple, angle = rolling_couple(angle, wa, wb, n, normal, lane[OVERLAP, k], lane[RADIUS, k], mix, dt)
-                    put(lane, COUPLE, k, scale(lane[SHARE, k], couple))
-                    put(lane, ANGLE, k, angle)
-            for k in range(used):
-                scatter(k, waiting[k], lane, points, history, rolling, lone)
-                if lone:
-                    put_wrench(k, whose[k], lane, wrench, rolling)
-            used = 0
-    for q in range(last if lone else first, last):
-        add_up(q, spheres, rows, shapes, pairs, points, history, wrench, edges, periodic, rolling)
+            n, wa, wb = vector(lane, NORMAL, k), vector(lane, SPIN_A, k), vector(lane, SPIN_B, k)
+            arm, away = vector(lane, ARM, k), vector(lane, AWAY, k)
+            normal, force, slip = answer(
+                vector(lane, VELOCITY, k),
+                wa,
+                wb,
+                arm,
+                away,
+                n,
+                lane[OVERLAP, k],
+                vector(lane, SLIP, k),
+                lane[LIGHTNESS, k],
+                lane[RADIUS, k],
+                mix,
+                dt,
+                law,
+            )
+            force = scale(lane[SHARE, k], force)
+            moment, back = cross(arm, force), cross(sub(arm, away), force)
+            if rolling:
+                angle = vector(lane, ANGLE, k)
+                couple, angle = rolling_couple(angle, wa, wb, n, normal, lane[OVERLAP, k], lane[RADIUS, k], mix, dt)
+                couple = scale(lane[SHARE, k], couple)
+                moment, back = add(moment, couple), add(back, couple)
+                put(lane, COUPLE, k, couple)
+                put(lane, ANGLE, k, angle)
+            put(lane, FORCE, k, force)
+            put(lane, SLIP, k, slip)
+            put(lane, MOMENT, k, moment)
+            put(lane, BACK, k, back)
+        for k in range(used):
+            scatter(k, waiting[at + k], whose[at + k], lane, points, history, wrench, rolling, lone)
 
 
-def force_block(block, begin, count, lone, spheres, rows, shapes, pairs, points, history, wrench, mixes, edges, dt):
-    """Forces of all points of a block of the pairs begin to begin + count behind those of spheres."""
-    lane, waiting = np.empty((ROWS, WIDTH)), (np.empty(WIDTH, np.int64), np.empty(WIDTH, np.int64))
+def force_block(block, begin, count, family, spheres, rows, shapes, pairs, points, history, wrench, mixes, edges, dt):
+    """Forces of all points of a block of the manifolds begin to begin + count."""
     first, last = begin + block * BLOCK, min(begin + count, begin + (block + 1) * BLOCK)
-    about = (PERIODIC, ROLLING, UNIFORM)
+    many = count_points(first, last, pairs, points)
+    lane, waiting, whose = np.empty((ROWS, WIDTH)), np.empty(many + 1, np.int64), np.empty(many + 1, np.int64)
+    near = np.empty((0 if family[0] else many, remembered.COLUMNS))
+    about = (PERIODIC, ROLLING, UNIFORM, SHARED)
     work_off(
         first,
         last,
-        lone,
+        family,
         lane,
         waiting,
+        whose,
+        near,
         spheres,
         rows,
         shapes,
@@ -301,44 +340,59 @@ def force_block(block, begin, count, lone, spheres, rows, shapes, pairs, points,
     )
 
 
-def force_row(k, begin, count, lone, spheres, rows, shapes, pairs, points, history, wrench, mixes, edges, dt):
-    """The same for one pair, one point at a time, for a CUDA grid; what `lone` tells is of no use there."""
-    q = begin + k
-    p = q + spheres
-    a, s = pairs.shape[p, 0], pairs.shape[p, 1]
-    b = moving_row(s, shapes)
-    mix = mix_of(mixes, pairs.mix[p])
-    v = (rows[b, 4] - rows[a, 4], rows[b, 5] - rows[a, 5], rows[b, 6] - rows[a, 6])
-    wa, wb = (rows[a, 8], rows[a, 9], rows[a, 10]), (rows[b, 8], rows[b, 9], rows[b, 10])
-    away = (
-        between(a, s, b, 0, rows, edges, PERIODIC),
-        between(a, s, b, 1, rows, edges, PERIODIC),
-        between(a, s, b, 2, rows, edges, PERIODIC),
-    )
-    for c in range(pairs.slot[q], pairs.slot[q + 1]):
-        if points.gap[c] < 0.0:
-            n, arm, overlap, radius = load(points.normal, c), load(points.arm, c), points.overlap[c], points.radius[c]
-            lightness = rows[a, 7] + rows[b, 7]
-            normal, force, slip = answer(
-                v, wa, wb, arm, away, n, overlap, load(points.slip, c), lightness, radius, mix, dt, law
-            )
+def force_row(
+    k, begin, family, spheres, rows, shapes, pairs, points, history, wrench, waiting, whose, near, mixes, edges, dt
+):
+    """The same for manifold begin + k, one point at a time, for a CUDA grid; waiting, whose, near: a row for each slot."""
+    m = begin + k
+    low, high = pairs.slot[pairs.manifold[m]], pairs.slot[pairs.manifold[m + 1]]
+    waiting, whose, near = waiting[low:high], whose[low:high], near[low:high]
+    found = match(m, m + 1, family, waiting, whose, near, pairs, points, history, wrench, SHARED, ROLLING)
+    for h in range(found):
+        c, q = waiting[h], whose[h]
+        p = q + spheres
+        a, s = pairs.shape[p, 0], pairs.shape[p, 1]
+        b = moving_row(s, shapes)
+        mix = mix_of(mixes, pairs.mix[p])
+        v = (rows[b, 4] - rows[a, 4], rows[b, 5] - rows[a, 5], rows[b, 6] - rows[a, 6])
+        wa, wb = (rows[a, 8], rows[a, 9], rows[a, 10]), (rows[b, 8], rows[b, 9], rows[b, 10])
+        away = (
+            between(a, s, b, 0, rows, edges, PERIODIC),
+            between(a, s, b, 1, rows, edges, PERIODIC),
+            between(a, s, b, 2, rows, edges, PERIODIC),
+        )
+        arm, n, slip = (
+            remembered.vector(near, h, remembered.ARM),
+            remembered.vector(near, h, remembered.NORMAL),
+            remembered.vector(near, h, remembered.SLIP),
+        )
+        share, overlap, radius = near[h, remembered.SHARE], near[h, remembered.OVERLAP], near[h, remembered.RADIUS]
+        lightness = rows[a, 7] + rows[b, 7]
+        normal, force, slip = answer(v, wa, wb, arm, away, n, overlap, slip, lightness, radius, mix, dt, law)
+        force = scale(share, force)
+        moment, back = cross(arm, force), cross(sub(arm, away), force)
+        if ROLLING:
+            angle = remembered.vector(near, h, remembered.ANGLE)
+            couple, angle = rolling_couple(angle, wa, wb, n, normal, overlap, radius, mix, dt)
+            couple = scale(share, couple)
+            moment, back = add(moment, couple), add(back, couple)
             for i in range(3):
-                points.force[c, i] = points.share[c] * force[i]
-                history.slip[c, i] = slip[i]
-                history.arm[c, i] = arm[i]
-                history.normal[c, i] = n[i]
-            history.live[c] = 1
-            if ROLLING:
-                angle = load(points.angle, c)
-                couple, angle = rolling_couple(angle, wa, wb, n, normal, overlap, radius, mix, dt)
-                for i in range(3):
-                    points.couple[c, i] = points.share[c] * couple[i]
-                    history.angle[c, i] = angle[i]
-    add_up(q, spheres, rows, shapes, pairs, points, history, wrench, edges, PERIODIC, ROLLING)
+                points.couple[c, i] = couple[i]
+                history.angle[c, i] = angle[i]
+        for i in range(3):
+            points.force[c, i] = force[i]
+            history.slip[c, i] = slip[i]
+            history.arm[c, i] = arm[i]
+            history.normal[c, i] = n[i]
+            wrench.force[q, i] += force[i]
+            wrench.moment[q, 0, i] += moment[i]
+            wrench.moment[q, 1, i] += back[i]
+        points.share[c], points.overlap[c] = share, overlap
+        history.live[c] = 1
 
 
-def compose(law, rolling, periodic, uniform):
-    """The kernel of contact points for a law."""
+def compose(law, rolling, periodic, uniform, shared):
+    """The kernel of contact points for a law; shared: it has a stiffness that points share."""
     on_cpu = backend.DEVICE[-1] is backend.CPU
     return kernel(
         force_block if on_cpu else force_row,
@@ -349,6 +403,7 @@ def compose(law, rolling, periodic, uniform):
         ROLLING=rolling,
         PERIODIC=periodic,
         UNIFORM=uniform,
+        SHARED=shared,
     )
 
 
@@ -359,9 +414,17 @@ def is_lone(state, family):
 
 
 def apply(force_kernel, state, mixes, edges, dt):
-    """Forces of all contact points of a State, and the wrench of each pair."""
+    """What contact points of a State remember and share, their forces, and the wrench of each pair."""
+    device, slots = state.device, len(state.points.gap)
     tables = state.there.rows, state.there.shapes, state.pairs, state.points, state.history, state.wrench
+    on_cpu, scratch = device is backend.CPU, ()
+    if not on_cpu and state.ranges:
+        lists = device.empty(slots, np.int64), device.empty(slots, np.int64)
+        scratch = *lists, device.empty((slots, remembered.COLUMNS), np.float64)
     for r in state.ranges:
-        tasks = (r.length + BLOCK - 1) // BLOCK if state.device is backend.CPU else r.length
-        about = r.first - state.spheres_count, r.length, is_lone(state, r.family), state.spheres_count
-        force_kernel(tasks, *about, *tables, mixes, edges, dt)
+        family = is_lone(state, r.family), r.family.shares, r.family.walls
+        if on_cpu:
+            about = r.manifold, r.manifolds, family, state.spheres_count
+            force_kernel((r.manifolds + BLOCK - 1) // BLOCK, *about, *tables, mixes, edges, dt)
+        else:
+            force_kernel(r.manifolds, r.manifold, family, state.spheres_count, *tables, *scratch, mixes, edges, dt)

@@ -13,80 +13,98 @@ that comes or goes brings or takes no force.
 
 import numpy as np
 
-from ..kernels.backend import func, kernel
+from ..kernels.backend import func
 from ..kernels.vec import dot, load, sub
 
 ALIKE = 0.5  # cosine between two normals above which a point may take up the slip of the other
 STAYS = 0.01  # a point that moved by less than this part of its radius is the same
 
-SHARED = True  # bound to the kernel: the law has a stiffness that points share
-ROLLING = False
+
+# Points are brought side by side before they are compared: columns.
+ARM, NORMAL, GAP, RADIUS = 0, 3, 6, 7  # of the point
+SLIP, ANGLE, SHARE, OVERLAP = 8, 11, 14, 15  # what it takes up, and what it shares
+STAYED = 16  # the distance from where its slot was in the step before [m^2]; infinite if that was not in use
+COLUMNS = 17
 
 
 @func
-def share(c, begin, end, gap, normal):
-    """The share of point c in the stiffness of its manifold, and the overlap [m] that its law sees."""
-    n = load(normal, c)
+def vector(near, k, column):
+    """Three columns of row k."""
+    return (near[k, column], near[k, column + 1], near[k, column + 2])
+
+
+@func
+def bring_near(count, waiting, points, history, near):
+    """Write what is known of the first slots in the list `waiting` into the rows of near, one below the other.
+
+    Short loops without branches: the processor then waits for many places in memory at a time.
+    """
+    for row in range(count):
+        k = np.uintp(row)
+        c = np.uintp(waiting[k])
+        for i in range(3):
+            near[k, ARM + i] = points.arm[c, i]
+            near[k, NORMAL + i] = points.normal[c, i]
+        near[k, GAP] = points.gap[c]
+        near[k, RADIUS] = points.radius[c]
+    for row in range(count):
+        k = np.uintp(row)
+        c = np.uintp(waiting[k])
+        for i in range(3):
+            near[k, SLIP + i] = history.slip[c, i]
+    for row in range(count):
+        k = np.uintp(row)
+        c = np.uintp(waiting[k])
+        way = sub(load(history.arm, c), vector(near, k, ARM))
+        near[k, STAYED] = dot(way, way) if history.live[c] == 1 else np.inf
+
+
+@func
+def share(k, begin, end, near):
+    """The share of point k in the stiffness of its manifold, and the overlap [m] that its law sees."""
+    n = vector(near, k, NORMAL)
     whole, deepest = 0.0, 0.0
     for row in range(begin, end):
-        d = np.uintp(row)
-        if gap[d] < 0.0:
-            along = max(0.0, dot(n, load(normal, d)))
-            whole -= gap[d] * along * along
-            deepest = max(deepest, -gap[d] * along)
-    return -gap[c] / whole, deepest
+        j = np.uintp(row)
+        along = max(0.0, dot(n, vector(near, j, NORMAL)))
+        whole -= near[j, GAP] * along * along
+        deepest = max(deepest, -near[j, GAP] * along)
+    return -near[k, GAP] / whole, deepest
 
 
 @func
-def source(c, begin, end, points, history):
-    """The slot whose history point c takes up; -1 if there is none."""
-    n, arm = load(points.normal, c), load(points.arm, c)
-    reach = points.radius[c]
-    if history.live[c] == 1:
-        way = sub(load(history.arm, c), arm)
-        if dot(way, way) < STAYS * STAYS * reach * reach:
-            return c
+def source(arm, n, reach, begin, end, history):
+    """The nearest slot of those in use in the step before whose history a point at `arm` with normal n can take up, or -1."""
     best, least = -1, reach * reach
-    for d in range(begin, end):
+    for row in range(begin, end):
+        d = np.uintp(row)
         if history.live[d] == 1 and dot(n, load(history.normal, d)) > ALIKE:
             way = sub(load(history.arm, d), arm)
             square = dot(way, way)
             if square < least:
-                best, least = d, square
+                best, least = row, square
     return best
 
 
-def manifold_row(k, first, shares, pairs, points, history):
-    """Share, slip and rolling angle of all points of manifold first + k; shares: its points stand for one area."""
-    m = first + k
-    low, high = pairs.manifold[m], pairs.manifold[m + 1]
-    many = 0
-    for q in range(low, high):
-        many += points.count[q]
-    if many == 0:
-        return
-    begin, end = pairs.slot[low], pairs.slot[high]
-    gap = points.gap
-    for row in range(begin, end):
-        c = np.uintp(row)
-        if gap[c] < 0.0:
-            part, overlap = 1.0, -gap[c]
-            if SHARED and shares and end > begin + 1:
-                part, overlap = share(c, begin, end, gap, points.normal)
-            points.share[c], points.overlap[c] = part, overlap
-            if end == begin + 1:
-                o = row if history.live[c] == 1 else -1
-            else:
-                o = source(row, begin, end, points, history)
-            for i in range(3):
-                points.slip[c, i] = history.slip[o, i] if o >= 0 else 0.0
-            if ROLLING:
-                for i in range(3):
-                    points.angle[c, i] = history.angle[o, i] if o >= 0 else 0.0
+@func
+def take_up(row, c, begin, end, slots, shares, near, history, shared, rolling):
+    """Complete a row of near, that of slot c: what the point shares and takes up.
 
-
-def match(state, first, count, shares, shared, rolling):
-    """Manifolds first to first + count of a State: what their points remember and share."""
-    kernel(manifold_row, grain=256, SHARED=shared, ROLLING=rolling)(
-        count, first, shares, state.pairs, state.points, state.history
-    )
+    begin to end: rows of its manifold; slots: the first of the manifold, and behind its last; shares: its points stand for
+    one area; shared: the law has a stiffness that points share.
+    """
+    k = np.uintp(row)
+    near[k, SHARE], near[k, OVERLAP] = 1.0, -near[k, GAP]
+    if shared and shares and end > begin + 1:
+        near[k, SHARE], near[k, OVERLAP] = share(k, begin, end, near)
+    reach, o = near[k, RADIUS], np.int64(c)
+    if not near[k, STAYED] < STAYS * STAYS * reach * reach and slots[1] > slots[0] + 1:
+        o = source(vector(near, k, ARM), vector(near, k, NORMAL), reach, slots[0], slots[1], history)
+    elif near[k, STAYED] == np.inf:
+        o = -1
+    if o != c:
+        for i in range(3):
+            near[k, SLIP + i] = history.slip[np.uintp(o), i] if o >= 0 else 0.0
+    if rolling:
+        for i in range(3):
+            near[k, ANGLE + i] = history.angle[np.uintp(o), i] if o >= 0 else 0.0

@@ -17,7 +17,7 @@ from ..motion.state import State, place_parts
 from ..motion.stepper import Stepper
 from ..narrow.dispatch import OVERLAP, find_points
 from ..tables import FREE, SPHERE
-from . import forces, history, results, sphere_pairs
+from . import forces, results, sphere_pairs
 
 AUTO = 0.15  # dt="auto" as a fraction of the critical step
 WARN = 0.35  # above this fraction of the critical step a warning is given; above 1 the step is refused
@@ -136,10 +136,6 @@ class Smooth(Stepper):
         """Contact points, what they remember, and what the law answers."""
         state = self.state
         crossing = find_points(state, OVERLAP, self.method.narrow, self.method.tolerance)
-        for r in state.ranges:
-            if forces.is_lone(state, r.family):
-                continue
-            history.match(state, r.manifold, r.manifolds, r.family.shares, self.method.recipe.shared, self.rolling)
         sphere_pairs.apply(self._kernels.spheres, state, self._mixes, self._edges, dt)
         forces.apply(self._kernels.points, state, self._mixes, self._edges, dt)
         if state.triangulated:
@@ -152,18 +148,19 @@ class Smooth(Stepper):
         scene = self.scene
         molds = self.state.molds
         used = np.unique(self.state.bodies.mold) if not scene.inlets else np.arange(len(molds.round))
-        clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
-        state = self.state
+        used = used[molds.volume[used] > 0.0]
+        clumps, state = bool((~molds.round[used]).any()), self.state
+        apart = (molds.count[used] > 1) | state.parts.offset[molds.first[used]].any(1)
         has = {"CLUMPS": clumps, "SOLIDS": state.turning}
         has |= {"PERIODIC": bool(self.box.periodic), "COUPLES": self.rolling}
-        has |= {"POINTS": bool((state.parts.kind != SPHERE).any())}
+        has |= {"PARTS": bool(apart.any()), "POINTS": bool((state.parts.kind != SPHERE).any())}
         about = self.method.recipe.function, self.rolling, has["PERIODIC"], len(self.mixes) == 1
         self._kernels = SimpleNamespace(
-            move=kernel(integrate.advance_row, grain=4, SUM=False, MOVE=True, **has),
-            through=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=True, **has),
+            move=integrate.compose(clumps, SUM=False, **has),
+            through=integrate.compose(clumps, SUM=True, **has),
             finish=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=False, **has),
             spheres=sphere_pairs.compose(*about),
-            points=forces.compose(*about),
+            points=forces.compose(*about, self.method.recipe.shared),
         )
         self._mixes = self.device.to_device(self.mixes)
         self.kicks = integrate.INTEGRATORS[self.method.integrator]

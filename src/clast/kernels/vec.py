@@ -143,20 +143,29 @@ def quat_normalize(q):
     return (inverse * q[0], inverse * q[1], inverse * q[2], inverse * q[3])
 
 
+SMALL = 1e-5  # of a quarter of the squared angle [rad^2]
+
+
+@func
+def quat_exponential_small(rotation_vector):
+    """`quat_exponential` for angles below 0.006 rad, where these series are exact to rounding."""
+    square = 0.25 * dot(rotation_vector, rotation_vector)
+    ratio = 1.0 - square * (1.0 / 6.0 - square * (1.0 / 120.0))
+    cosine = 1.0 - square * (0.5 - square * (1.0 / 24.0))
+    s = 0.5 * ratio
+    return (cosine, s * rotation_vector[0], s * rotation_vector[1], s * rotation_vector[2])
+
+
 @func
 def quat_exponential(rotation_vector):
     """The turn about rotation_vector by its length [rad], exact for any length."""
     square = 0.25 * dot(rotation_vector, rotation_vector)
-    if square < 1e-5:
-        # Below 0.003 rad these series are exact to rounding. They are the common case and spare sine, cosine and root.
-        ratio = 1.0 - square * (1.0 / 6.0 - square * (1.0 / 120.0))
-        cosine = 1.0 - square * (0.5 - square * (1.0 / 24.0))
-    else:
-        half = math.sqrt(square)
-        ratio = math.sin(half) / half
-        cosine = math.cos(half)
-    s = 0.5 * ratio
-    return (cosine, s * rotation_vector[0], s * rotation_vector[1], s * rotation_vector[2])
+    if square < SMALL:
+        # The common case, which spares sine, cosine and root.
+        return quat_exponential_small(rotation_vector)
+    half = math.sqrt(square)
+    s = 0.5 * (math.sin(half) / half)
+    return (math.cos(half), s * rotation_vector[0], s * rotation_vector[1], s * rotation_vector[2])
 
 
 def rotation_matrices(orientation):

@@ -13,15 +13,19 @@ import math
 import numpy as np
 
 from ..broad.near import image
-from ..kernels.backend import func
+from ..kernels import backend
+from ..kernels.backend import func, kernel
 from ..kernels.vec import (
+    SMALL,
     add,
     cross,
+    dot,
     load,
     load4,
     load_matrix,
     matrix_vector,
     quat_exponential,
+    quat_exponential_small,
     quat_multiply,
     rotate,
     scale,
@@ -34,6 +38,7 @@ INTEGRATORS = {"verlet": (0.5, 0.0, 0.5), "symplectic": (1.0, 0.0, 0.0), "explic
 
 # Bound to the kernels: what the scene has.
 CLUMPS = False  # some body is not round
+PARTS = True  # some body has parts with centres of their own
 SOLIDS = False  # some body is neither a sphere nor made of spheres
 PERIODIC = False
 COUPLES = False  # contacts of spheres have couples
@@ -61,7 +66,7 @@ def spin_of(q, momentum, inverse):
 
 
 @func
-def free_turn(momentum, inverse, dt):
+def free_turn(momentum, inverse, dt, exponential):
     """Rotation vector (3,) [rad], in body axes, of a body that turns freely for a time dt.
 
     momentum (3,): its angular momentum in body axes at the start. A fourth-order Lie group method (Munthe-Kaas 1999),
@@ -69,24 +74,39 @@ def free_turn(momentum, inverse, dt):
     costs half of what the same method costs in world axes.
     """
     k1 = scale(dt, matrix_vector(inverse, momentum))
-    k2 = scale(dt, matrix_vector(inverse, unrotate(quat_exponential(scale(0.5, k1)), momentum)))
+    k2 = scale(dt, matrix_vector(inverse, unrotate(exponential(scale(0.5, k1)), momentum)))
     u = add(scale(0.5, k2), scale(0.125, cross(k1, k2)))
-    k3 = scale(dt, matrix_vector(inverse, unrotate(quat_exponential(u), momentum)))
-    k4 = scale(dt, matrix_vector(inverse, unrotate(quat_exponential(k3), momentum)))
+    k3 = scale(dt, matrix_vector(inverse, unrotate(exponential(u), momentum)))
+    k4 = scale(dt, matrix_vector(inverse, unrotate(exponential(k3), momentum)))
     u = scale(1.0 / 6.0, add(add(k1, scale(2.0, add(k2, k3))), k4))
     return add(u, scale(1.0 / 12.0, cross(k1, k4)))
 
 
 @func
-def tumble(q, w, inertia, inverse, dt):
-    """Free rotation of a body that is not round over one step: new orientation and spin.
+def turn_freely(q, momentum, inverse, dt, exponential):
+    """New orientation and spin of a body with this angular momentum, in its own axes, after one step of free rotation.
 
-    The angular momentum stays what it is to rounding.
+    The angular momentum stays what it is to rounding. exponential: `quat_exponential`, or its series for small angles.
     """
-    momentum = matrix_vector(inertia, unrotate(q, w))
-    turn = quat_exponential(free_turn(momentum, inverse, dt))
+    turn = exponential(free_turn(momentum, inverse, dt, exponential))
     after = near_unit(quat_multiply(q, turn))
     return after, rotate(after, matrix_vector(inverse, unrotate(turn, momentum)))
+
+
+@func
+def tumble(q, w, inertia, inverse, dt):
+    """Free rotation of a body that is not round over one step: new orientation and spin."""
+    return turn_freely(q, matrix_vector(inertia, unrotate(q, w)), inverse, dt, quat_exponential)
+
+
+@func
+def turns_little(momentum, inverse, dt):
+    """Whether all turns that `turn_freely` looks at are small for certain."""
+    square = 0.0
+    for i in range(3):
+        square += dot(inverse[i], inverse[i])
+    # A hundredth less: the last turn is longer than those that it is made of by a twelfth of their square.
+    return dt * dt * square * dot(momentum, momentum) < 0.99 * 4.0 * SMALL
 
 
 @func
@@ -98,6 +118,94 @@ def wrap(x, low, length):
         elif x >= low + length:
             x -= length
     return x
+
+
+@func
+def add_up(i, x, radius, start, entry, pair, rows, spheres, wrench, about):
+    """Force and torque of all contacts of the body in row i, in the order of its partners' numbers; about: PARTS, COUPLES, POINTS.
+
+    Pairs of spheres, the first of the list, act as SpherePairs says, all others as Wrench does.
+    """
+    parts, couples, points = about
+    action, couple = spheres
+    force, moment, balls = wrench[0], wrench[1], len(action)
+    fx, fy, fz = 0.0, 0.0, 0.0
+    tx, ty, tz = 0.0, 0.0, 0.0
+    for at in range(start[i], start[i + np.uintp(1)]):
+        e = entry[np.uintp(at)]
+        p = np.uintp(e >> 1)
+        sign = 1.0 if e & 1 else -1.0
+        if points and p >= balls:
+            k = p - np.uintp(balls)
+            gx, gy, gz = sign * force[k, 0], sign * force[k, 1], sign * force[k, 2]
+            fx += gx
+            fy += gy
+            fz += gz
+            side = np.uintp(e & 1)
+            tx += sign * moment[k, side, 0]
+            ty += sign * moment[k, side, 1]
+            tz += sign * moment[k, side, 2]
+            if parts:
+                # Moments are about the centre of the part.
+                s = np.uintp(pair[p, side])
+                ax, ay, az = rows[s, 0] - x[0], rows[s, 1] - x[1], rows[s, 2] - x[2]
+                tx += ay * gz - az * gy
+                ty += az * gx - ax * gz
+                tz += ax * gy - ay * gx
+            continue
+        gx, gy, gz = sign * action[p, 0], sign * action[p, 1], sign * action[p, 2]
+        fx += gx
+        fy += gy
+        fz += gz
+        if parts:
+            s = np.uintp(pair[p, np.uintp(e & 1)])
+            ax, ay, az = rows[s, 0] - x[0], rows[s, 1] - x[1], rows[s, 2] - x[2]
+            tx += ay * gz - az * gy - rows[s, 3] * action[p, 3]
+            ty += az * gx - ax * gz - rows[s, 3] * action[p, 4]
+            tz += ax * gy - ay * gx - rows[s, 3] * action[p, 5]
+        else:
+            tx -= radius * action[p, 3]
+            ty -= radius * action[p, 4]
+            tz -= radius * action[p, 5]
+        if couples:
+            tx += sign * couple[p, 0]
+            ty += sign * couple[p, 1]
+            tz += sign * couple[p, 2]
+    return (fx, fy, fz), (tx, ty, tz)
+
+
+@func
+def wrapped(x, start, world, edges, periodic):
+    """A place moved into the periodic box, and the square of its distance from where it started [m^2]."""
+    d = sub(x, start)
+    if periodic:
+        x = (wrap(x[0], world[0], edges[0]), wrap(x[1], world[1], edges[1]), wrap(x[2], world[2], edges[2]))
+        d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
+    return x, d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+
+
+@func
+def swung(far, q, o, reach):
+    """The square of the distance that the surface of a solid has moved [m^2]: far with what a turn from o to q adds.
+
+    reach [m]: how far its surface moves at the most when it turns by one radian.
+    """
+    # Twice the chord between two quaternions is the angle, up to 5 % for chords below 1/2.
+    e = (q[0] - o[0], q[1] - o[1], q[2] - o[2], q[3] - o[3])
+    chord = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3])
+    far = math.sqrt(far) + reach * min(1.0, 2.1 * chord)
+    return far * far
+
+
+@func
+def judge(state, x, w, far, world):
+    """The status of a chunk with one more body in it."""
+    fast = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
+    if not (far < np.inf and fast < np.inf):
+        return NOT_A_NUMBER
+    if not (world[0] <= x[0] <= world[3] and world[1] <= x[1] <= world[4] and world[2] <= x[2] <= world[5]):
+        return max(state, OUTSIDE)
+    return state
 
 
 def advance_row(
@@ -128,13 +236,13 @@ def advance_row(
     of the chunk is from its reference [m^2] and whether all is well. Between two steps both are done in one pass,
     because memory is read once then; arrays are taken out of their tables once a chunk, which halves the time again.
 
-    Pairs of spheres, the first of the list, act as SpherePairs says, all others as Wrench does. A turn of a solid moves its surface by no more than swing (m,) of its mold at size
-    factor 1 [m] times the angle since turned_from (n,4): the difference of the longest and the shortest half-axis of an
-    ellipsoid, sqrt(outer^2 - inner^2) of a polyhedron.
+    A turn of a solid moves its surface by no more than swing (m,) of its mold at size factor 1 [m] times the angle since
+    turned_from (n,4): the difference of the longest and the shortest half-axis of an ellipsoid, sqrt(outer^2 - inner^2) of a
+    polyhedron.
     """
     orientation, forces, torques = bodies.orientation, bodies.force, bodies.torque
-    start, entry, pair, action, couple = pairs.start, pairs.entry, pairs.shape, spheres.action, spheres.couple
-    force, moment, balls = wrench.force, wrench.moment, len(spheres.action)
+    start, entry, pair = pairs.start, pairs.entry, pairs.shape
+    acting, wrenches = (spheres.action, spheres.couple), (wrench.force, wrench.moment)
     before, after, last = kicks[0] * dt, kicks[1] * dt, kicks[2] * dt
     farthest = 0.0
     state = FINE
@@ -152,50 +260,7 @@ def advance_row(
             inverse = load_matrix(inverses, bodies.mold[i])
             per_size = per_mass / (bodies.scale[i] * bodies.scale[i])
         if SUM:
-            fx, fy, fz = 0.0, 0.0, 0.0
-            tx, ty, tz = 0.0, 0.0, 0.0
-            radius = rows[i, 3]
-            for at in range(start[i], start[i + np.uintp(1)]):
-                e = entry[np.uintp(at)]
-                p = np.uintp(e >> 1)
-                sign = 1.0 if e & 1 else -1.0
-                if POINTS and p >= balls:
-                    k = p - np.uintp(balls)
-                    gx, gy, gz = sign * force[k, 0], sign * force[k, 1], sign * force[k, 2]
-                    fx += gx
-                    fy += gy
-                    fz += gz
-                    side = np.uintp(e & 1)
-                    tx += sign * moment[k, side, 0]
-                    ty += sign * moment[k, side, 1]
-                    tz += sign * moment[k, side, 2]
-                    if CLUMPS:
-                        # Moments are about the centre of the part.
-                        s = np.uintp(pair[p, side])
-                        ax, ay, az = rows[s, 0] - x[0], rows[s, 1] - x[1], rows[s, 2] - x[2]
-                        tx += ay * gz - az * gy
-                        ty += az * gx - ax * gz
-                        tz += ax * gy - ay * gx
-                    continue
-                gx, gy, gz = sign * action[p, 0], sign * action[p, 1], sign * action[p, 2]
-                fx += gx
-                fy += gy
-                fz += gz
-                if CLUMPS:
-                    s = np.uintp(pair[p, np.uintp(e & 1)])
-                    ax, ay, az = rows[s, 0] - x[0], rows[s, 1] - x[1], rows[s, 2] - x[2]
-                    tx += ay * gz - az * gy - rows[s, 3] * action[p, 3]
-                    ty += az * gx - ax * gz - rows[s, 3] * action[p, 4]
-                    tz += ax * gy - ay * gx - rows[s, 3] * action[p, 5]
-                else:
-                    tx -= radius * action[p, 3]
-                    ty -= radius * action[p, 4]
-                    tz -= radius * action[p, 5]
-                if COUPLES:
-                    tx += sign * couple[p, 0]
-                    ty += sign * couple[p, 1]
-                    tz += sign * couple[p, 2]
-            f, torque = (fx, fy, fz), (tx, ty, tz)
+            f, torque = add_up(i, x, rows[i, 3], start, entry, pair, rows, acting, wrenches, (PARTS, COUPLES, POINTS))
         else:
             f, torque = load(forces, i), load(torques, i)
         a = (f[0] * per_mass + gravity[0], f[1] * per_mass + gravity[1], f[2] * per_mass + gravity[2])
@@ -217,27 +282,10 @@ def advance_row(
                 q = near_unit(quat_multiply(quat_exponential(scale(dt, w)), q))
             v = add(v, scale(after, a))
             w = add(w, scale(after, turning))
-            d = sub(x, load(reference, i))
-            if PERIODIC:
-                x = (
-                    wrap(x[0], world[0], edges[0]),
-                    wrap(x[1], world[1], edges[1]),
-                    wrap(x[2], world[2], edges[2]),
-                )
-                d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
-            far = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+            x, far = wrapped(x, load(reference, i), world, edges, PERIODIC)
             if SOLIDS:
-                # Twice the chord between two quaternions is the angle, up to 5 % for chords below 1/2.
-                o = load4(turned_from, i)
-                e = (q[0] - o[0], q[1] - o[1], q[2] - o[2], q[3] - o[3])
-                chord = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3])
-                far = math.sqrt(far) + bodies.scale[i] * swing[bodies.mold[i]] * min(1.0, 2.1 * chord)
-                far *= far
-            fast = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
-            if not (far < np.inf and fast < np.inf):
-                state = NOT_A_NUMBER
-            elif not (world[0] <= x[0] <= world[3] and world[1] <= x[1] <= world[4] and world[2] <= x[2] <= world[5]):
-                state = max(state, OUTSIDE)
+                far = swung(far, q, load4(turned_from, i), bodies.scale[i] * swing[bodies.mold[i]])
+            state = judge(state, x, w, far, world)
             farthest = max(farthest, far)
             rows[i, 0], rows[i, 1], rows[i, 2] = x
             orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
@@ -249,6 +297,159 @@ def advance_row(
     if MOVE:
         moved[c] = farthest
         status[c] = state
+
+
+# Bodies that are not round take 500 operations to turn, each of which waits for the one before; so 16 are turned side by side.
+TURNED = 16
+MOMENTUM, INVERSE, QUATERNION, SPIN, KICK, FAR = 0, 3, 12, 16, 19, 22
+TURN_ROWS = 23
+
+
+@func
+def turn_lanes(lane, dt):
+    """Turn all bodies in the lanes."""
+    for k in range(TURNED):
+        momentum = (lane[MOMENTUM, k], lane[MOMENTUM + 1, k], lane[MOMENTUM + 2, k])
+        inverse = (
+            (lane[INVERSE, k], lane[INVERSE + 1, k], lane[INVERSE + 2, k]),
+            (lane[INVERSE + 3, k], lane[INVERSE + 4, k], lane[INVERSE + 5, k]),
+            (lane[INVERSE + 6, k], lane[INVERSE + 7, k], lane[INVERSE + 8, k]),
+        )
+        q = (lane[QUATERNION, k], lane[QUATERNION + 1, k], lane[QUATERNION + 2, k], lane[QUATERNION + 3, k])
+        q, w = turn_freely(q, momentum, inverse, dt, quat_exponential_small)
+        lane[QUATERNION, k], lane[QUATERNION + 1, k], lane[QUATERNION + 2, k], lane[QUATERNION + 3, k] = q
+        lane[SPIN, k], lane[SPIN + 1, k], lane[SPIN + 2, k] = w
+
+
+@func
+def put_lane(lane, k, momentum, inverse, q, kick, far):
+    """Write a body that waits for its turn into lane k."""
+    for i in range(3):
+        lane[MOMENTUM + i, k] = momentum[i]
+        lane[KICK + i, k] = kick[i]
+        for j in range(3):
+            lane[INVERSE + 3 * i + j, k] = inverse[i][j]
+    for i in range(4):
+        lane[QUATERNION + i, k] = q[i]
+    lane[FAR, k] = far
+
+
+def advance_block(
+    c,
+    chunk,
+    bodies,
+    rows,
+    molds,
+    inverses,
+    pairs,
+    spheres,
+    wrench,
+    gravity,
+    dt,
+    kicks,
+    world,
+    edges,
+    reference,
+    turned_from,
+    swing,
+    moved,
+    status,
+):
+    """`advance_row` with MOVE for a scene where some bodies are not round: these wait in lanes, and are turned together."""
+    orientation, forces, torques, scales, mold = (
+        bodies.orientation,
+        bodies.force,
+        bodies.torque,
+        bodies.scale,
+        bodies.mold,
+    )
+    start, entry, pair, is_round, inertia = pairs.start, pairs.entry, pairs.shape, molds.round, molds.inertia
+    acting, wrenches = (spheres.action, spheres.couple), (wrench.force, wrench.moment)
+    before, after, last = kicks[0] * dt, kicks[1] * dt, kicks[2] * dt
+    farthest = 0.0
+    state = FINE
+    lane, waiting = np.empty((TURN_ROWS, TURNED)), np.empty(TURNED, np.int64)
+    for k in range(TURNED):
+        for i in range(TURN_ROWS):
+            lane[i, k] = 1.0
+    used, row, end = 0, c * chunk, min(len(orientation), (c + 1) * chunk)
+    while row < end or used > 0:
+        while row < end and used < TURNED:
+            i = np.uintp(row)
+            row += 1
+            per_mass = rows[i, 7]
+            if per_mass == 0.0:
+                continue
+            x = (rows[i, 0], rows[i, 1], rows[i, 2])
+            v = (rows[i, 4], rows[i, 5], rows[i, 6])
+            w = (rows[i, 8], rows[i, 9], rows[i, 10])
+            q, m = load4(orientation, i), np.uintp(mold[i])
+            inverse = load_matrix(inverses, m)
+            if SUM:
+                f, torque = add_up(
+                    i, x, rows[i, 3], start, entry, pair, rows, acting, wrenches, (PARTS, COUPLES, POINTS)
+                )
+            else:
+                f, torque = load(forces, i), load(torques, i)
+            a = (f[0] * per_mass + gravity[0], f[1] * per_mass + gravity[1], f[2] * per_mass + gravity[2])
+            if is_round[m]:
+                turning = scale(rows[i, 11], torque)
+            else:
+                turning = scale(per_mass / (scales[i] * scales[i]), spin_of(q, torque, inverse))
+            if SUM:
+                v = add(v, scale(last, a))
+                w = add(w, scale(last, turning))
+            v = add(v, scale(before, a))
+            w = add(w, scale(before, turning))
+            x, far = wrapped(add(x, scale(dt, v)), load(reference, i), world, edges, PERIODIC)
+            v = add(v, scale(after, a))
+            rows[i, 0], rows[i, 1], rows[i, 2] = x
+            rows[i, 4], rows[i, 5], rows[i, 6] = v
+            turning = scale(after, turning)
+            if is_round[m]:
+                q = near_unit(quat_multiply(quat_exponential(scale(dt, w)), q))
+            else:
+                momentum = matrix_vector(load_matrix(inertia, m), unrotate(q, w))
+                if turns_little(momentum, inverse, dt):
+                    put_lane(lane, np.uintp(used), momentum, inverse, q, turning, far)
+                    waiting[np.uintp(used)] = np.int64(i)
+                    used += 1
+                    continue
+                q, w = turn_freely(q, momentum, inverse, dt, quat_exponential)
+            w = add(w, turning)
+            if SOLIDS:
+                far = swung(far, q, load4(turned_from, i), scales[i] * swing[m])
+            state, farthest = judge(state, x, w, far, world), max(farthest, far)
+            orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
+            rows[i, 8], rows[i, 9], rows[i, 10] = w
+        if used > 0:
+            turn_lanes(lane, dt)
+        for at in range(used):
+            k = np.uintp(at)
+            i = np.uintp(waiting[k])
+            q = (lane[QUATERNION, k], lane[QUATERNION + 1, k], lane[QUATERNION + 2, k], lane[QUATERNION + 3, k])
+            w = (
+                lane[SPIN, k] + lane[KICK, k],
+                lane[SPIN + 1, k] + lane[KICK + 1, k],
+                lane[SPIN + 2, k] + lane[KICK + 2, k],
+            )
+            far = lane[FAR, k]
+            if SOLIDS:
+                far = swung(far, q, load4(turned_from, i), scales[i] * swing[np.uintp(mold[i])])
+            state, farthest = judge(state, load(rows, i), w, far, world), max(farthest, far)
+            orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
+            rows[i, 8], rows[i, 9], rows[i, 10] = w
+        used = 0
+    moved[c] = farthest
+    status[c] = state
+
+
+def compose(lanes, **bound):
+    """The kernel that moves bodies; lanes: some are not round, and are turned side by side on the CPU."""
+    if lanes and backend.DEVICE[-1] is backend.CPU:
+        bound = {name: value for name, value in bound.items() if name != "CLUMPS"}
+        return kernel(advance_block, grain=4, allocates=True, **bound)
+    return kernel(advance_row, grain=4, MOVE=True, **bound)
 
 
 def place_row(c, chunk, first, bodies, shapes, parts, rows, reference, moved, edges):

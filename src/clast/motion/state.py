@@ -21,7 +21,7 @@ from ..broad.search import find_pairs, turned
 from ..kernels import backend
 from ..kernels.backend import kernel
 from ..kernels.rows import CENTRES, PER_INERTIA, PER_MASS, REACH, SPINS, VELOCITIES
-from ..narrow.dispatch import FAMILIES, FAMILY, near_pairs
+from ..narrow.dispatch import FAMILIES, FAMILY, Asked, near_pairs
 from ..narrow.mesh_slots import Candidates
 from ..scene.stacking import make_trees
 from ..shapes.ellipsoid_form import make_forms, update_forms
@@ -98,7 +98,7 @@ def place_parts(bodies, shapes, parts, box, rows, reference=None):
     return math.sqrt(device.peak(moved))
 
 
-class State:
+class State(Asked):
     """Tables, list of pairs, and when the list must be made again.
 
     impulse: None, or how many numbers hard contacts remember; they look at gaps above zero too (exact), and at every step afresh.
@@ -107,6 +107,7 @@ class State:
     chm = False  # see `clast.narrow.ellipsoids`
 
     def __init__(self, scene, box, search, rolling, margin, impulse=None):
+        super().__init__()
         self.device = device = backend.DEVICE[-1]
         self.molds, self.parts, self.meshes, self.hulls = scene.molds, scene.parts, scene.meshes, scene.hulls
         self.surfaces = make_trees(self.parts, self.hulls, scene.surfaces)

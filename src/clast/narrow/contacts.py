@@ -13,7 +13,7 @@ from ..kernels.backend import kernel
 from ..scene.stacking import make_trees
 from ..shapes.ellipsoid_form import make_forms
 from ..tables import ELLIPSOID, Contacts, empty_contacts, is_wall
-from .dispatch import FAMILIES, FAMILY, TRIANGLES, Listed
+from .dispatch import FAMILIES, FAMILY, TRIANGLES, Asked, Listed
 from .mesh_points import METHODS
 from .meshes import surface_points
 
@@ -29,12 +29,13 @@ def padded(column):
     return wide[:, :3]
 
 
-class Field:
+class Field(Asked):
     """The shapes of a scene as kernels see them: what a State is for a simulation."""
 
     device = backend.CPU
 
     def __init__(self, scene, exact, chm=False):
+        super().__init__()
         bodies = scene.bodies
         shapes = scene.shapes(bodies)
         self.parts, self.meshes, self.hulls = scene.parts, scene.meshes, scene.hulls

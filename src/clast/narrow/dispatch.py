@@ -77,6 +77,19 @@ def families_of(parts):
     return {PAIRS[one, two] for one in kinds for two in kinds if (one, two) in PAIRS}
 
 
+class Asked:
+    """What is asked of shapes and walls, which never change, in every step, and answered once."""
+
+    def __init__(self):
+        self.made = {}
+
+    def once(self, name, make):
+        """What `make` gives, made at the first call."""
+        if name not in self.made:
+            self.made[name] = make()
+        return self.made[name]
+
+
 class Listed:
     """Pairs of one family, apart from the neighbour list of a simulation, and their contact points.
 
@@ -88,7 +101,7 @@ class Listed:
 
     def __init__(self, field, pair, slots):
         """field: State, or Field, with the tables; pair (p,2): rows of Shapes; slots: of each pair, or (p,) of every one."""
-        self.field, self.there, self.device = field, field.there, field.device
+        self.once, self.there, self.device = field.once, field.there, field.device
         self.parts, self.meshes, self.hulls, self.ellipsoids = field.parts, field.meshes, field.hulls, field.ellipsoids
         self.box, self.edges, self.exact, self.chm = field.box, field.edges, field.exact, field.chm
         device, count = self.device, len(pair)

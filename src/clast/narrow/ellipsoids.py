@@ -197,8 +197,9 @@ def points_block(block, first, count, spheres, rows, forms, pairs, points, edges
         c = np.uintp(slot[p - spheres])
         d = between(a, b, rows, edges, PERIODIC)
         if keeps:
+            # A pair that touched touches again, most likely.
             n = (normal[c, 0], normal[c, 1], normal[c, 2])
-            apart = parted(d, load_form(forms, a), load_form(forms, b), n)
+            apart = not gap[c] < 0.0 and parted(d, load_form(forms, a), load_form(forms, b), n)
         else:
             apart = boxes_apart(d, a, b, forms, margin)
         if apart:

@@ -333,18 +333,20 @@ def find_points(look, first, count, margin):
         grain=2,
         allocates=True,
         PERIODIC=bool(look.box.periodic),
-        sphere_points=sphere_points_for(look.parts),
+        sphere_points=look.once("sphere_points", lambda: sphere_points_for(look.parts)),
         distance=hull_distance if look.exact else no_distance,
     )
     tables = there.bodies, there.shapes, there.parts, there.hulls, look.pairs, look.points
     where, blocks = (first, count, look.spheres_count), (count + BLOCK - 1) // BLOCK
-    find(blocks, where, *tables, look.edges, margin, look.keeps, work_width(look.hulls))
+    width = look.once("work_width", lambda: work_width(look.hulls))
+    find(blocks, where, *tables, look.edges, margin, look.keeps, width)
 
 
 def find_wall_points(look, first, count, margin):
     """The same for pairs with walls."""
-    find = kernel(wall_points_block, grain=2, allocates=True, wall_points=wall_points_for(look.parts))
+    walls = look.once("wall_points", lambda: wall_points_for(look.parts))
+    find = kernel(wall_points_block, grain=2, allocates=True, wall_points=walls)
     there = look.there
     tables = there.bodies, there.shapes, there.parts, there.meshes, there.hulls, there.box, look.pairs, look.points
     where, blocks = (first, count, look.spheres_count), (count + BLOCK - 1) // BLOCK
-    find(blocks, where, *tables, margin, work_width(look.hulls))
+    find(blocks, where, *tables, margin, look.once("work_width", lambda: work_width(look.hulls)))

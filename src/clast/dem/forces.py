@@ -11,6 +11,7 @@ import numpy as np
 from ..broad.near import image
 from ..kernels import backend
 from ..kernels.backend import func, fused, kernel
+from ..kernels.rows import PER_MASS, SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.vec import add, cross, dot, scale, sub
 from ..tables import FIRST_WALL
 from . import history as remembered
@@ -29,10 +30,10 @@ UNIFORM = False  # one material
 SHARED = True  # the law has a stiffness that points share
 
 # Rows of the lanes: what the law reads, and in the same array, so that the compiler makes vector instructions, what it writes.
-VELOCITY, SPIN_A, SPIN_B, ARM, AWAY, NORMAL, SLIP, ANGLE = 0, 3, 6, 9, 12, 15, 18, 21
+RELATIVE, SPIN_A, SPIN_B, ARM, AWAY, NORMAL, SLIP, ANGLE = 0, 3, 6, 9, 12, 15, 18, 21
 OVERLAP, LIGHTNESS, RADIUS, SHARE, MIX = 24, 25, 26, 27, 28
 ROWS = 35
-FORCE, COUPLE, MOMENT, BACK = VELOCITY, SPIN_A, SPIN_B, AWAY
+FORCE, COUPLE, MOMENT, BACK = RELATIVE, SPIN_A, SPIN_B, AWAY
 
 
 @fused
@@ -86,10 +87,10 @@ def gather(k, c, p, h, rows, shapes, pairs, points, history, near, mixes, edges,
     b = np.uintp(shapes.body[s]) if walls else s
     for i in range(3):
         lane[AWAY + i, k] = between(a, s, b, i, rows, edges, periodic)
-        lane[VELOCITY + i, k] = rows[b, 4 + i] - rows[a, 4 + i]
-        lane[SPIN_A + i, k] = rows[a, 8 + i]
-        lane[SPIN_B + i, k] = rows[b, 8 + i]
-    lane[LIGHTNESS, k] = rows[a, 7] + rows[b, 7]
+        lane[RELATIVE + i, k] = rows[b, VELOCITY + i] - rows[a, VELOCITY + i]
+        lane[SPIN_A + i, k] = rows[a, SPIN + i]
+        lane[SPIN_B + i, k] = rows[b, SPIN + i]
+    lane[LIGHTNESS, k] = rows[a, PER_MASS] + rows[b, PER_MASS]
     if lone:
         # The point of a manifold that has one slot takes up its own history and shares with none.
         lives = history.live[c] == 1
@@ -279,7 +280,7 @@ def work_off(
             n, wa, wb = vector(lane, NORMAL, k), vector(lane, SPIN_A, k), vector(lane, SPIN_B, k)
             arm, away = vector(lane, ARM, k), vector(lane, AWAY, k)
             normal, force, slip = answer(
-                vector(lane, VELOCITY, k),
+                vector(lane, RELATIVE, k),
                 wa,
                 wb,
                 arm,
@@ -354,8 +355,8 @@ def force_row(
         a, s = pairs.shape[p, 0], pairs.shape[p, 1]
         b = moving_row(s, shapes)
         mix = mix_of(mixes, pairs.mix[p])
-        v = (rows[b, 4] - rows[a, 4], rows[b, 5] - rows[a, 5], rows[b, 6] - rows[a, 6])
-        wa, wb = (rows[a, 8], rows[a, 9], rows[a, 10]), (rows[b, 8], rows[b, 9], rows[b, 10])
+        v = sub(velocity_at(rows, b), velocity_at(rows, a))
+        wa, wb = spin_at(rows, a), spin_at(rows, b)
         away = (
             between(a, s, b, 0, rows, edges, PERIODIC),
             between(a, s, b, 1, rows, edges, PERIODIC),
@@ -367,7 +368,7 @@ def force_row(
             remembered.vector(near, h, remembered.SLIP),
         )
         share, overlap, radius = near[h, remembered.SHARE], near[h, remembered.OVERLAP], near[h, remembered.RADIUS]
-        lightness = rows[a, 7] + rows[b, 7]
+        lightness = rows[a, PER_MASS] + rows[b, PER_MASS]
         normal, force, slip = answer(v, wa, wb, arm, away, n, overlap, slip, lightness, radius, mix, dt, law)
         force = scale(share, force)
         moment, back = cross(arm, force), cross(sub(arm, away), force)

@@ -12,6 +12,7 @@ import numpy as np
 from ..broad.near import image
 from ..kernels import backend
 from ..kernels.backend import func, fused, kernel
+from ..kernels.rows import PER_MASS, REACH, SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.vec import add, load, scale, sub
 from . import laws
 from .laws import Mix, Touch, mix_of
@@ -76,18 +77,18 @@ def ball_block(block, count, rows, pairs, spheres, mixes, edges, dt):
         for j in range(used):
             k, p = np.uintp(j), np.uintp(first + j)
             a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
-            ra, rb = rows[a, 3], rows[b, 3]
+            ra, rb = rows[a, REACH], rows[b, REACH]
             for i in range(3):
                 d = rows[b, i] - rows[a, i]
                 if PERIODIC:
                     d = image(d, edges[i], edges[3 + i])
                 lane[i, k] = d
-                lane[3 + i, k] = rows[b, 4 + i] - rows[a, 4 + i]
-                lane[6 + i, k] = ra * rows[a, 8 + i] + rb * rows[b, 8 + i]
+                lane[3 + i, k] = rows[b, VELOCITY + i] - rows[a, VELOCITY + i]
+                lane[6 + i, k] = ra * rows[a, SPIN + i] + rb * rows[b, SPIN + i]
                 lane[9 + i, k] = memory[p, i]
             lane[12, k] = ra + rb
             lane[13, k] = ra * rb
-            lane[14, k] = rows[a, 7] + rows[b, 7]
+            lane[14, k] = rows[a, PER_MASS] + rows[b, PER_MASS]
             if not UNIFORM:
                 m = np.uintp(pair_mix[p])
                 for i in range(7):
@@ -126,8 +127,8 @@ def ball_block(block, count, rows, pairs, spheres, mixes, edges, dt):
             if ROLLING:
                 n = (lane[6, k], lane[7, k], lane[8, k])
                 a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
-                radius = rows[a, 3] * rows[b, 3] / (rows[a, 3] + rows[b, 3])
-                turning = (rows[b, 8] - rows[a, 8], rows[b, 9] - rows[a, 9], rows[b, 10] - rows[a, 10])
+                radius = rows[a, REACH] * rows[b, REACH] / (rows[a, REACH] + rows[b, REACH])
+                turning = sub(spin_at(rows, b), spin_at(rows, a))
                 roll_pair(p, turning, lane[22, k], lane[12, k], radius, n, pair_mix[p], spheres, mixes, dt)
 
 
@@ -147,17 +148,17 @@ def roll_pair(p, turning, normal, overlap, radius, n, row, spheres, mixes, dt):
 def ball_row(p, rows, pairs, spheres, mixes, edges, dt):
     """Force of one pair of spheres; the same numbers as `ball_block`, one pair at a time, for a CUDA grid."""
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
-    ra, rb = rows[a, 3], rows[b, 3]
+    ra, rb = rows[a, REACH], rows[b, REACH]
     d = sub(load(rows, b), load(rows, a))
     if PERIODIC:
         d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
-    v = (rows[b, 4] - rows[a, 4], rows[b, 5] - rows[a, 5], rows[b, 6] - rows[a, 6])
-    wa, wb = (rows[a, 8], rows[a, 9], rows[a, 10]), (rows[b, 8], rows[b, 9], rows[b, 10])
+    v = sub(velocity_at(rows, b), velocity_at(rows, a))
+    wa, wb = spin_at(rows, a), spin_at(rows, b)
     slip = (spheres.memory[p, 0], spheres.memory[p, 1], spheres.memory[p, 2])
     mix = mix_of(mixes, pairs.mix[p])
     roll_speed = add(scale(ra, wa), scale(rb, wb))
     overlap, n, normal, f, slip, torque = touch_balls(
-        d, v, roll_speed, slip, ra + rb, ra * rb, rows[a, 7] + rows[b, 7], mix, dt, law
+        d, v, roll_speed, slip, ra + rb, ra * rb, rows[a, PER_MASS] + rows[b, PER_MASS], mix, dt, law
     )
     for i in range(3):
         spheres.action[p, i] = f[i]

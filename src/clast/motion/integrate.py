@@ -15,6 +15,18 @@ import numpy as np
 from ..broad.near import image
 from ..kernels import backend
 from ..kernels.backend import func, kernel
+from ..kernels.rows import (
+    CENTRE,
+    PER_INERTIA,
+    PER_MASS,
+    REACH,
+    SPIN,
+    VELOCITY,
+    centre_at,
+    put_vector,
+    spin_at,
+    velocity_at,
+)
 from ..kernels.vec import (
     SMALL,
     add,
@@ -160,9 +172,9 @@ def add_up(i, x, radius, start, entry, pair, rows, spheres, wrench, about):
         if parts:
             s = np.uintp(pair[p, np.uintp(e & 1)])
             ax, ay, az = rows[s, 0] - x[0], rows[s, 1] - x[1], rows[s, 2] - x[2]
-            tx += ay * gz - az * gy - rows[s, 3] * action[p, 3]
-            ty += az * gx - ax * gz - rows[s, 3] * action[p, 4]
-            tz += ax * gy - ay * gx - rows[s, 3] * action[p, 5]
+            tx += ay * gz - az * gy - rows[s, REACH] * action[p, 3]
+            ty += az * gx - ax * gz - rows[s, REACH] * action[p, 4]
+            tz += ax * gy - ay * gx - rows[s, REACH] * action[p, 5]
         else:
             tx -= radius * action[p, 3]
             ty -= radius * action[p, 4]
@@ -248,19 +260,21 @@ def advance_row(
     state = FINE
     for row in range(c * chunk, min(len(orientation), (c + 1) * chunk)):
         i = np.uintp(row)
-        per_mass, per_inertia = rows[i, 7], rows[i, 11]
+        per_mass, per_inertia = rows[i, PER_MASS], rows[i, PER_INERTIA]
         if per_mass == 0.0:
             continue
-        x = (rows[i, 0], rows[i, 1], rows[i, 2])
-        v = (rows[i, 4], rows[i, 5], rows[i, 6])
-        w = (rows[i, 8], rows[i, 9], rows[i, 10])
+        x = centre_at(rows, i)
+        v = velocity_at(rows, i)
+        w = spin_at(rows, i)
         tumbling = False
         if CLUMPS:
             tumbling = not molds.round[bodies.mold[i]]
             inverse = load_matrix(inverses, bodies.mold[i])
             per_size = per_mass / (bodies.scale[i] * bodies.scale[i])
         if SUM:
-            f, torque = add_up(i, x, rows[i, 3], start, entry, pair, rows, acting, wrenches, (PARTS, COUPLES, POINTS))
+            f, torque = add_up(
+                i, x, rows[i, REACH], start, entry, pair, rows, acting, wrenches, (PARTS, COUPLES, POINTS)
+            )
         else:
             f, torque = load(forces, i), load(torques, i)
         a = (f[0] * per_mass + gravity[0], f[1] * per_mass + gravity[1], f[2] * per_mass + gravity[2])
@@ -287,13 +301,13 @@ def advance_row(
                 far = swung(far, q, load4(turned_from, i), bodies.scale[i] * swing[bodies.mold[i]])
             state = judge(state, x, w, far, world)
             farthest = max(farthest, far)
-            rows[i, 0], rows[i, 1], rows[i, 2] = x
+            put_vector(rows, i, CENTRE, x)
             orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
         else:
             forces[i, 0], forces[i, 1], forces[i, 2] = f
             torques[i, 0], torques[i, 1], torques[i, 2] = torque
-        rows[i, 4], rows[i, 5], rows[i, 6] = v
-        rows[i, 8], rows[i, 9], rows[i, 10] = w
+        put_vector(rows, i, VELOCITY, v)
+        put_vector(rows, i, SPIN, w)
     if MOVE:
         moved[c] = farthest
         status[c] = state
@@ -301,7 +315,7 @@ def advance_row(
 
 # Bodies that are not round take 500 operations to turn, each of which waits for the one before; so 16 are turned side by side.
 TURNED = 16
-MOMENTUM, INVERSE, QUATERNION, SPIN, KICK, FAR = 0, 3, 12, 16, 19, 22
+MOMENTUM, INVERSE, QUATERNION, SPIN_AFTER, KICK, FAR = 0, 3, 12, 16, 19, 22
 TURN_ROWS = 23
 
 
@@ -318,7 +332,7 @@ def turn_lanes(lane, dt):
         q = (lane[QUATERNION, k], lane[QUATERNION + 1, k], lane[QUATERNION + 2, k], lane[QUATERNION + 3, k])
         q, w = turn_freely(q, momentum, inverse, dt, quat_exponential_small)
         lane[QUATERNION, k], lane[QUATERNION + 1, k], lane[QUATERNION + 2, k], lane[QUATERNION + 3, k] = q
-        lane[SPIN, k], lane[SPIN + 1, k], lane[SPIN + 2, k] = w
+        lane[SPIN_AFTER, k], lane[SPIN_AFTER + 1, k], lane[SPIN_AFTER + 2, k] = w
 
 
 @func
@@ -377,23 +391,23 @@ def advance_block(
         while row < end and used < TURNED:
             i = np.uintp(row)
             row += 1
-            per_mass = rows[i, 7]
+            per_mass = rows[i, PER_MASS]
             if per_mass == 0.0:
                 continue
-            x = (rows[i, 0], rows[i, 1], rows[i, 2])
-            v = (rows[i, 4], rows[i, 5], rows[i, 6])
-            w = (rows[i, 8], rows[i, 9], rows[i, 10])
+            x = centre_at(rows, i)
+            v = velocity_at(rows, i)
+            w = spin_at(rows, i)
             q, m = load4(orientation, i), np.uintp(mold[i])
             inverse = load_matrix(inverses, m)
             if SUM:
                 f, torque = add_up(
-                    i, x, rows[i, 3], start, entry, pair, rows, acting, wrenches, (PARTS, COUPLES, POINTS)
+                    i, x, rows[i, REACH], start, entry, pair, rows, acting, wrenches, (PARTS, COUPLES, POINTS)
                 )
             else:
                 f, torque = load(forces, i), load(torques, i)
             a = (f[0] * per_mass + gravity[0], f[1] * per_mass + gravity[1], f[2] * per_mass + gravity[2])
             if is_round[m]:
-                turning = scale(rows[i, 11], torque)
+                turning = scale(rows[i, PER_INERTIA], torque)
             else:
                 turning = scale(per_mass / (scales[i] * scales[i]), spin_of(q, torque, inverse))
             if SUM:
@@ -403,8 +417,8 @@ def advance_block(
             w = add(w, scale(before, turning))
             x, far = wrapped(add(x, scale(dt, v)), load(reference, i), world, edges, PERIODIC)
             v = add(v, scale(after, a))
-            rows[i, 0], rows[i, 1], rows[i, 2] = x
-            rows[i, 4], rows[i, 5], rows[i, 6] = v
+            put_vector(rows, i, CENTRE, x)
+            put_vector(rows, i, VELOCITY, v)
             turning = scale(after, turning)
             if is_round[m]:
                 q = near_unit(quat_multiply(quat_exponential(scale(dt, w)), q))
@@ -421,7 +435,7 @@ def advance_block(
                 far = swung(far, q, load4(turned_from, i), scales[i] * swing[m])
             state, farthest = judge(state, x, w, far, world), max(farthest, far)
             orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
-            rows[i, 8], rows[i, 9], rows[i, 10] = w
+            put_vector(rows, i, SPIN, w)
         if used > 0:
             turn_lanes(lane, dt)
         for at in range(used):
@@ -429,16 +443,16 @@ def advance_block(
             i = np.uintp(waiting[k])
             q = (lane[QUATERNION, k], lane[QUATERNION + 1, k], lane[QUATERNION + 2, k], lane[QUATERNION + 3, k])
             w = (
-                lane[SPIN, k] + lane[KICK, k],
-                lane[SPIN + 1, k] + lane[KICK + 1, k],
-                lane[SPIN + 2, k] + lane[KICK + 2, k],
+                lane[SPIN_AFTER, k] + lane[KICK, k],
+                lane[SPIN_AFTER + 1, k] + lane[KICK + 1, k],
+                lane[SPIN_AFTER + 2, k] + lane[KICK + 2, k],
             )
             far = lane[FAR, k]
             if SOLIDS:
                 far = swung(far, q, load4(turned_from, i), scales[i] * swing[np.uintp(mold[i])])
             state, farthest = judge(state, load(rows, i), w, far, world), max(farthest, far)
             orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
-            rows[i, 8], rows[i, 9], rows[i, 10] = w
+            put_vector(rows, i, SPIN, w)
         used = 0
     moved[c] = farthest
     status[c] = state
@@ -462,9 +476,9 @@ def place_row(c, chunk, first, bodies, shapes, parts, rows, reference, moved, ed
         x = add(load(bodies.position, body), offset)
         w = load(bodies.spin, body)
         v = add(load(bodies.velocity, body), cross(w, offset))
-        rows[s, 0], rows[s, 1], rows[s, 2] = x
-        rows[s, 4], rows[s, 5], rows[s, 6] = v
-        rows[s, 8], rows[s, 9], rows[s, 10] = w
+        put_vector(rows, s, CENTRE, x)
+        put_vector(rows, s, VELOCITY, v)
+        put_vector(rows, s, SPIN, w)
         if len(reference) > 0 and bodies.motion[body] == FREE:
             d = sub(x, load(reference, s))
             if PERIODIC:

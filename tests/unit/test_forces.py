@@ -47,7 +47,7 @@ class Manifold:
         self.rows[1, 4:7], self.rows[1, 8:11] = velocity, spin
         tables = self.rows, self.shapes, self.pairs, self.points, self.history, self.wrench
         family = False, shares, False
-        forces.force_row(0, 0, family, 0, *tables, *self.scratch, np.array([MATERIAL]), (0.0,) * 6, dt)
+        forces.force_row(0, (0, 1, 0), family, *tables, self.scratch, np.array([MATERIAL]), (0.0,) * 6, dt)
         return self.wrench.force[0].copy(), self.wrench.moment[0, 0].copy()
 
     def taken_up(self):

@@ -36,7 +36,7 @@ def touch(a, b, turn, d, scale=(1.0, 1.0), limit=0.0, margin=0.0):
     work = np.full(hull_pair.work_width(hulls), np.nan)
     pose = 0, scale[0], 1, scale[1], tuples(turn), tuple(d)
     found = hull_pair.separation(*pose, hulls, limit, work)
-    count = hull_patch.contact_points(*pose, *found, hulls, margin, work) if found[0] <= margin else 0
+    count = hull_patch.contact_points(*pose, found, hulls, margin, work) if found[0] <= margin else 0
     return found[0], np.array(found[1]), found[2], work[: POINT * count].reshape(count, POINT).copy()
 
 

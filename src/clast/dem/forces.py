@@ -37,13 +37,13 @@ FORCE, COUPLE, MOMENT, BACK = RELATIVE, SPIN_A, SPIN_B, AWAY
 
 
 @fused
-def answer(v, wa, wb, arm, away, n, overlap, slip, lightness, radius, mix, dt, law):
+def answer(v, spins, arms, n, overlap, slip, lightness, radius, mix, dt, law):
     """Answer of a contact point: normal force, force on b, slip.
 
-    v (3,): velocity of the centre of b against that of a; wa, wb (3,): spins; arm (3,): from the centre of a to the point;
-    away (3,): from the centre of a to that of b; lightness: sum of 1/mass.
+    v (3,): velocity of the centre of b against that of a; spins, arms (2,3): of a and of b, arms from the centre to the point;
+    lightness: sum of 1/mass.
     """
-    v = sub(add(v, cross(wb, sub(arm, away))), cross(wa, arm))
+    v = sub(add(v, cross(spins[1], arms[1])), cross(spins[0], arms[0]))
     opening = dot(v, n)
     slide = sub(v, scale(opening, n))
     touch = Touch(overlap, -opening, n, slide, slip, 1.0 / lightness, radius)
@@ -77,8 +77,9 @@ def moving_row(b, shapes):
 
 
 @func
-def gather(k, c, p, h, rows, shapes, pairs, points, history, near, mixes, edges, lane, about, family):
-    """Write what the law reads of slot c of pair p, row h of near, into lane k; near, about, family: as in `work_off`."""
+def gather(k, c, p, h, tables, near, mixes, edges, lane, about, family):
+    """Write what the law reads of slot c of pair p, row h of near, into lane k; the others as in `work_off`."""
+    rows, shapes, pairs, points, history, _ = tables
     periodic, rolling, uniform, _ = about
     lone, _, walls = family
     # Unsigned numbers are not tested for being negative.
@@ -220,27 +221,7 @@ def match(first, last, family, waiting, whose, near, pairs, points, history, wre
 
 
 @func
-def work_off(
-    first,
-    last,
-    family,
-    lane,
-    waiting,
-    whose,
-    near,
-    spheres,
-    rows,
-    shapes,
-    pairs,
-    points,
-    history,
-    wrench,
-    mixes,
-    edges,
-    dt,
-    law,
-    about,
-):
+def work_off(first, last, family, work, spheres, tables, mixes, edges, dt, law, about):
     """Forces of all points of the manifolds first to last; about: whether there are periodic axes, rolling friction, one
     material, a stiffness that is shared.
 
@@ -250,7 +231,9 @@ def work_off(
     A function of its own, because the row that makes the lanes counts references to all arrays of a table at every look into
     it: forces of 3,000 points took 320 us there.
     """
-    periodic, rolling, uniform, shared = about
+    _, rolling, uniform, shared = about
+    _, _, pairs, points, history, wrench = tables
+    lane, waiting, whose, near = work
     lone = family[0]
     found = match(first, last, family, waiting, whose, near, pairs, points, history, wrench, shared, rolling)
     mix = mix_of(mixes, 0)
@@ -258,9 +241,7 @@ def work_off(
         used = min(WIDTH, found - at)
         for k in range(used):
             c, q = waiting[at + k], whose[at + k]
-            gather(
-                k, c, q + spheres, at + k, rows, shapes, pairs, points, history, near, mixes, edges, lane, about, family
-            )
+            gather(k, c, q + spheres, at + k, tables, near, mixes, edges, lane, about, family)
         if at == 0:
             # Later on these lanes hold points that have been worked off, which does no harm either.
             for k in range(used, WIDTH):
@@ -278,24 +259,14 @@ def work_off(
                     lane[MIX + 6, k],
                 )
             n, wa, wb = vector(lane, NORMAL, k), vector(lane, SPIN_A, k), vector(lane, SPIN_B, k)
-            arm, away = vector(lane, ARM, k), vector(lane, AWAY, k)
+            arm = vector(lane, ARM, k)
+            arms = (arm, sub(arm, vector(lane, AWAY, k)))
+            v, slip, overlap = vector(lane, RELATIVE, k), vector(lane, SLIP, k), lane[OVERLAP, k]
             normal, force, slip = answer(
-                vector(lane, RELATIVE, k),
-                wa,
-                wb,
-                arm,
-                away,
-                n,
-                lane[OVERLAP, k],
-                vector(lane, SLIP, k),
-                lane[LIGHTNESS, k],
-                lane[RADIUS, k],
-                mix,
-                dt,
-                law,
+                v, (wa, wb), arms, n, overlap, slip, lane[LIGHTNESS, k], lane[RADIUS, k], mix, dt, law
             )
             force = scale(lane[SHARE, k], force)
-            moment, back = cross(arm, force), cross(sub(arm, away), force)
+            moment, back = cross(arms[0], force), cross(arms[1], force)
             if rolling:
                 angle = vector(lane, ANGLE, k)
                 couple, angle = rolling_couple(angle, wa, wb, n, normal, lane[OVERLAP, k], lane[RADIUS, k], mix, dt)
@@ -311,40 +282,21 @@ def work_off(
             scatter(k, waiting[at + k], whose[at + k], lane, points, history, wrench, rolling, lone)
 
 
-def force_block(block, begin, count, family, spheres, rows, shapes, pairs, points, history, wrench, mixes, edges, dt):
-    """Forces of all points of a block of the manifolds begin to begin + count."""
+def force_block(block, where, family, rows, shapes, pairs, points, history, wrench, mixes, edges, dt):
+    """Forces of all points of a block of manifolds; where: the first of them, how many, pairs before the first slot."""
+    begin, count, spheres = where
     first, last = begin + block * BLOCK, min(begin + count, begin + (block + 1) * BLOCK)
     many = count_points(first, last, pairs, points)
-    lane, waiting, whose = np.empty((ROWS, WIDTH)), np.empty(many + 1, np.int64), np.empty(many + 1, np.int64)
     near = np.empty((0 if family[0] else many, remembered.COLUMNS))
-    about = (PERIODIC, ROLLING, UNIFORM, SHARED)
-    work_off(
-        first,
-        last,
-        family,
-        lane,
-        waiting,
-        whose,
-        near,
-        spheres,
-        rows,
-        shapes,
-        pairs,
-        points,
-        history,
-        wrench,
-        mixes,
-        edges,
-        dt,
-        law,
-        about,
-    )
+    work = (np.empty((ROWS, WIDTH)), np.empty(many + 1, np.int64), np.empty(many + 1, np.int64), near)
+    tables = (rows, shapes, pairs, points, history, wrench)
+    work_off(first, last, family, work, spheres, tables, mixes, edges, dt, law, (PERIODIC, ROLLING, UNIFORM, SHARED))
 
 
-def force_row(
-    k, begin, family, spheres, rows, shapes, pairs, points, history, wrench, waiting, whose, near, mixes, edges, dt
-):
-    """The same for manifold begin + k, one point at a time, for a CUDA grid; waiting, whose, near: a row for each slot."""
+def force_row(k, where, family, rows, shapes, pairs, points, history, wrench, scratch, mixes, edges, dt):
+    """The same for one manifold, one point at a time, for a CUDA grid; scratch: waiting, whose, near, with a row for each slot."""
+    begin, _, spheres = where
+    waiting, whose, near = scratch
     m = begin + k
     low, high = pairs.slot[pairs.manifold[m]], pairs.slot[pairs.manifold[m + 1]]
     waiting, whose, near = waiting[low:high], whose[low:high], near[low:high]
@@ -369,9 +321,10 @@ def force_row(
         )
         share, overlap, radius = near[h, remembered.SHARE], near[h, remembered.OVERLAP], near[h, remembered.RADIUS]
         lightness = rows[a, PER_MASS] + rows[b, PER_MASS]
-        normal, force, slip = answer(v, wa, wb, arm, away, n, overlap, slip, lightness, radius, mix, dt, law)
+        arms = (arm, sub(arm, away))
+        normal, force, slip = answer(v, (wa, wb), arms, n, overlap, slip, lightness, radius, mix, dt, law)
         force = scale(share, force)
-        moment, back = cross(arm, force), cross(sub(arm, away), force)
+        moment, back = cross(arms[0], force), cross(arms[1], force)
         if ROLLING:
             angle = remembered.vector(near, h, remembered.ANGLE)
             couple, angle = rolling_couple(angle, wa, wb, n, normal, overlap, radius, mix, dt)
@@ -424,8 +377,8 @@ def apply(force_kernel, state, mixes, edges, dt):
         scratch = *lists, device.empty((slots, remembered.COLUMNS), np.float64)
     for r in state.ranges:
         family = is_lone(state, r.family), r.family.shares, r.family.walls
+        where = r.manifold, r.manifolds, state.spheres_count
         if on_cpu:
-            about = r.manifold, r.manifolds, family, state.spheres_count
-            force_kernel((r.manifolds + BLOCK - 1) // BLOCK, *about, *tables, mixes, edges, dt)
+            force_kernel((r.manifolds + BLOCK - 1) // BLOCK, where, family, *tables, mixes, edges, dt)
         else:
-            force_kernel(r.manifolds, r.manifold, family, state.spheres_count, *tables, *scratch, mixes, edges, dt)
+            force_kernel(r.manifolds, where, family, *tables, scratch, mixes, edges, dt)

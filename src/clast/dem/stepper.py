@@ -85,27 +85,10 @@ class Smooth(Stepper):
         chunks, there = (len(state.bodies.mass) + chunk - 1) // chunk, state.there
         if len(self._moved) != chunks:
             self._moved, self._status = self.device.zeros(chunks, np.float64), self.device.zeros(chunks, np.int8)
-        kernel(
-            chunks,
-            chunk,
-            there.bodies,
-            there.rows,
-            there.molds,
-            there.inverses,
-            state.pairs,
-            state.spheres,
-            state.wrench,
-            self.scene.gravity,
-            dt,
-            self.kicks,
-            self.world,
-            self._edges,
-            state.reference,
-            there.turned_from,
-            there.swing,
-            self._moved,
-            self._status,
-        )
+        acting = state.pairs, state.spheres, state.wrench
+        space = integrate.Space(self.scene.gravity, self.world, state.edges)
+        watch = integrate.Watch(state.reference, there.turned_from, self._moved, self._status)
+        kernel(chunks, chunk, there.bodies, there.rows, there.inertias, *acting, dt, self.kicks, space, watch)
 
     def _find_pairs(self):
         """Make the list of pairs anew if a body may have moved out of it."""
@@ -136,8 +119,8 @@ class Smooth(Stepper):
         """Contact points, what they remember, and what the law answers."""
         state = self.state
         crossing = find_points(state, OVERLAP, self.method.narrow, self.method.tolerance)
-        sphere_pairs.apply(self._kernels.spheres, state, self._mixes, self._edges, dt)
-        forces.apply(self._kernels.points, state, self._mixes, self._edges, dt)
+        sphere_pairs.apply(self._kernels.spheres, state, self._mixes, state.edges, dt)
+        forces.apply(self._kernels.points, state, self._mixes, state.edges, dt)
         if state.triangulated:
             self.look_for_crossings(
                 crossing, self.method.penetration == "push", self.time + (0.0 if self._fresh else self.dt)
@@ -164,7 +147,6 @@ class Smooth(Stepper):
         )
         self._mixes = self.device.to_device(self.mixes)
         self.kicks = integrate.INTEGRATORS[self.method.integrator]
-        self._edges = (*self.box.length.tolist(), *self.box.inverse.tolist())
         self._moved, self._status = self.device.zeros(0, np.float64), self.device.zeros(0, np.int8)
 
     def rebuild(self):

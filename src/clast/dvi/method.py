@@ -132,30 +132,13 @@ def kick_chunk(c, chunk, rows, inverse, gravity, dt, kick, force, torque, free):
                 free[i, 3 + j] += step * w[j]
 
 
-def drift_chunk(
-    c,
-    chunk,
-    bodies,
-    rows,
-    molds,
-    inverses,
-    free,
-    kick,
-    gravity,
-    dt,
-    world,
-    edges,
-    reference,
-    turned_from,
-    swing,
-    moved,
-    status,
-):
+def drift_chunk(c, chunk, bodies, rows, inertias, free, kick, dt, space, watch):
     """Move one chunk of bodies to the end of the step with the velocities that they have: eq. (8).
 
     Bodies that touch nothing get the second half of their kick afterwards, which makes free flight exact. `moved`,
     `status`: as `integrate.advance_row`.
     """
+    gravity, world, edges = space.gravity, space.world, space.edges
     farthest = 0.0
     state = FINE
     for row in range(c * chunk, min(len(free), (c + 1) * chunk)):
@@ -169,30 +152,33 @@ def drift_chunk(
         q = load4(bodies.orientation, i)
         tumbling = False
         if CLUMPS:
-            tumbling = not molds.round[bodies.mold[i]]
+            tumbling = not inertias.round[bodies.mold[i]]
         change = sub(w, (free[i, 3], free[i, 4], free[i, 5]))
         per_step = 1.0 / (per_mass * dt)
         for j in range(3):
             bodies.force[i, j] = (rows[i, VELOCITY + j] - free[i, j]) * per_step
             bodies.torque[i, j] = change[j] / (rows[i, PER_INERTIA] * dt)
         if tumbling:
-            inertia, inverse = load_matrix(molds.inertia, bodies.mold[i]), load_matrix(inverses, bodies.mold[i])
+            inertia, inverse = (
+                load_matrix(inertias.inertia, bodies.mold[i]),
+                load_matrix(inertias.inverse, bodies.mold[i]),
+            )
             couple = scale(per_step * bodies.scale[i] * bodies.scale[i], spin_of(q, change, inertia))
             bodies.torque[i, 0], bodies.torque[i, 1], bodies.torque[i, 2] = couple
             q, w = tumble(q, w, inertia, inverse, dt)
         else:
             q = near_unit(quat_multiply(quat_exponential(scale(dt, w)), q))
         v = add(v, scale((1.0 - kick[i]) * dt, gravity))
-        d = sub(x, load(reference, i))
+        d = sub(x, load(watch.reference, i))
         if PERIODIC:
             x = (wrap(x[0], world[0], edges[0]), wrap(x[1], world[1], edges[1]), wrap(x[2], world[2], edges[2]))
             d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
         far = math.sqrt(dot(d, d))
         if SOLIDS:
-            o = load4(turned_from, i)
+            o = load4(watch.turned_from, i)
             e = (q[0] - o[0], q[1] - o[1], q[2] - o[2], q[3] - o[3])
             chord = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3])
-            far += bodies.scale[i] * swing[bodies.mold[i]] * min(1.0, 2.1 * chord)
+            far += bodies.scale[i] * inertias.swing[bodies.mold[i]] * min(1.0, 2.1 * chord)
         if not (far < np.inf and dot(w, w) < np.inf):
             state = NOT_A_NUMBER
         elif not (world[0] <= x[0] <= world[3] and world[1] <= x[1] <= world[4] and world[2] <= x[2] <= world[5]):
@@ -203,5 +189,5 @@ def drift_chunk(
         put_vector(rows, i, SPIN, w)
         bodies.orientation[i, 0], bodies.orientation[i, 1] = q[0], q[1]
         bodies.orientation[i, 2], bodies.orientation[i, 3] = q[2], q[3]
-    moved[c] = farthest * farthest
-    status[c] = state
+    watch.moved[c] = farthest * farthest
+    watch.status[c] = state

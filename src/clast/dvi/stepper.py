@@ -19,6 +19,7 @@ from ..joints.system import JointSystem
 from ..kernels import backend
 from ..kernels.backend import kernel
 from ..kernels.rows import SPINS, VELOCITIES
+from ..motion.integrate import Space, Watch
 from ..motion.slots import find_slots, place_of
 from ..motion.state import State
 from ..motion.stepper import Stepper
@@ -158,7 +159,7 @@ class Hard(Nearby, Stepper):
     def _step(self, slack, gravity):
         """What constraints are made with."""
         gravity = tuple(float(g) for g in gravity)
-        return Step(self.dt, slack, self.method.stabilisation, self.recovery, self.threshold, gravity, self._edges)
+        return Step(self.dt, slack, self.method.stabilisation, self.recovery, self.threshold, gravity, self.state.edges)
 
     def _closing(self, slack, gravity):
         """Rows (c,) of Near that may be nearer than slack [m] at the end of the step."""
@@ -260,25 +261,10 @@ class Hard(Nearby, Stepper):
         chunks = self._chunks()
         if len(self._moved) != chunks:
             self._moved, self._status = np.zeros(chunks), np.zeros(chunks, np.int8)
-        self._kernels.drift(
-            chunks,
-            CHUNK,
-            state.bodies,
-            state.rows,
-            state.molds,
-            state.inverses,
-            self.free,
-            self.kick,
-            self.scene.gravity,
-            self.dt,
-            self.world,
-            self._edges,
-            state.reference,
-            state.there.turned_from,
-            state.swing,
-            self._moved,
-            self._status,
-        )
+        space = Space(self.scene.gravity, self.world, state.edges)
+        watch = Watch(state.reference, state.there.turned_from, self._moved, self._status)
+        about = state.bodies, state.rows, state.there.inertias, self.free, self.kick, self.dt
+        self._kernels.drift(chunks, CHUNK, *about, space, watch)
         self.drive(poses)
         if self.joints is not None:
             self._end_joints()
@@ -337,7 +323,6 @@ class Hard(Nearby, Stepper):
         self._kernels.inverse = chunked(complementarity.inverse_chunk)
         self._kernels.kick = chunked(complementarity.kick_chunk, **turning)
         self._kernels.drift = chunked(complementarity.drift_chunk, SOLIDS=self.solids, **near, **turning)
-        self._edges = (*self.box.length.tolist(), *self.box.inverse.tolist())
         reach = np.where(np.isfinite(state.parts.reach), state.parts.reach, 0.0)
         reach += np.linalg.norm(state.parts.offset, axis=1)
         self.outer = np.array([reach[f : f + k].max() for f, k in zip(molds.first, molds.count, strict=True)])

@@ -9,6 +9,7 @@ kicks are fractions of the time step and make the integrator:
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,6 +58,33 @@ COUPLES = False  # contacts of spheres have couples
 POINTS = True  # there are contacts other than of spheres
 SUM = True
 MOVE = True
+
+
+class Inertias(NamedTuple):
+    """How bodies turn, one row per mold."""
+
+    round: np.ndarray  # (m,) bool, as in Molds
+    inertia: np.ndarray  # (m,3,3) [m^2], as in Molds
+    inverse: np.ndarray  # (m,3,3) [1/m^2], its inverse; zero for walls
+    swing: np.ndarray  # (m,) [m], how far the surface moves at the most when the body turns by one radian
+
+
+class Space(NamedTuple):
+    """What all bodies move in."""
+
+    gravity: tuple  # (3,) [m/s^2]
+    world: tuple  # (6,) [m], lowest and highest corner
+    edges: tuple  # (6,) lengths of the periodic box [m] and their inverses
+
+
+class Watch(NamedTuple):
+    """Where bodies were when the neighbour list was made, and how far they have come."""
+
+    reference: np.ndarray  # (s,3) [m]
+    turned_from: np.ndarray  # (n,4) orientations; (0,4) where turning moves no surface
+    moved: np.ndarray  # (c,) [m^2], of the farthest body of a chunk
+    status: np.ndarray  # (c,) int8, FINE, OUTSIDE or NOT_A_NUMBER
+
 
 # What `advance_row` reports about a chunk of bodies.
 FINE = 0
@@ -220,27 +248,7 @@ def judge(state, x, w, far, world):
     return state
 
 
-def advance_row(
-    c,
-    chunk,
-    bodies,
-    rows,
-    molds,
-    inverses,
-    pairs,
-    spheres,
-    wrench,
-    gravity,
-    dt,
-    kicks,
-    world,
-    edges,
-    reference,
-    turned_from,
-    swing,
-    moved,
-    status,
-):
+def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, kicks, space, watch):
     """Advance one chunk of bodies: end a step, begin the next, or both at once.
 
     SUM ends a step: the contact forces of a body are added in the order of its partners' numbers, and kick it. MOVE
@@ -252,6 +260,8 @@ def advance_row(
     turned_from (n,4): the difference of the longest and the shortest half-axis of an ellipsoid, sqrt(outer^2 - inner^2) of a
     polyhedron.
     """
+    gravity, world, edges = space.gravity, space.world, space.edges
+    reference, turned_from, swing = watch.reference, watch.turned_from, inertias.swing
     orientation, forces, torques = bodies.orientation, bodies.force, bodies.torque
     start, entry, pair = pairs.start, pairs.entry, pairs.shape
     acting, wrenches = (spheres.action, spheres.couple), (wrench.force, wrench.moment)
@@ -268,8 +278,8 @@ def advance_row(
         w = spin_at(rows, i)
         tumbling = False
         if CLUMPS:
-            tumbling = not molds.round[bodies.mold[i]]
-            inverse = load_matrix(inverses, bodies.mold[i])
+            tumbling = not inertias.round[bodies.mold[i]]
+            inverse = load_matrix(inertias.inverse, bodies.mold[i])
             per_size = per_mass / (bodies.scale[i] * bodies.scale[i])
         if SUM:
             f, torque = add_up(
@@ -291,7 +301,7 @@ def advance_row(
             x = add(x, scale(dt, v))
             q = load4(orientation, i)
             if tumbling:
-                q, w = tumble(q, w, load_matrix(molds.inertia, bodies.mold[i]), inverse, dt)
+                q, w = tumble(q, w, load_matrix(inertias.inertia, bodies.mold[i]), inverse, dt)
             else:
                 q = near_unit(quat_multiply(quat_exponential(scale(dt, w)), q))
             v = add(v, scale(after, a))
@@ -309,8 +319,8 @@ def advance_row(
         put_vector(rows, i, VELOCITY, v)
         put_vector(rows, i, SPIN, w)
     if MOVE:
-        moved[c] = farthest
-        status[c] = state
+        watch.moved[c] = farthest
+        watch.status[c] = state
 
 
 # Bodies that are not round take 500 operations to turn, each of which waits for the one before; so 16 are turned side by side.
@@ -348,28 +358,11 @@ def put_lane(lane, k, momentum, inverse, q, kick, far):
     lane[FAR, k] = far
 
 
-def advance_block(
-    c,
-    chunk,
-    bodies,
-    rows,
-    molds,
-    inverses,
-    pairs,
-    spheres,
-    wrench,
-    gravity,
-    dt,
-    kicks,
-    world,
-    edges,
-    reference,
-    turned_from,
-    swing,
-    moved,
-    status,
-):
+def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, kicks, space, watch):
     """`advance_row` with MOVE for a scene where some bodies are not round: these wait in lanes, and are turned together."""
+    gravity, world, edges = space.gravity, space.world, space.edges
+    reference, turned_from, swing = watch.reference, watch.turned_from, inertias.swing
+    inverses = inertias.inverse
     orientation, forces, torques, scales, mold = (
         bodies.orientation,
         bodies.force,
@@ -377,7 +370,7 @@ def advance_block(
         bodies.scale,
         bodies.mold,
     )
-    start, entry, pair, is_round, inertia = pairs.start, pairs.entry, pairs.shape, molds.round, molds.inertia
+    start, entry, pair, is_round, inertia = pairs.start, pairs.entry, pairs.shape, inertias.round, inertias.inertia
     acting, wrenches = (spheres.action, spheres.couple), (wrench.force, wrench.moment)
     before, after, last = kicks[0] * dt, kicks[1] * dt, kicks[2] * dt
     farthest = 0.0
@@ -454,8 +447,8 @@ def advance_block(
             orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
             put_vector(rows, i, SPIN, w)
         used = 0
-    moved[c] = farthest
-    status[c] = state
+    watch.moved[c] = farthest
+    watch.status[c] = state
 
 
 def compose(lanes, **bound):

@@ -134,8 +134,7 @@ class State(Asked):
             hulls=device.upload(self.hulls),
             surfaces=device.upload(self.surfaces),
             box=device.upload(self.box),
-            inverses=device.to_device(self.inverses),
-            swing=device.to_device(self.swing),
+            inertias=device.upload(integrate.Inertias(self.molds.round, self.molds.inertia, self.inverses, self.swing)),
             turned_from=device.zeros((0, 4), np.float64),
             forms=device.zeros((0, 8), np.float64),
         )

@@ -55,7 +55,8 @@ def hull_hull(a, b, c, tables, points, edges, periodic, margin, keeps, work, dis
         if parted(ha, ka, q, hb, kb, load4(bodies.orientation, shapes.body[b]), d, load(points.normal, c), hulls):
             return 0
     turn, d = second_in_first(a, b, bodies, shapes, edges, periodic)
-    s, n, kind, one, two = separation(ha, ka, hb, kb, turn, d, hulls, margin, work)
+    found = separation(ha, ka, hb, kb, turn, d, hulls, margin, work)
+    s, n = found[0], found[1]
     if s > margin:
         if keeps:
             n = rotate(q, n)
@@ -74,7 +75,7 @@ def hull_hull(a, b, c, tables, points, edges, periodic, margin, keeps, work, dis
             put(work, 4, m)
             work[7] = 0.0
             return 1
-    count = contact_points(ha, ka, hb, kb, turn, d, s, n, kind, one, two, hulls, margin, work)
+    count = contact_points(ha, ka, hb, kb, turn, d, found, hulls, margin, work)
     if s > 0.0:
         # A patch of needles may miss the nearest place, and s may be below the distance by what faces are preferred.
         if abs(work[3] - gap) > 1e-12 * (ka * hulls.outer[ha] + kb * hulls.outer[hb]):

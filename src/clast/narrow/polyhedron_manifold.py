@@ -19,13 +19,15 @@ WITHIN = 1e-12  # what lies this fraction of the size outside an outline counts 
 
 
 @func
-def contact_points(ha, ka, hb, kb, turn, d, s, n, kind, one, two, hulls, margin, work):
+def contact_points(ha, ka, hb, kb, turn, d, found, hulls, margin, work):
     """Write the points where the two touch, from what `separation` found, and return how many: 1 to 4.
 
     Each is on the surface of a; points farther apart than margin [m] are left out, the deepest never.
     """
+    _, n, kind, one, two = found
     if kind == EDGE_EDGE:
-        count = edge_patch(ka, kb, turn, d, s, n, one, two, ha, hb, hulls, margin, work)
+        size = ka * hulls.outer[ha] + kb * hulls.outer[hb]
+        count = edge_patch(ka, kb, turn, d, found, size, hulls, margin, work)
         edges = hulls.edge_start[hb + 1] - hulls.edge_start[hb]
         feature = 4 * ((one - hulls.edge_start[ha]) * edges + two - hulls.edge_start[hb]) + EDGE_EDGE
     elif one >= 0:
@@ -52,10 +54,11 @@ def contact_points(ha, ka, hb, kb, turn, d, s, n, kind, one, two, hulls, margin,
 
 
 @func
-def edge_patch(ka, kb, turn, d, s, n, one, two, ha, hb, hulls, margin, work):
+def edge_patch(ka, kb, turn, d, found, size, hulls, margin, work):
     """Points of b where an edge of it crosses an edge of a: where they cross, and if faces beside both edges are nearly
     parallel, corners of what these have in common. A box that lies on another a little askew is held as one that lies flat.
     """
+    s, n, _, one, two = found
     crossing = add(nearest_of_edges(one, ka, two, kb, turn, d, hulls), scale(s, n))
     face, level = face_beside(one, n, hulls)
     w = matrix_vector(transposed(turn), n)
@@ -63,7 +66,7 @@ def edge_patch(ka, kb, turn, d, s, n, one, two, ha, hb, hulls, margin, work):
     here, kept = SCRATCH, 0
     if min(level, back) > STEEP:
         here, count = common_outline(ka, face, kb, other, turn, d, 1.0 / level, hulls, margin, work)
-        near = CROSSING * (ka * hulls.outer[ha] + kb * hulls.outer[hb])
+        near = CROSSING * size
         for i in range(count):
             x = sub(get(work, here + 4 * i), crossing)
             if dot(x, x) > near * near:

@@ -70,6 +70,22 @@ def test_signed_distances_have_a_proof():
     assert 500 < apart < 1200
 
 
+def test_axes_along_edges_and_diagonals():
+    """Where slopes vanish exactly and several ways out are equally short."""
+    random = np.random.default_rng(6)
+    cloud, cube = unit(random.normal(size=(2000, 3))), Polyhedron.box(1.0, 1.0, 1.0)
+    axes = unit(np.vstack([np.eye(3), [(1, 1, 0), (1, 0, 1), (1, 1, 1)]]))
+    for i in range(1000):
+        solid, axis = (cube, SOLIDS[1], SOLIDS[3])[i % 3], axes[random.integers(6)]
+        c = random.integers(-5, 6, 3) / 4
+        radius, half_length = random.integers(1, 4, 2) / 4
+        found = touch(solid, c, axis, radius, half_length)
+        gap, n = found[0, 3], found[0, 4:7]
+        rod = solid.vertices, c, axis, radius, half_length
+        assert separation(n[None], *rod)[0] == pytest.approx(gap, abs=1e-12)
+        assert separation(cloud, *rod).max() <= gap + 1e-12
+
+
 def test_an_edge_across_the_rim():
     """A box with an edge over the rim, along the tangent or turned about the normal: half a millimetre above, on it and inside.
 

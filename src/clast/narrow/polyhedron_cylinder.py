@@ -72,7 +72,7 @@ def corners_touch(h, k, hulls, c, axis, radius, half_length, inside, margin, wor
     size = k * hulls.outer[h]
     first = hulls.vertex_start[h]
     start = scale(-1.0, c)
-    count = 0
+    count = np.int64(0)  # a bare 0 has a type of its own, for which all that is called would be compiled again
     for i in range(first, hulls.vertex_start[h + 1]):
         v = np.uintp(i)
         x = corner(hulls, k, v)

@@ -195,7 +195,7 @@ def hull_plane(h, k, hulls, n, height, margin, work):
     end = hulls.vertex_start[h + 1]
     vertex = hulls.vertex
     limit = (height - margin) / k
-    count = 0
+    count = np.int64(0)  # a bare 0 has a type of its own, for which all that is called would be compiled again
     for i in range(start, end):
         v = np.uintp(i)
         along = n[0] * vertex[0, v] + n[1] * vertex[1, v] + n[2] * vertex[2, v]

@@ -2,11 +2,11 @@
 
 Two convex bodies: their signed distance is the greatest separation s(n) = n . c - (reach of the cylinder along -n) -
 (reach of the polyhedron along n) over all unit n. Every s(n) is a bound from below, so the greatest of all that are
-looked at is never above the answer, and it is the answer once the right n is among them:
+looked at is never above the answer, and it is the answer once the right n is among them. These are, for
 
-    apart        the normals of faces, the axis, and the direction in which the nearest of all edges has its distance
-    overlapping  the normals of faces, the axis, the way to the axis from the corner nearest to it, and for each edge the best n
-                 between the normals of its two faces: where it crosses the rim or lies across the mantle
+    faces        their normals, and both senses of the axis
+    edges        the best n between the normals of the two faces of each: where it crosses the rim or the mantle
+    corners      apart, the way from the nearest one; overlapping, the way to the axis from the one nearest to it
 
 The depth is the least way out, hence the same from both bodies and without jumps; all points of a contact have its normal, and
 their own depth along it.
@@ -26,9 +26,9 @@ PARALLEL = 1e-12  # squared sine below which an edge has no nearest point to the
 LEVEL = 0.98  # cosine between a face and the normal of contact above which the rim may lie on the face
 AS_DEEP = 1e-8  # of the outer radius: points within this of the deepest are as deep
 WITHIN = 1e-9  # of the outer radius: what is so little beyond an end, a mantle or a face is on it
-CLOSE = 1e-3  # of the outer radius: bodies nearer than this are looked at as if they overlapped, too
 CELLS = 4  # parts of a smooth piece of an arc in which a best direction is sought
-STEPS = 100  # of the search for a zero; where values jump there, it takes them all
+STEPS = 60  # of the search for it; most take 5
+HAIR = 1e-13  # an angle [rad] that is none, but tells two sides of a place apart
 
 
 @func
@@ -72,124 +72,104 @@ def rod_foot(n, c, axis, radius, half_length):
     return add(c, add(scale(up, axis), scale(out, across)))
 
 
+# The best direction of a corner, and between the normals of the two faces at an edge.
+
+
 @func
-def between_zeros(step, low, low_value, high, high_value):
-    """Where to look next for a zero between two places with values of opposite signs.
+def nearest_corner(h, k, hulls, c, axis, radius, half_length, start):
+    """The corner with the least signed distance [m] from the cylinder, n there, and the corner; `start`: unit, a likely n.
 
-    Regula falsi with halved weights (Illinois), every second step a bisection: values may jump at the zero.
-    """
-    x = (low * high_value - high * low_value) / (high_value - low_value)
-    return x if step % 2 == 1 and low < x and x < high else 0.5 * (low + high)
-
-
-# Apart: the distance of a point of an edge from a convex body is a convex function of its place on the edge.
-
-
-@part
-def nearest_on_edge(p, u, axis, radius, half_length):
-    """Least signed distance [m] of the points p + s u, 0 <= s <= 1, from a solid cylinder about the origin; n and s there."""
-    low, high = 0.0, 1.0
-    _, gap, n, _ = sphere_cylinder(p, axis, radius, half_length, -1.0)
-    low_slope = -dot(n, u)
-    if low_slope >= 0.0:
-        return gap, n, low
-    _, gap, n, _ = sphere_cylinder(add(p, u), axis, radius, half_length, -1.0)
-    high_slope = -dot(n, u)
-    if high_slope <= 0.0:
-        return gap, n, high
-    s = 0.5
-    for step in range(STEPS):
-        s = between_zeros(step, low, low_slope, high, high_slope)
-        _, gap, n, _ = sphere_cylinder(add(p, scale(s, u)), axis, radius, half_length, -1.0)
-        slope = -dot(n, u)
-        if slope == 0.0 or not high - low > 1e-15:
-            break
-        if slope < 0.0:
-            low, low_slope, high_slope = s, slope, 0.5 * high_slope
-        else:
-            high, high_slope, low_slope = s, slope, 0.5 * low_slope
-    return gap, n, s
-
-
-@part
-def nearest_edge(h, k, hulls, c, axis, radius, half_length, start):
-    """The edge with the least signed distance from the cylinder: distance [m], n, point; `start`: unit, a likely n.
-
-    An edge that lies farther back along `start` than the nearest one so far is not looked at.
+    A corner that lies farther back along `start` than the nearest one so far is not looked at.
     """
     level = dot(start, c) - rod_reach(start, axis, radius, half_length)
-    best, n, point, which = math.inf, start, start, hulls.edge_start[h]
-    for i in range(hulls.edge_start[h], hulls.edge_start[h + 1]):
-        e = np.uintp(i)
-        p = corner(hulls, k, np.uintp(hulls.edge[e, 0]))
-        q = corner(hulls, k, np.uintp(hulls.edge[e, 1]))
-        if level - max(dot(start, p), dot(start, q)) < best:
-            u = sub(q, p)
-            gap, m, s = nearest_on_edge(sub(p, c), u, axis, radius, half_length)
+    best, n, found = math.inf, start, hulls.vertex_start[h]
+    for i in range(hulls.vertex_start[h], hulls.vertex_start[h + 1]):
+        x = corner(hulls, k, np.uintp(i))
+        if level - dot(start, x) < best:
+            _, gap, m, _ = sphere_cylinder(sub(x, c), axis, radius, half_length, -1.0)
             if gap < best:
-                best, n, point, which = gap, m, add(p, scale(s, u)), i
-    return best, n, point, which
+                best, n, found = gap, m, i
+    return best, n, found
 
 
-# Overlapping: the best direction between the normals of the two faces at an edge.
+@part
+def on_arc(angle, a, b, first, second, along, radius, half_length):
+    """s(n) and its slope for the n at this angle on an arc.
 
-
-@func
-def on_arc(angle, w, one, two, axis, along, radius, half_length):
-    """s(n) and its slope for the unit n at this angle from `one` towards `two`; along: the axis' part along the edge."""
+    a, b: the way from the edge to the cylinder's centre along the beginning of the arc and at right angles to it; first, second:
+    the same for the axis, and along its part along the edge.
+    """
     cosine, sine = math.cos(angle), math.sin(angle)
-    first, second = dot(axis, one), dot(axis, two)
     c = cosine * first + sine * second
     r = sine * first - cosine * second
     across = math.sqrt(along * along + r * r)
     turn = r * c / across if across > 0.0 else 0.0
-    rise = cosine * dot(w, one) + sine * dot(w, two)
-    slope = cosine * dot(w, two) - sine * dot(w, one)
     end = half_length if c >= 0.0 else -half_length
-    return rise - radius * across - end * c, slope - radius * turn + end * r
+    return (
+        cosine * a + sine * b - radius * across - end * c,
+        cosine * b - sine * a - radius * turn + end * r,
+    )
 
 
 @part
-def best_on_arc(w, one, two, most, axis, along, radius, half_length):
-    """The greatest s(n) and its angle, over angles from 0 to `most` from `one` towards `two`, both left out; -inf if none.
+def highest_between(low, low_slope, high, high_slope, a, b, first, second, along, radius, half_length):
+    """The local maximum of s(n) between two angles with slopes above and below zero: s and the angle.
 
-    w: from the edge to the cylinder's centre. s is smooth but for two places: where n is at right angles to the axis and where it
-    is nearest to it. Between these it has one local maximum at most.
+    Regula falsi with halved weights (Illinois), every third step a bisection.
     """
-    first, second = dot(axis, one), dot(axis, two)
+    small = 1e-12 * (abs(a) + abs(b) + radius + half_length)
+    value, x = -math.inf, low
+    for step in range(STEPS):
+        x = (low * high_slope - high * low_slope) / (high_slope - low_slope)
+        if step % 3 == 2 or not (low < x and x < high):
+            x = 0.5 * (low + high)
+        value, slope = on_arc(x, a, b, first, second, along, radius, half_length)
+        if abs(slope) <= small or not high - low > 1e-15:
+            break
+        if slope > 0.0:
+            low, low_slope, high_slope = x, slope, 0.5 * high_slope
+        else:
+            high, high_slope, low_slope = x, slope, 0.5 * low_slope
+    return value, x
+
+
+@part
+def best_on_arc(most, a, b, first, second, along, radius, half_length):
+    """The greatest s(n) at an angle between 0 and `most`, and the angle; -inf if there is none. Arguments as in `on_arc`.
+
+    s is smooth but for two places: a peak where n is at right angles to the axis, and where n is nearest to it, which is one if the
+    edge is at right angles to the axis. Between these s has one local maximum at most.
+    """
     best, place = -math.inf, 0.0
-    level = math.atan2(-first, second) % math.pi
-    upright = math.atan2(second, first) % math.pi
-    a, b = min(level, upright, most), min(max(level, upright), most)
-    low = 0.0
-    _, low_slope = on_arc(low, w, one, two, axis, along, radius, half_length)
-    for i in range(3 * CELLS + 1):
+    level, upright = math.atan2(-first, second) % math.pi, math.atan2(second, first) % math.pi
+    one, two = min(level, upright, most), min(max(level, upright), most)
+    low = HAIR
+    _, low_slope = on_arc(low, a, b, first, second, along, radius, half_length)
+    for i in range(3 * CELLS):
         piece = i // CELLS
-        begin = 0.0 if piece == 0 else (a if piece == 1 else b)
-        end = a if piece == 0 else (b if piece == 1 else most)
-        high = begin + (end - begin) * ((i % CELLS + 0.5) / CELLS) if piece < 3 else most
-        if not high > low:
-            continue
-        _, slope = on_arc(high, w, one, two, axis, along, radius, half_length)
-        if low_slope > 0.0 and slope < 0.0:
-            left, left_slope, right, right_slope = low, low_slope, high, slope
-            value, x = -math.inf, low
-            for step in range(STEPS):
-                x = between_zeros(step, left, left_slope, right, right_slope)
-                value, here = on_arc(x, w, one, two, axis, along, radius, half_length)
-                if here == 0.0 or not right - left > 1e-15:
-                    break
-                if here > 0.0:
-                    left, left_slope, right_slope = x, here, 0.5 * right_slope
-                else:
-                    right, right_slope, left_slope = x, here, 0.5 * left_slope
-            if value > best:
-                best, place = value, x
-        low, low_slope = high, slope
+        begin = 0.0 if piece == 0 else (one if piece == 1 else two)
+        end = one if piece == 0 else (two if piece == 1 else most)
+        # A hair before the end of a piece and a hair behind its beginning slopes are those of its own side.
+        step = (end - begin) / CELLS
+        high = begin + (i % CELLS + 1) * step - (HAIR if i % CELLS == CELLS - 1 else 0.0)
+        if i % CELLS == 0 and piece > 0 and step > 0.0:
+            _, slope = on_arc(begin + HAIR, a, b, first, second, along, radius, half_length)
+            if low_slope > 0.0 and slope <= 0.0:
+                value, _ = on_arc(begin, a, b, first, second, along, radius, half_length)
+                if value > best:
+                    best, place = value, begin
+            low, low_slope = begin + HAIR, slope
+        if high > low:
+            _, slope = on_arc(high, a, b, first, second, along, radius, half_length)
+            if low_slope > 0.0 and slope <= 0.0:
+                value, x = highest_between(low, low_slope, high, slope, a, b, first, second, along, radius, half_length)
+                if value > best:
+                    best, place = value, x
+            low, low_slope = high, slope
     return best, place
 
 
-@part
+@func
 def best_edge(h, k, hulls, c, axis, radius, half_length, better):
     """The edge with the greatest s(n) above `better` for an n between its faces: (edge or -1, s [m], n)."""
     # A ball inside the cylinder, near to the polyhedron: no s(n) is above that of the ball.
@@ -209,16 +189,19 @@ def best_edge(h, k, hulls, c, axis, radius, half_length, better):
             u = normalize(sub(corner(hulls, k, np.uintp(hulls.edge[e, 1])), p))
             two = cross(u, one)
             most = math.atan2(dot(two, other), cosine)
-            s, angle = best_on_arc(sub(c, p), one, two, most, axis, dot(axis, u), radius, half_length)
+            w = sub(c, p)
+            s, angle = best_on_arc(
+                most, dot(w, one), dot(w, two), dot(axis, one), dot(axis, two), dot(axis, u), radius, half_length
+            )
             if s > best:
                 found, best = i, s
                 n = add(scale(math.cos(angle), one), scale(math.sin(angle), two))
     return found, best, n
 
 
-@part
-def best_corner(h, k, hulls, c, axis, radius):
-    """The corner nearest to the axis: s(n) [m] for the n from it to the axis, n, and the corner."""
+@func
+def nearest_to_axis(h, k, hulls, c, axis):
+    """The unit n from the corner nearest to the axis towards the axis, and the corner; some n if it lies on the axis."""
     first = hulls.vertex_start[h]
     best, n, found = math.inf, axis, first
     for i in range(first, hulls.vertex_start[h + 1]):
@@ -229,8 +212,19 @@ def best_corner(h, k, hulls, c, axis, radius):
     n = normalize(n)
     # Close to the axis the way has lost digits and is not quite at right angles to it.
     n = normalize(sub(n, scale(dot(n, axis), axis)))
-    s = dot(n, c) - radius - hull_reach(h, k, hulls, n) if dot(n, n) > 0.5 else -math.inf
-    return s, n, found
+    return (n if dot(n, n) > 0.5 else axis), found
+
+
+@func
+def place_across(p, u, n, c, axis, radius, half_length):
+    """Where on the edge from p along u a cylinder touches with normal n, 0 to 1: at its rim, or where it crosses the mantle."""
+    y = rod_foot(n, c, axis, radius, half_length)
+    t = dot(sub(y, p), u) / dot(u, u)
+    beside = cross(axis, n)
+    steep = dot(u, beside)
+    if abs(dot(n, axis)) < WITHIN and steep * steep > PARALLEL * dot(u, u):
+        t = dot(sub(c, p), beside) / steep
+    return min(max(t, 0.0), 1.0)
 
 
 # The points of a contact.
@@ -269,17 +263,12 @@ def touching_point(x, n, gap, c, axis, radius, half_length, margin, size, featur
 
 
 @part
-def edge_points(h, k, hulls, i, n, gap, c, axis, radius, half_length, margin, work, count):
-    """Points of edge i as candidates: how many there are now.
+def edge_points(p, u, feature, n, gap, c, axis, radius, half_length, margin, size, work, count):
+    """Points of the edge from p along u as candidates: how many there are now.
 
     Across the mantle the one nearest to the axis and those over the ends; on an end those where the edge crosses the rim.
     """
-    size = k * hulls.outer[h]
-    e = np.uintp(i)
-    p = sub(corner(hulls, k, np.uintp(hulls.edge[e, 0])), c)
-    u = sub(sub(corner(hulls, k, np.uintp(hulls.edge[e, 1])), c), p)
-    feature = 4.0 * (i - hulls.edge_start[h]) + EDGE_EDGE
-    w, a = from_axis(p, axis)
+    w, a = from_axis(sub(p, c), axis)
     across, b = from_axis(u, axis)
     square, mixed = dot(across, across), dot(w, across)
     on_end = abs(dot(n, axis)) > 0.5
@@ -292,12 +281,12 @@ def edge_points(h, k, hulls, i, n, gap, c, axis, radius, half_length, margin, wo
     for j in range(3):
         s = low if j == 0 else (high if j == 1 else middle)
         if s > 0.0 and s < 1.0:
-            x = add(add(p, scale(s, u)), c)
+            x = add(p, scale(s, u))
             count = touching_point(x, n, gap, c, axis, radius, half_length, margin, size, feature, work, count)
     return count
 
 
-@part
+@func
 def rim_points(h, k, hulls, i, n, gap, c, axis, radius, half_length, margin, work, count):
     """Points of the rims that lie on face i as candidates: how many there are now.
 
@@ -331,25 +320,30 @@ def rim_points(h, k, hulls, i, n, gap, c, axis, radius, half_length, margin, wor
     return count
 
 
-@part
+@func
 def rod_points(h, k, hulls, n, gap, c, axis, radius, half_length, margin, work):
     """Points of the polyhedron on a cylinder, once normal and gap are known, as candidates: how many."""
     size = k * hulls.outer[h]
     first = hulls.vertex_start[h]
-    count = 0
+    count = np.int64(0)  # a bare 0 has a type of its own, for which all that is called would be compiled again
     for i in range(first, hulls.vertex_start[h + 1]):
         x = corner(hulls, k, np.uintp(i))
         feature = 4.0 * (i - first) + VERTEX_FACE
         count = touching_point(x, n, gap, c, axis, radius, half_length, margin, size, feature, work, count)
-    for i in range(hulls.edge_start[h], hulls.edge_start[h + 1]):
-        count = edge_points(h, k, hulls, i, n, gap, c, axis, radius, half_length, margin, work, count)
+    first = hulls.edge_start[h]
+    for i in range(first, hulls.edge_start[h + 1]):
+        e = np.uintp(i)
+        p = corner(hulls, k, np.uintp(hulls.edge[e, 0]))
+        u = sub(corner(hulls, k, np.uintp(hulls.edge[e, 1])), p)
+        feature = 4.0 * (i - first) + EDGE_EDGE
+        count = edge_points(p, u, feature, n, gap, c, axis, radius, half_length, margin, size, work, count)
     for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
         if dot(n, face_normal(hulls, np.uintp(i))) > LEVEL:
             count = rim_points(h, k, hulls, i, n, gap, c, axis, radius, half_length, margin, work, count)
     return count
 
 
-@part
+@func
 def flat_separation(h, k, hulls, c, axis, radius, half_length, margin):
     """The greatest s(n) over the normals of faces and both senses of the axis: (s [m], n, face or -1); ends above margin."""
     best, n, face = -math.inf, axis, -1
@@ -393,27 +387,20 @@ def hull_rod(h, k, hulls, c, axis, radius, half_length, margin, work):
     else:
         v = farthest_along(hulls.vertex, hulls.vertex_start[h], hulls.vertex_start[h + 1], n)
         point, feature = scale(k, column(hulls.vertex, v)), 4.0 * (v - hulls.vertex_start[h]) + VERTEX_FACE
-    near, m, x, edge = nearest_edge(h, k, hulls, c, axis, radius, half_length, n)
-    if near > 0.0:
-        s = dot(m, c) - rod_reach(m, axis, radius, half_length) - hull_reach(h, k, hulls, m)
-        if s > gap:
-            gap, n, point, feature = s, m, x, 4.0 * (edge - hulls.edge_start[h]) + EDGE_EDGE
-    if gap > margin:
-        return 0
-    # The direction between two points that nearly coincide is mostly rounding: also where both are just apart.
-    if gap <= CLOSE * size:
-        s, m, v = best_corner(h, k, hulls, c, axis, radius)
-        if s > gap:
-            gap, n, point = s, m, corner(hulls, k, np.uintp(v))
-            feature = 4.0 * (v - hulls.vertex_start[h]) + VERTEX_FACE
-        edge, s, m = best_edge(h, k, hulls, c, axis, radius, half_length, gap)
-        if edge >= 0:
-            gap, n, feature = s, m, 4.0 * (edge - hulls.edge_start[h]) + EDGE_EDGE
-            p = corner(hulls, k, np.uintp(hulls.edge[np.uintp(edge), 0]))
-            u = sub(corner(hulls, k, np.uintp(hulls.edge[np.uintp(edge), 1])), p)
-            y = rod_foot(n, c, axis, radius, half_length)
-            t = dot(sub(y, p), u) / dot(u, u)
-            point = add(p, scale(min(max(t, 0.0), 1.0), u))
+    near, m, v = nearest_corner(h, k, hulls, c, axis, radius, half_length, n)
+    if near <= 0.0:
+        # Of corners inside only the one nearest to the axis can be pushed out along a way of its own.
+        m, v = nearest_to_axis(h, k, hulls, c, axis)
+    s = dot(m, c) - rod_reach(m, axis, radius, half_length) - hull_reach(h, k, hulls, m)
+    if s > gap:
+        gap, n, point = s, m, corner(hulls, k, np.uintp(v))
+        feature = 4.0 * (v - hulls.vertex_start[h]) + VERTEX_FACE
+    edge, s, m = best_edge(h, k, hulls, c, axis, radius, half_length, gap)
+    if edge >= 0:
+        gap, n, feature = s, m, 4.0 * (edge - hulls.edge_start[h]) + EDGE_EDGE
+        p = corner(hulls, k, np.uintp(hulls.edge[np.uintp(edge), 0]))
+        u = sub(corner(hulls, k, np.uintp(hulls.edge[np.uintp(edge), 1])), p)
+        point = add(p, scale(place_across(p, u, n, c, axis, radius, half_length), u))
     if gap > margin:
         return 0
     count = rod_points(h, k, hulls, n, gap, c, axis, radius, half_length, margin, work)

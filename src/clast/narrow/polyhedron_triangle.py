@@ -48,7 +48,7 @@ def corners_touch(h, k, hulls, meshes, t, side, n, height, c, q, shift, size, ma
     first = hulls.vertex_start[h]
     vertex = hulls.vertex
     limit = (height - margin) / k
-    count = 0
+    count = np.int64(0)  # a bare 0 has a type of its own, for which all that is called would be compiled again
     for i in range(first, hulls.vertex_start[h + 1]):
         v = np.uintp(i)
         along = n[0] * vertex[0, v] + n[1] * vertex[1, v] + n[2] * vertex[2, v]

@@ -16,7 +16,7 @@ import typer
 
 # The keys of scenes.SCENES, known here without importing it.
 NAMES = (
-    *("drum", "hopper", "pile", "box", "ellipsoid-box", "ellipsoid-hopper"),
+    *("drum", "all-shapes", "hopper", "pile", "box", "ellipsoid-box", "ellipsoid-hopper"),
     *("cube-drum", "gravity-packing", "rock-drum"),
     *("two-particles", "granulate"),
     *("silo", "tank", "shaker", "mixer", "floating-ball"),

@@ -1,5 +1,6 @@
 """Ready scenes as functions: shared by the command line, tests, benchmarks and docs. One file per family."""
 
+from .all_shapes import all_shapes
 from .ellipsoids import ellipsoid_box, ellipsoid_hopper
 from .flows import silo, tank
 from .machines import chain_on_gravel, tracked_vehicle
@@ -11,6 +12,7 @@ from .spheres import box, drum, hopper, pile
 
 SCENES = {
     "drum": drum,
+    "all-shapes": all_shapes,
     "hopper": hopper,
     "pile": pile,
     "box": box,
@@ -33,6 +35,7 @@ SCENES = {
 __all__ = [
     "SCENES",
     "Ready",
+    "all_shapes",
     "box",
     "chain_on_gravel",
     "check_overlap",

@@ -116,12 +116,9 @@ def reach_at(t, d, outer, inner):
 
 
 @func
-def inner_centre(d, m1, m2, gap, least):
+def inner_centre(d, m1, m2):
     """Where one ellipsoid contains the other, the centre of the inner one, which belongs to both: whether it does, and from the
-    centre of the first to there. least [m]: the shortest half-axis of both."""
-    # None contains another without overlapping it by the whole of its width.
-    if gap > -2.0 * least:
-        return False, d
+    centre of the first to there."""
     if contains(d, m1, m2):
         return True, d
     return contains(d, m2, m1), (0.0, 0.0, 0.0)
@@ -133,8 +130,8 @@ def inner_centre(d, m1, m2, gap, least):
 
 # Rows of the lanes after those of the common normal. All are in one array: with two, the compiler cannot tell that writing
 # to one leaves the other alone, and makes no vector instructions.
-ARM, RADIUS = ROWS, ROWS + 3
-ALL_ROWS = ROWS + 4
+ARM, RADIUS, ROOM = ROWS, ROWS + 3, ROWS + 4
+ALL_ROWS = ROWS + 5
 
 
 @func
@@ -153,6 +150,26 @@ def middle_arm(m, n, gap):
     """From the centre of an ellipsoid to the middle of the overlap or gap at its surface point with outward normal n."""
     arm = surface_point(m, n)
     return (arm[0] + 0.5 * gap * n[0], arm[1] + 0.5 * gap * n[1], arm[2] + 0.5 * gap * n[2])
+
+
+@func
+def room_inside(d, m1, m2):
+    """Below zero if the boxes around two ellipsoids, d (3,) [m] apart, tell that neither contains the other."""
+    x = abs(math.sqrt(m1[0]) - math.sqrt(m2[0])) - abs(d[0])
+    y = abs(math.sqrt(m1[1]) - math.sqrt(m2[1])) - abs(d[1])
+    z = abs(math.sqrt(m1[2]) - math.sqrt(m2[2])) - abs(d[2])
+    least = x if x < y else y
+    return least if least < z else z
+
+
+@func
+def put_inside(lane, k):
+    """Mend what lane k says of two ellipsoids with one centre, or of which one contains the other."""
+    d, m1, m2 = lane_forms(lane, k)
+    lane[N, k], lane[N + 1, k], lane[N + 2, k] = signed((lane[N, k], lane[N + 1, k], lane[N + 2, k]), d)
+    inside, centre = inner_centre(d, m1, m2)
+    if inside:
+        lane[ARM, k], lane[ARM + 1, k], lane[ARM + 2, k] = centre
 
 
 @func
@@ -226,28 +243,28 @@ def points_block(block, first, count, spheres, rows, forms, pairs, points, edges
                 lane[N + i, k] = normal[c, i]
         solve_lanes(lane, used)
         for k in range(used):
-            d, m1, m2 = lane_forms(lane, k)
-            n = (lane[N, k], lane[N + 1, k], lane[N + 2, k])
             if lane[STATE, k] == 0.0:
+                d, m1, m2 = lane_forms(lane, k)
+                n = (lane[N, k], lane[N + 1, k], lane[N + 2, k])
                 n, lane[GAP, k] = common_normal_from(d, m1, m2, lane[LEAST, k], n)
-            lane[N, k], lane[N + 1, k], lane[N + 2, k] = signed(n, d)
+                lane[N, k], lane[N + 1, k], lane[N + 2, k] = n
         for k in range(LANES):
-            _, m1, m2 = lane_forms(lane, k)
+            d, m1, m2 = lane_forms(lane, k)
             n = (lane[N, k], lane[N + 1, k], lane[N + 2, k])
             lane[ARM, k], lane[ARM + 1, k], lane[ARM + 2, k] = middle_arm(m1, n, lane[GAP, k])
             lane[RADIUS, k] = contact_radius(m1, m2, n)
+            lane[ROOM, k] = room_inside(d, m1, m2)
         for k in range(used):
             p = waiting[at + k]
             c = np.uintp(slot[p - spheres])
             touches = lane[GAP, k] <= margin
             gap[c], radius[c] = lane[GAP, k] if touches else np.inf, lane[RADIUS, k]
             many[p - spheres] = 1 if touches else 0
-            d, m1, m2 = lane_forms(lane, k)
-            least = min(forms[np.uintp(pair[p, 0]), LEAST_AXIS], forms[np.uintp(pair[p, 1]), LEAST_AXIS])
-            inside, centre = inner_centre(d, m1, m2, lane[GAP, k], least)
+            if lane[ROOM, k] >= 0.0:
+                put_inside(lane, k)
             for i in range(3):
                 normal[c, i] = lane[N + i, k]
-                arm[c, i] = centre[i] if inside else lane[ARM + i, k]
+                arm[c, i] = lane[ARM + i, k]
 
 
 @func
@@ -276,7 +293,7 @@ def points_row(k, first, count, spheres, rows, forms, pairs, points, edges, marg
     n, gap = common_normal(d, m1, m2, forms[a, LEAST_RADIUS] + forms[b, LEAST_RADIUS])
     n = signed(n, d)
     if gap <= margin:
-        inside, arm = inner_centre(d, m1, m2, gap, min(forms[a, LEAST_AXIS], forms[b, LEAST_AXIS]))
+        inside, arm = inner_centre(d, m1, m2)
         if not inside:
             arm = middle_arm(m1, n, gap)
         points.gap[c], points.count[p - spheres] = gap, 1

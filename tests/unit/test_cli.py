@@ -97,7 +97,7 @@ def test_an_earlier_run_is_not_replaced_unasked(pretend, capsys):
 
 
 FAULTS = {
-    ("run",): "which scene? choose one of drum, hopper, pile, box",
+    ("run",): "which scene? choose one of drum, all-shapes, hopper, pile, box",
     ("run", "drumm"): "unknown scene 'drumm'; did you mean 'drum'?",
     ("run", "none.toml"): "none.toml: no such file",
     ("run", "wrong.toml"): "wrong.toml: bodies[0].radius = -1.0: must be > 0",

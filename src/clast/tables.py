@@ -183,7 +183,7 @@ class Surfaces(NamedTuple):
     ball: np.ndarray  # (m,) [m], radius of the ball of the same volume
 
 
-class Trees(namedtuple("Trees", (*Surfaces._fields, "part"))):
+class Trees(namedtuple("Trees", (*Surfaces._fields, "part"))):  # type: ignore[misc]  # mypy wants the names written out
     """Surfaces, those of triangulated particles and of polyhedra that may meet them, and part (p,) int32, the row of each of the
     Parts in it, -1 for what has none."""
 

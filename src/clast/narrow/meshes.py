@@ -17,9 +17,9 @@ from .mesh_tree import BARE
 TOLERANCE = 1e-8  # of distances, relative to the longest edge, where a method aims at one
 
 
-def merge_row(i, site, near, start, spots, limit, kept):
-    """Which candidates of one site stay."""
-    merge_points(start[site[i]], start[site[i + 1]], spots, limit, near[i], kept)
+def merge_row(i, manifold, near, start, measured, limit, kept):
+    """Which candidates of one manifold stay."""
+    merge_points(start[manifold[i]], start[manifold[i + 1]], measured, limit, near[i], kept)
 
 
 def shortest_edges(tables, surfaces, pair):
@@ -39,19 +39,19 @@ def at_vertices(tables, pair):
     return (kind == PLANE) | ((kind == CYLINDER) & (parts.size[row, 2] > 0.0))
 
 
-def in_sites(shapes, pair):
-    """Pairs with the particle before the wall; an order in which those of a site stand side by side; first row of each."""
+def in_manifolds(shapes, pair):
+    """Pairs with the particle before the wall; an order in which those of a manifold stand side by side; first row of each."""
     wall_first = shapes.kind[pair[:, 0]] >= FIRST_WALL
     pair = np.where(wall_first[:, None], pair[:, ::-1], pair)
     first, second = pair[:, 0], pair[:, 1]
-    # The triangles of a wall are one site with each particle; everything else is one by itself.
+    # The triangles of a wall are one manifold with each particle; everything else is one by itself.
     sheet = shapes.kind[second] == TRIANGLE
     place = np.where(sheet, shapes.body[second], -1)
     order = np.lexsort((shapes.number[second], place, shapes.number[first]))
     pair, sheet, place = pair[order], sheet[order], place[order]
     same = sheet[1:] & (place[1:] == place[:-1]) & (pair[1:, 0] == pair[:-1, 0])
-    site = np.append(np.nonzero(np.append(True, ~same))[0], len(pair)) if len(pair) else np.zeros(1)
-    return np.ascontiguousarray(pair), wall_first[order], order, site.astype(np.int32)
+    manifold = np.append(np.nonzero(np.append(True, ~same))[0], len(pair)) if len(pair) else np.zeros(1)
+    return np.ascontiguousarray(pair), wall_first[order], order, manifold.astype(np.int32)
 
 
 def nearest_candidates(tables, surfaces, pair, box):
@@ -76,20 +76,20 @@ def turn_round(tables, surfaces, pair, box, narrow):
     tell. Returns gap (p,), point (p,3), normal (p,3) and the triangle (p,) of each."""
     shapes = tables[1]
     candidates = nearest_candidates(tables, surfaces, pair, box)
-    spots = empty_measured(len(candidates.first))
-    measure_candidates(tables, surfaces, pair, candidates, box, narrow, TOLERANCE, spots)
+    measured = empty_measured(len(candidates.first))
+    measure_candidates(tables, surfaces, pair, candidates, box, narrow, TOLERANCE, measured)
     kept = np.empty(len(candidates.first), np.int8)
     each = np.arange(len(pair) + 1, dtype=np.int32)
     far = np.full(len(pair), np.inf)
-    kernel(merge_row)(len(pair), each, far, candidates.start, spots, math.inf, kept)
+    kernel(merge_row)(len(pair), each, far, candidates.start, measured, math.inf, kept)
     row = np.nonzero(kept)[0]
     pose = make_setting(tables, surfaces, pair, box).pose
     ball = np.where(pose[:, OVAL] > 0.0, 0.0, pose[:, BALL])
-    distance = spots.gap[row] + pose[:, HALO] + ball  # to the centre of a sphere, else to the surface
-    toward = spots.normal[row]
+    distance = measured.gap[row] + pose[:, HALO] + ball  # to the centre of a sphere, else to the surface
+    toward = measured.normal[row]
     sign = np.where(shapes.kind[pair[:, 0]] == MESH, 1.0, -1.0)
     gap = -distance - ball - pose[:, HALO]
-    return gap, spots.point[row] + (sign * ball)[:, None] * toward, -toward, candidates.first[row]
+    return gap, measured.point[row] + (sign * ball)[:, None] * toward, -toward, candidates.first[row]
 
 
 def surface_points(field, pair, margin, narrow, tree=True):
@@ -103,22 +103,22 @@ def surface_points(field, pair, margin, narrow, tree=True):
     tables, surfaces, box = field.tables, field.surfaces, field.box
     shapes, parts = tables[1:3]
     every = math.isinf(margin)
-    pair, swapped, order, site = in_sites(shapes, pair)
+    pair, swapped, order, manifold = in_manifolds(shapes, pair)
     if every:
-        site = np.arange(len(pair) + 1, dtype=np.int32)
+        manifold = np.arange(len(pair) + 1, dtype=np.int32)
     if every and tree:
         candidates = nearest_candidates(tables, surfaces, pair, box)
     else:
         candidates = find_candidates(tables, surfaces, pair, box, margin if tree else math.inf)
     count = len(candidates.first)
-    spots, kept = empty_measured(count), np.zeros(count, np.int8)
-    measure_candidates(tables, surfaces, pair, candidates, box, narrow, TOLERANCE, spots)
+    measured, kept = empty_measured(count), np.zeros(count, np.int8)
+    measure_candidates(tables, surfaces, pair, candidates, box, narrow, TOLERANCE, measured)
     limit = math.inf if every else np.nextafter(margin, math.inf)
-    near = np.full(len(pair), np.inf) if every else shortest_edges(tables, surfaces, pair[site[:-1]])
-    kernel(merge_row)(len(site) - 1, site, near, candidates.start, spots, limit, kept)
+    near = np.full(len(pair), np.inf) if every else shortest_edges(tables, surfaces, pair[manifold[:-1]])
+    kernel(merge_row)(len(manifold) - 1, manifold, near, candidates.start, measured, limit, kept)
     owner = np.repeat(np.arange(len(pair)), np.diff(candidates.start))
     row = np.nonzero(kept)[0]
-    owner, gap, point, normal = owner[row], spots.gap[row], spots.point[row], spots.normal[row]
+    owner, gap, point, normal = owner[row], measured.gap[row], measured.point[row], measured.normal[row]
     feature = candidates.first[row]
     # Only of walls, before which the particle stands.
     vertices = surfaces.vertex_start[np.maximum(parts.feature[shapes.part[pair[owner, 0]]], 0)]
@@ -126,7 +126,7 @@ def surface_points(field, pair, margin, narrow, tree=True):
     feature = np.where(on_vertex, feature - vertices, surfaces.row[np.where(on_vertex, 0, feature)])
     held = np.nonzero(contained(tables, surfaces, pair, box))[0]
     # Where meshes cross there is no inside; a sphere's centre is one.
-    crossed = np.unique(owner[spots.crossing[row] != 0])
+    crossed = np.unique(owner[measured.crossing[row] != 0])
     held = held[(shapes.kind[pair[held]] == SPHERE).any(1) | ~np.isin(held, crossed)]
     if len(held):
         out, where, way, triangle = turn_round(tables, surfaces, pair[held], box, narrow)

@@ -27,6 +27,7 @@ _HOMES = {
     "Simulation": "run.simulation",
     "Sphere": "shapes",
     "Unavailable": "errors",
+    "distance": "narrow.distance",
     "find_contacts": "narrow.contacts",
     "func": "kernels.backend",
     "load_mesh": "shapes",

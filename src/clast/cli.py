@@ -346,25 +346,32 @@ OPTIONAL = {
 
 
 @app.command()
-def check():
-    """Show what this machine offers and compile all kernels ahead of the first run."""
+def check(
+    compile_all: Annotated[
+        bool, typer.Option("--compile", help="compile the kernels of all ready scenes ahead of the first run")
+    ] = False,
+):
+    """Show what this machine offers; with --compile, compile all kernels ahead of the first run."""
     from importlib.metadata import version
     from importlib.util import find_spec
 
     import numba
 
     from .kernels import backend
-    from .scenes import SCENES
 
+    settings = vars(numba.config)  # numba makes them when it is imported
     print(f"clast       {version('clast')}, Python {sys.version.split()[0]}, numba {numba.__version__}")
-    print(f"device      cpu, {numba.get_num_threads()} threads of {numba.config.NUMBA_NUM_THREADS}")
+    print(f"device      cpu, {numba.get_num_threads()} threads of {settings['NUMBA_NUM_THREADS']}")
     print(f"threading   {numba.threading_layer()}, first found of {backend.layers()}")
-    cache = numba.config.CACHE_DIR or Path(__file__).parent / "__pycache__"
+    cache = settings["CACHE_DIR"] or Path(__file__).parent / "__pycache__"
     print(f"cache       {cache}" + ("" if writable(Path(cache)) else " (not writable: set NUMBA_CACHE_DIR)"))
     for name, (extra, purpose) in OPTIONAL.items():
         state = "present" if find_spec(name) else f"missing, for {purpose}: pip install 'clast[{extra}]'"
         print(f"{name:<11} {state}")
-    compile_kernels(SCENES, backend)
+    if compile_all:
+        compile_kernels()
+    else:
+        print("kernels     compiled when first needed; clast check --compile does it for all ready scenes at once")
 
 
 def writable(folder):
@@ -374,22 +381,43 @@ def writable(folder):
     return os.access(folder, os.W_OK)
 
 
-def compile_kernels(scenes, backend):
-    """Take a few steps of every ready scene, and show each kernel that is compiled on the way."""
+# Those first that have least in common, so that processes side by side seldom compile the same.
+WARMED = ("drum", "cube-drum", "granulate", "chain-on-gravel", "ellipsoid-hopper", "tank")
+
+
+def warm(name):
+    """Take a few steps of a ready scene; how many kernels were compiled on the way."""
+    from .kernels import backend
+    from .scenes import SCENES
+
+    backend.set_threads(1)  # the other cores are compiling too
+    sim = SCENES[name](count=30).simulation()
+    # What is poured or dropped has to fall before it meets anything, and only then all kernels are needed.
+    sim.step(6000 if sim.scene.inlets else 60)
+    sim.report()
+    return len(backend.compiled())
+
+
+def compile_kernels():
+    """Compile the kernels of every ready scene, one process a core, with a bar."""
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from multiprocessing import get_context
+
     from rich.console import Console
+    from rich.progress import track
 
-    console = Console(stderr=True, highlight=False)
-    before = len(backend.compiled())
-
-    def tell(name, done):
-        if not done:
-            status.update(f"compiling kernels, once: {len(backend.compiled()) - before + 1}, {name}")
-
-    with console.status("looking for compiled kernels") as status, backend.watching(tell):
-        for scene in scenes.values():
-            sim = scene(count=30).simulation()
-            # What is poured or dropped has to fall before it meets anything, and only then all kernels are needed.
-            sim.step(6000 if sim.scene.inlets else 60)
-            sim.report()
-    new = len(backend.compiled()) - before
+    names = (*WARMED, *(name for name in NAMES if name not in WARMED))
+    console, new = Console(stderr=True, highlight=False), 0
+    pool = ProcessPoolExecutor(max_workers=min(os.cpu_count() or 1, len(names)), mp_context=get_context("spawn"))
+    try:
+        waiting = [pool.submit(warm, name) for name in names]
+        done = as_completed(waiting)
+        for one in track(done, "compiling kernels, once", total=len(names), console=console):
+            new += one.result()
+    finally:
+        # Ctrl-C must not wait for a compiler.
+        for process in list((pool._processes or {}).values()):
+            if any(not one.done() for one in waiting):
+                process.terminate()
+        pool.shutdown(wait=False, cancel_futures=True)
     print(f"kernels     {f'{new} compiled and kept' if new else 'all ready, nothing to compile'}")

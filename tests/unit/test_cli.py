@@ -233,3 +233,17 @@ def test_a_real_run_is_reported_and_resumed(tmp_path, capsys):
     assert cli.answer(["report", out]) == 0
     assert cli.answer(["run", "--resume", out, "--until", "0.02", "--quiet"]) == 0
     assert "100 %" in capsys.readouterr().err
+
+
+def test_check_compiles_nothing_unless_told(capsys, monkeypatch):
+    asked = []
+    monkeypatch.setattr(cli, "compile_kernels", lambda: asked.append(1))
+    assert cli.answer(["check"]) == 0
+    assert "clast check --compile" in capsys.readouterr().out
+    assert asked == []
+    assert cli.answer(["check", "--compile"]) == 0
+    assert asked == [1]
+
+
+def test_scenes_that_are_compiled_first_are_there():
+    assert set(cli.WARMED) <= set(cli.NAMES)

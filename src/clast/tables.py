@@ -214,9 +214,8 @@ class Pairs(NamedTuple):
 
     shape: np.ndarray  # (p,2) int32, rows of Shapes
     mix: np.ndarray  # (p,) int32, row of the table of combined materials
-    slot: (
-        np.ndarray
-    )  # (p-b+1,) int64, first row of ContactPoints of each pair behind the b pairs of spheres; (1,) without points
+    slot: np.ndarray  # (p-b+1,) int64, first row of ContactPoints of each pair behind the b pairs of spheres that have no slots: all of
+    # them for forces, none for hard contacts; (1,) without points
     manifold: (
         np.ndarray
     )  # (m+1,) int32, first pair, counted behind those of spheres, of each manifold: of all pairs of one
@@ -273,7 +272,9 @@ class Wrench(NamedTuple):
 
 
 def geometry_points(pairs, count, device=np):
-    """ContactPoints of so many pairs with `count` slots in all, none in use: what geometry writes, and nothing that acts.
+    """ContactPoints of so many pairs with `count` slots in all, none counted: what geometry writes, and nothing that acts.
+
+    Gaps are zero until geometry has looked at a pair for the first time.
 
     On the CPU columns that are written and read together are views of one array, so that a point is one line of the cache.
     """

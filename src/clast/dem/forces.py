@@ -11,9 +11,9 @@ import numpy as np
 from ..broad.near import image
 from ..kernels import backend
 from ..kernels.backend import func, fused, kernel
+from ..kernels.kinds import is_wall
 from ..kernels.rows import PER_MASS, SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.vec import add, cross, dot, scale, sub
-from ..tables import FIRST_WALL
 from . import history as remembered
 from . import laws
 from .history import bring_near, take_up
@@ -73,7 +73,7 @@ def between(a, b, o, i, rows, edges, periodic):
 def moving_row(b, shapes):
     """The row that tells how shape b moves: its own, or that of its body for a wall, whose pieces stay behind between lists."""
     # One type on both sides, or the compiler would make a float of the row.
-    return np.uintp(shapes.body[b]) if shapes.kind[b] >= FIRST_WALL else np.uintp(b)
+    return np.uintp(shapes.body[b]) if is_wall(shapes.kind[b]) else np.uintp(b)
 
 
 @func

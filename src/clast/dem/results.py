@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..kernels import backend
 from ..motion.slots import find_slots, place_of
 from ..motion.state import ball_radii
 from ..narrow.contacts import lower_first, select, sort_pairs
@@ -28,24 +29,21 @@ def touching(state):
 def measure_spheres(state):
     """Contact points of spheres with spheres, the row of the neighbour list of each, and from the centre of the first to where the
     force acts: they are not kept, but follow from the places of the two alone, to the bit."""
-    look = Listed(state, state.device.to_device(listed_spheres(state)), SPHERES.slots)
-    SPHERES.find(look, 0, state.spheres_count, OVERLAP)
+    listed = np.ascontiguousarray(state.device.to_host(state.pairs.shape)[: state.spheres_count])
+    with backend.use(state.device):
+        look = Listed(state, state.device.to_device(listed), SPHERES.slots)
+        SPHERES.find(look, 0, state.spheres_count, OVERLAP)
     points = state.device.table(look.points)
     row = np.nonzero(points.count)[0]
     points = ContactPoints(*(column[row] if len(column) >= len(points.count) else column for column in points))
     # The force acts where the radii divide the line between the centres.
-    own, other = state.shapes.radius[listed_spheres(state)[row]].T
+    own, other = state.shapes.radius[listed[row]].T
     reach = own + other
     arm = (own * (points.gap + reach) / reach)[:, None] * points.normal
     return points._replace(arm=arm), row
 
 
-def listed_spheres(state):
-    """Pairs of spheres (b,2) of the neighbour list."""
-    return np.ascontiguousarray(state.device.to_host(state.pairs.shape)[: state.spheres_count])
-
-
-def contacts_of(state, box):
+def contacts_of(state):
     """The contact points that acted last: Contacts with slip, force and couple, sorted by pair, then shape."""
     state.fetch()
     table = state.device.table
@@ -84,7 +82,7 @@ def contacts_of(state, box):
     return select(both, np.lexsort((both.gap, least[group])))
 
 
-def springs_of(state, box):
+def springs_of(state):
     """Contacts as springs: overlap (c,) [m] that the law saw, length of the slip (c,) [m], reduced radius (c,) [m], row of the
     combined material (c,), and the part of the stiffness that each has (c,)."""
     state.fetch()

@@ -169,11 +169,11 @@ class Smooth(Stepper):
 
     def contacts(self):
         """See Simulation.contacts."""
-        return results.contacts_of(self.state, self.box)
+        return results.contacts_of(self.state)
 
     def elastic_energy(self):
         """Energy [J] stored in the springs of all contacts."""
-        overlap, slip, radius, mix, share = results.springs_of(self.state, self.box)
+        overlap, slip, radius, mix, share = results.springs_of(self.state)
         return float((share * self.method.recipe.energy(overlap, slip, radius, self.mixes[mix])).sum())
 
     def describe(self):

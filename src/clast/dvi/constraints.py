@@ -16,7 +16,7 @@ import numpy as np
 from ..broad.near import image
 from ..kernels import primitives
 from ..kernels.backend import func, kernel
-from ..kernels.rows import PER_INERTIA, PER_MASS, SPIN, VELOCITY, put_vector, spin_at, velocity_at
+from ..kernels.rows import PER_INERTIA, PER_MASS, SPIN, VELOCITY, centre_at, put_vector, spin_at, velocity_at
 from ..kernels.vec import add, cross, dot, load, scale, sub
 from .projections import project3, project6
 
@@ -125,7 +125,7 @@ def find_near(pairs, points, order):
 @func
 def arm_of(i, x, rows, edges, periodic):
     """From the centre of body i to the point x, to the nearest image of it."""
-    d = (x[0] - rows[i, 0], x[1] - rows[i, 1], x[2] - rows[i, 2])
+    d = sub(x, centre_at(rows, i))
     if periodic:
         d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
     return d
@@ -165,7 +165,7 @@ def turn_of(i, torque, rows, inverse, clumps):
 @func
 def world_point(s, c, rows, points):
     """Contact point c of shape s, the first of its pair, in the world [m]."""
-    return (rows[s, 0] + points.arm[c, 0], rows[s, 1] + points.arm[c, 1], rows[s, 2] + points.arm[c, 2])
+    return add(centre_at(rows, s), load(points.arm, c))
 
 
 def keep_chunk(c, chunk, step, rows, shape_body, pairs, mixes, points, near, keep):

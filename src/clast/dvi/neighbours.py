@@ -7,8 +7,9 @@ import numpy as np
 
 from ..broad.search import turned
 from ..kernels import primitives
+from ..kernels.rows import CENTRES
 from ..motion.state import ball_radii, place_parts
-from ..tables import FIRST_WALL, FREE
+from ..tables import FREE, is_wall
 
 ROOM = 0.1  # what the list sees beyond what can touch within a step, as a part of a typical radius
 SORT = 64  # steps after which bodies are sorted again: at fixed steps, so that a restart changes nothing
@@ -66,7 +67,7 @@ class Nearby:
         state = self.state
         if self.plain:
             n = len(state.bodies.number)
-            d = state.rows[:n, :3] - state.reference[:n]
+            d = state.rows[:n, CENTRES] - state.reference[:n]
             d -= self.box.length * np.round(d * self.box.inverse)
             far = np.sqrt(np.einsum("ni,ni->n", d, d)) + self.ahead - self.grown
             return float(far[state.bodies.motion == FREE].max(initial=0.0))
@@ -108,7 +109,7 @@ class Nearby:
         self._look_ahead()
         shapes, size = self.state.shapes, self.state.size
         self.grown = np.minimum(self.ahead + 2.0 * self.way, size)
-        return np.where(shapes.kind < FIRST_WALL, self.grown[shapes.body], 0.0)
+        return np.where(is_wall(shapes.kind), 0.0, self.grown[shapes.body])
 
     def _joined(self, pairs):
         """Which of these pairs of shapes (p,2) are of two bodies that are joined and must not collide."""

@@ -374,8 +374,10 @@ class Hard(Nearby, Stepper):
             find_points(state, self.reach)
             self.near = find_near(state.pairs, state.points, self.order)
             self._fill(np.arange(len(self.near.slot), dtype=np.int32))
-            self.kept, slot = None, self.constraints.slot
-            impulse = np.where(state.history.live[slot, None] == 1, state.history.impulse[slot], 0.0)
+            self.kept, count = None, len(self.constraints.gap)
+            impulse = np.zeros((count, self.width))
+            remembered = self.constraints, state.pairs, state.points, state.history
+            self._kernels.recall((count + CHUNK - 1) // CHUNK, CHUNK, *remembered, impulse)
         self._name()
         pair, shape, feature, swap = self.named
         constraints = self.constraints

@@ -20,7 +20,7 @@ from ..broad.neighbour_list import carry, find_manifolds, make_pairs, move_slots
 from ..broad.search import find_pairs, turned
 from ..kernels import backend
 from ..kernels.backend import kernel
-from ..kernels.rows import CENTRES, PER_INERTIA, PER_MASS, REACH, SPINS, VELOCITIES
+from ..kernels.rows import CENTRES, COLUMNS, PER_INERTIA, PER_MASS, REACH, SPINS, VELOCITIES
 from ..narrow.dispatch import FAMILIES, FAMILY, Asked, near_pairs
 from ..narrow.mesh_slots import Candidates
 from ..scene.stacking import make_trees
@@ -73,7 +73,7 @@ def place_shapes(bodies, label, molds, parts):
     radius = parts.reach[part] * bodies.scale[body]
     kind[:n][~single], radius[:n][~single] = NONE, np.inf
     number = np.concatenate([label, label[body[n:]] + within]).astype(np.int64)
-    rows = np.zeros((len(body), 12))
+    rows = np.zeros((len(body), COLUMNS))
     rows[:, REACH] = radius
     rows[:n, CENTRES], rows[:n, VELOCITIES], rows[:n, SPINS] = bodies.position, bodies.velocity, bodies.spin
     rows[:, PER_MASS], rows[:, PER_INERTIA] = 1.0 / bodies.mass[body], 1.0 / bodies.inertia[body]
@@ -185,9 +185,10 @@ class State(Asked):
         there, n = self.there, len(bodies.number)
         device, view = self.device, self.device.view
         there.rows = rows = device.to_device(self.rows)
-        moving = {"position": view(rows, n, 0, 3), "velocity": view(rows, n, 4, 7), "spin": view(rows, n, 8, 11)}
+        places = {"position": CENTRES, "velocity": VELOCITIES, "spin": SPINS}
+        moving = {name: view(rows, n, place.start, place.stop) for name, place in places.items()}
         there.bodies = device.upload(self.bodies, **moving)
-        there.shapes = device.upload(self.shapes, centre=view(rows, len(rows), 0, 3))
+        there.shapes = device.upload(self.shapes, centre=view(rows, len(rows), CENTRES.start, CENTRES.stop))
         if len(self.shapes.body) > n:
             place_parts(there.bodies, there.shapes, there.parts, self.box, rows)
             self.fetch()

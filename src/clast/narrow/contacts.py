@@ -13,13 +13,12 @@ from ..kernels.backend import kernel
 from ..scene.stacking import make_trees
 from ..shapes.ellipsoid_form import make_forms
 from ..tables import ELLIPSOID, Contacts, empty_contacts, is_wall
-from .dispatch import FAMILIES, FAMILY, TRIANGLES, Asked, Listed
+from .dispatch import BATCH, FAMILIES, FAMILY, TRIANGLES, Asked, Listed
 from .mesh_points import METHODS
 from .meshes import surface_points
 
 NARROW = {"opm": False, "chm+opm": True}  # whether the characteristic equation is asked first
 DEFAULT = "opm"
-BATCH = 65536  # pairs that are measured at a time: their points stay in the cache until they are contacts
 
 
 def padded(column):
@@ -88,7 +87,7 @@ def contact_row(q, at, place, start, number, shapes, label, centre, pairs, point
             k += 1
 
 
-def families_of(shapes, listed):
+def families_in(shapes, listed):
     """Number of the family of each of the pairs (p,2) of shapes, and which there are."""
     kind = shapes.kind
     if len(listed) and (kind == kind[0]).all():
@@ -118,7 +117,7 @@ def measure(field, listed, margin, triangles=TRIANGLES, tree=True):
     triangles: a name in `mesh_points.METHODS`; tree: as in `find_contacts`.
     """
     shapes, bodies = field.shapes, field.bodies
-    families, present = families_of(shapes, listed)
+    families, present = families_in(shapes, listed)
     # The triangles of a wall body and a particle are one manifold: they must not come apart.
     batch = BATCH if all(FAMILIES[k].slots for k in present) else max(len(listed), 1)
     contacts = empty_contacts(len(listed) * max([FAMILIES[k].slots for k in present], default=1))

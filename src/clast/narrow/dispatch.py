@@ -24,7 +24,8 @@ from ..tables import (
 from . import ellipsoid_polyhedron, ellipsoids, mesh_slots, polyhedra, round_walls, spheres
 
 WALLS = (PLANE, CYLINDER, TRIANGLE)
-OVERLAP = float(np.nextafter(0.0, -1.0))  # the margin of those that overlap: a gap of zero is none
+OVERLAP = float(np.nextafter(0.0, -1.0))  # the margin of those that overlap: a gap of zero is none, but for two spheres
+BATCH = 65536  # pairs that are looked at at a time where no list keeps them: their points stay in the cache
 TRIANGLES = "brute"  # how triangles are measured unless said
 
 
@@ -116,10 +117,12 @@ def near_pairs(state, family, pair):
     if not family.near or len(pair) == 0:
         return pair
     device = state.device
-    look = Listed(state, pair, family.slots)
-    family.find(look, 0, len(pair), state.margin)
     near = device.empty(len(pair), np.int8)
-    kernel(near_row)(len(pair), look.points.count, near)
+    for first in range(0, len(pair), BATCH):
+        some = pair[first : first + BATCH]
+        look = Listed(state, some, family.slots)
+        family.find(look, 0, len(some), state.margin)
+        kernel(near_row)(len(some), look.points.count, near[first : first + BATCH])
     start = primitives.scan(near)
     kept = device.empty((int(device.to_host(start[-1:])[0]), 2), np.int32)
     kernel(keep_row)(len(pair), pair, start, kept)

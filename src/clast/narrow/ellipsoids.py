@@ -313,7 +313,7 @@ def find_points(look, first, count, margin):
         grain=4,
         allocates=on_cpu,
         PERIODIC=bool(look.box.periodic),
-        CHM=look.chm,
+        CHM=look.chm and margin < math.inf,
     )
     about = first, count, look.spheres_count, there.rows, there.forms, look.pairs, look.points
     find((count + BLOCK - 1) // BLOCK if on_cpu else count, *about, look.edges, margin, look.keeps)

@@ -1,6 +1,6 @@
 """Which triangles of two surfaces may touch: descent of their trees of boxes.
 
-For each pair of a list the trees are descended together, in the axes of the mesh of the pair (see `surface_pose`), down to
+For each pair of a list the trees are descended together, in the axes of the mesh of the pair (see `mesh_pose`), down to
 *meetings* of two leaves; then the triangles of each meeting are tested one by one. Which of two boxes is split depends on the
 number of triangles below them alone, so that the order of candidates is the same wherever the bodies are, whatever the
 margin. What has no tree is taken in bunches: the vertices of the mesh 16 at a time, which a plane or a shell may touch.

@@ -132,6 +132,19 @@ def pose_row(p, bodies, shapes, parts, surfaces, pair, box, edges, pose, who):
     pose[p, SIGN] = -1.0 if swap else 1.0
 
 
+def surface_rows(tables, surfaces, pair):
+    """Rows of Trees (c,2) of the shapes of pairs (c,2); -1 for what has no triangles of its own."""
+    return surfaces.part[tables[1].part[pair]]
+
+
+def least_length(tables, surfaces, pair, lengths):
+    """The smaller of the lengths (m,) [m], one for each of Trees, of the shapes in each pair (c,2), at their size: (c,)."""
+    bodies, shapes = tables[:2]
+    row = surface_rows(tables, surfaces, pair)
+    length = np.where(row >= 0, lengths[np.maximum(row, 0)] * bodies.scale[shapes.body[pair]], np.inf)
+    return length.min(1) if len(pair) else np.zeros(0)
+
+
 def make_setting(tables, surfaces, pair, box):
     """The Setting of listed pairs (p,2), rows of Shapes, each with a triangulated particle."""
     bodies, shapes, parts, meshes = tables[:4]

@@ -25,6 +25,7 @@ from .mesh_candidates import find_candidates
 from .mesh_inside import contained
 from .mesh_merge import merge_points
 from .mesh_points import empty_measured, measure_candidates
+from .mesh_pose import least_length, surface_rows
 from .polyhedra import ball_radius
 
 MARGIN = (
@@ -118,7 +119,7 @@ class Candidates:
             begins.append(state.pairs.manifold[r.manifold : r.manifold + r.manifolds] - (r.first - first) + behind)
             behind += r.length
         manifold = np.append(np.concatenate(begins), len(rows)).astype(np.int32)
-        near = least(state, pair[manifold[:-1]], state.surfaces.shortest)
+        near = least_length(state.tables, state.surfaces, pair[manifold[:-1]], state.surfaces.shortest)
         made = cls(MeshPairs(rows, pair, manifold, near), margins(state, pair))
         before = state.candidates
         if before is not None and len(before.listed.rows):
@@ -162,19 +163,9 @@ def copy_candidate(c, source, d, target):
     target.first[d], target.second[d], target.seen[d] = source.first[c], source.second[c], source.seen[c]
 
 
-def least(state, pair, lengths):
-    """The smaller of the lengths (m,) [m] of the meshes in each pair (c,2) of shapes, at their size: (c,)."""
-    shapes = state.shapes
-    mesh = shapes.kind[pair] == MESH
-    length = np.full(pair.shape, np.inf)
-    surface = state.parts.feature[shapes.part[pair[mesh]]]
-    length[mesh] = lengths[surface] * state.bodies.scale[shapes.body[pair[mesh]]]
-    return length.min(1) if len(pair) else np.zeros(0)
-
-
 def margins(state, pair):
     """Margins [m] for the candidates of pairs (c,2): (c,). Powers of two, so that there are few different ones."""
-    margin = MARGIN * np.minimum(state.size, least(state, pair, state.surfaces.ball))
+    margin = MARGIN * np.minimum(state.size, least_length(state.tables, state.surfaces, pair, state.surfaces.ball))
     return 2.0 ** np.floor(np.log2(margin))
 
 
@@ -433,8 +424,8 @@ def swallowed(state, manifolds=None):
     chosen = np.arange(len(listed.pair)) if manifolds is None else listed.manifold[manifolds]
     pair = np.ascontiguousarray(found.listed.pair[chosen])
     inside = contained(state.kernel_tables, state.there.surfaces, pair, state.box)
-    # Where the surfaces of two meshes cross, a corner inside tells nothing new.
+    # Where two surfaces of triangles cross, a corner inside tells nothing new.
     crossing = np.nonzero(found.measured.crossing)[0]
     crossed = np.searchsorted(found.active.start, crossing, side="right") - 1
-    meshes = (state.shapes.kind[pair] == MESH).all(1)
-    return pair[inside & ~(meshes & np.isin(chosen, crossed))]
+    both = (surface_rows(state.tables, state.surfaces, pair) >= 0).all(1)
+    return pair[inside & ~(both & np.isin(chosen, crossed))]

@@ -5,13 +5,13 @@ import math
 import numpy as np
 
 from ..kernels.backend import kernel
-from ..tables import CYLINDER, FIRST_WALL, MESH, PLANE, SPHERE, TRIANGLE
+from ..tables import CYLINDER, MESH, PLANE, TRIANGLE, is_wall
 from .mesh_candidates import Candidates, find_candidates
 from .mesh_distance import nearest_triangles
 from .mesh_inside import contained
 from .mesh_merge import merge_points
 from .mesh_points import empty_measured, measure_candidates
-from .mesh_pose import BALL, HALO, OVAL, make_setting
+from .mesh_pose import BALL, HALO, OVAL, least_length, make_setting, surface_rows
 from .mesh_tree import BARE
 
 TOLERANCE = 1e-8  # of distances, relative to the longest edge, where a method aims at one
@@ -20,16 +20,6 @@ TOLERANCE = 1e-8  # of distances, relative to the longest edge, where a method a
 def merge_row(i, manifold, near, start, measured, limit, kept):
     """Which candidates of one manifold stay."""
     merge_points(start[manifold[i]], start[manifold[i + 1]], measured, limit, near[i], kept)
-
-
-def shortest_edges(tables, surfaces, pair):
-    """The shorter of the shortest edges [m] of the meshes in each pair (s,2) of shapes: (s,)."""
-    bodies, shapes, parts = tables[:3]
-    mesh = shapes.kind[pair] == MESH
-    edge = np.full(pair.shape, np.inf)
-    rows = pair[mesh]
-    edge[mesh] = surfaces.shortest[parts.feature[shapes.part[rows]]] * bodies.scale[shapes.body[rows]]
-    return edge.min(1)
 
 
 def at_vertices(tables, pair):
@@ -41,7 +31,7 @@ def at_vertices(tables, pair):
 
 def in_manifolds(shapes, pair):
     """Pairs with the particle before the wall; an order in which those of a manifold stand side by side; first row of each."""
-    wall_first = shapes.kind[pair[:, 0]] >= FIRST_WALL
+    wall_first = is_wall(shapes.kind[pair[:, 0]])
     pair = np.where(wall_first[:, None], pair[:, ::-1], pair)
     first, second = pair[:, 0], pair[:, 1]
     # The triangles of a wall are one manifold with each particle; everything else is one by itself.
@@ -56,7 +46,7 @@ def in_manifolds(shapes, pair):
 
 def nearest_candidates(tables, surfaces, pair, box):
     """One candidate for each pair of two meshes, the nearest triangles; for others all that there are."""
-    two = (tables[1].kind[pair] == MESH).all(1)
+    two = (surface_rows(tables, surfaces, pair) >= 0).all(1)
     nearest = nearest_triangles(tables, surfaces, pair[two], box)
     if two.all():
         return Candidates(np.arange(len(pair) + 1), nearest.first, nearest.second)
@@ -97,7 +87,7 @@ def surface_points(field, pair, margin, narrow, tree=True):
     pair first: how many (p,), point (c,3) [m], normal (c,3) from the first to the second, gap (c,) [m] and feature (c,), the
     triangle of the mesh as it was given, or its vertex at a plane or in a shell.
 
-    margin=inf: one for each pair, the nearest. narrow: name of a method in `surface_measure.METHODS`.
+    margin=inf: one for each pair, the nearest. narrow: name of a method in `triangle_lanes.METHODS`.
     tree=False: all triangles of two meshes are measured.
     """
     tables, surfaces, box = field.tables, field.surfaces, field.box
@@ -114,7 +104,9 @@ def surface_points(field, pair, margin, narrow, tree=True):
     measured, kept = empty_measured(count), np.zeros(count, np.int8)
     measure_candidates(tables, surfaces, pair, candidates, box, narrow, TOLERANCE, measured)
     limit = math.inf if every else np.nextafter(margin, math.inf)
-    near = np.full(len(pair), np.inf) if every else shortest_edges(tables, surfaces, pair[manifold[:-1]])
+    near = (
+        np.full(len(pair), np.inf) if every else least_length(tables, surfaces, pair[manifold[:-1]], surfaces.shortest)
+    )
     kernel(merge_row)(len(manifold) - 1, manifold, near, candidates.start, measured, limit, kept)
     owner = np.repeat(np.arange(len(pair)), np.diff(candidates.start))
     row = np.nonzero(kept)[0]
@@ -125,9 +117,10 @@ def surface_points(field, pair, margin, narrow, tree=True):
     on_vertex = (candidates.second[row] == BARE) & at_vertices(tables, pair[owner])
     feature = np.where(on_vertex, feature - vertices, surfaces.row[np.where(on_vertex, 0, feature)])
     held = np.nonzero(contained(tables, surfaces, pair, box))[0]
-    # Where meshes cross there is no inside; a sphere's centre is one.
+    # Where surfaces of triangles cross there is no inside; the centre of a round particle is one.
     crossed = np.unique(owner[measured.crossing[row] != 0])
-    held = held[(shapes.kind[pair[held]] == SPHERE).any(1) | ~np.isin(held, crossed)]
+    both = (surface_rows(tables, surfaces, pair[held]) >= 0).all(1)
+    held = held[~(both & np.isin(held, crossed))]
     if len(held):
         out, where, way, triangle = turn_round(tables, surfaces, pair[held], box, narrow)
         rest = ~np.isin(owner, held)

@@ -20,7 +20,7 @@ def points_row(k, first, spheres, rows, radius, pairs, points, edges, margin):
     square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
     reach = radius[a] + radius[b]
     # The same test as in the broad phase.
-    if square > (reach + margin) * (reach + margin):
+    if not square <= (reach + margin) * (reach + margin):
         points.gap[c] = np.inf
         points.count[p - spheres] = 0
         return
@@ -31,7 +31,7 @@ def points_row(k, first, spheres, rows, radius, pairs, points, edges, margin):
     n = (d[0] * inverse, d[1] * inverse, d[2] * inverse if apart else 1.0)
     gap = distance - reach
     points.gap[c], points.radius[c] = gap, radius[a] * radius[b] / reach
-    points.count[p - spheres] = 1
+    points.count[p - spheres] = 1 if gap < np.inf else 0
     for i in range(3):
         points.normal[c, i] = n[i]
         points.arm[c, i] = radius[a] * n[i] + 0.5 * gap * n[i]

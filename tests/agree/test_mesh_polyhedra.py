@@ -75,20 +75,20 @@ def test_a_box_rests_on_a_mesh(method):
     assert len(contacts.gap) >= 3
 
 
-def slab(width):
-    """A mesh of 12 triangles, 0.1 m high, whose edges are longer than those of the boxes on it."""
+def slab(width, height):
+    """A box as a mesh of 12 triangles, whose top is at half its height."""
     from trimesh.creation import box
 
-    made = box((width, width, 0.1))
+    made = box((width, width, height))
     return Mesh(made.vertices, made.faces, epsilon=2e-3)
 
 
 def test_points_of_a_small_box_on_large_triangles_stay_apart():
     """What is one and the same point is told by the shortest edge of both, not of the mesh alone."""
     scene = Scene()
-    scene.add(slab(2.0), material=STONE, motion="fixed")
+    scene.add(slab(2.0, 2.0), material=STONE, motion="fixed")
     turn = (np.cos(0.005), np.sin(0.004), np.sin(0.003), 0.0)  # a little askew: corners have depths of their own
-    scene.add(Polyhedron.box(0.2, 0.2, 0.2), position=(0.03, 0.02, 0.151), orientation=turn, material=STONE)
+    scene.add(Polyhedron.box(0.2, 0.2, 0.2), position=(0.03, 0.02, 1.101), orientation=turn, material=STONE)
     found = find_contacts(scene, margin=0.01)
     assert len(found.gap) >= 2
     apart = np.linalg.norm(found.point[:, None] - found.point, axis=2)
@@ -98,7 +98,7 @@ def test_points_of_a_small_box_on_large_triangles_stay_apart():
 def test_a_polyhedron_that_crosses_a_mesh_can_be_pushed_out():
     """Not taken for one that lies inside because a corner does."""
     scene = Scene(gravity=(0.0, 0.0, 0.0))
-    scene.add(slab(0.4), material=STONE, motion="fixed")
+    scene.add(slab(0.4, 0.1), material=STONE, motion="fixed")
     scene.add(Polyhedron.box(0.1, 0.1, 0.1), position=(0.0, 0.0, 0.099), material=STONE)
     sim = clast.Simulation(scene, clast.DEM(penetration="push"))
     sim.step(2)

@@ -195,7 +195,7 @@ def test_a_tower_of_boxes_stands_for_a_minute():
     stuff = clast.Material(friction=0.5, restitution=0.0)
     scene = clast.Scene()
     scene.add(clast.Plane(), material=stuff)
-    scene.add(clast.Polyhedron.box(0.5), position=[(0, 0, 0.25 + 0.5 * k) for k in range(10)], material=stuff)
+    scene.add(clast.Polyhedron.box(0.5, 0.5, 0.5), position=[(0, 0, 0.25 + 0.5 * k) for k in range(10)], material=stuff)
     sim = clast.Simulation(scene, clast.Complementarity(), dt=5e-3)
     start = sim.bodies.position.copy()
     sim.step(12000)

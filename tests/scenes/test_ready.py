@@ -37,7 +37,7 @@ def outside(name, scene, bodies):
     radius[hull] = scene.hulls.inner[parts.feature[first[hull]]]
     mesh = parts.kind[first] == MESH
     inner = scene.surfaces.inner[parts.feature[first[mesh]]]
-    radius[mesh] = np.where(inner > 0.0, inner, radius[mesh])  # the middle of a ring is outside
+    radius[mesh] = np.where(inner > 0.0, inner, 0.25 * radius[mesh])  # a ring: its middle is outside, its tube is thin
     radius = radius * bodies.scale[free]
     if name.endswith("drum") or name == "all-shapes":
         size = parts.size[scene.molds.first[bodies.mold[0]]]

@@ -72,7 +72,8 @@ def carry_row(c, chunk, free, number, pairs, former, old_number, old, old_memory
     """Find the pairs of one chunk of bodies in the old list: the same two shapes.
 
     Their rows of memory are copied; was (q,): row in the old list of pairs behind those of spheres, both counted from
-    there; behind: how many those are, now and in the old list. Entries stand in the same order in both lists, so one walk along both finds all. A pair of two free bodies is
+    there; behind: how many those are, now and in the old list. Entries stand in the same order in both lists, so one walk
+    along both finds all. A pair of two free bodies is
     looked after by its first.
     """
     spheres, old_spheres = behind

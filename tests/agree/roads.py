@@ -1,8 +1,23 @@
 """The slow road: plain NumPy, and what it takes to compare two states bit for bit."""
 
+from contextlib import contextmanager
+
+import numba
 import numpy as np
 
+from clast.kernels import backend
 from clast.tables import CYLINDER, PLANE, SPHERE, TRIANGLE
+
+
+@contextmanager
+def on_threads(count):
+    """Run what is inside on so many threads."""
+    before = numba.get_num_threads()
+    backend.set_threads(count)
+    try:
+        yield
+    finally:
+        backend.set_threads(before)
 
 
 def nearest_image(d, scene):

@@ -1,8 +1,7 @@
 """A drum of everything: threads, broad phases, stopping and going on change no bit, by forces and by hard contacts."""
 
-import numba
 import pytest
-from roads import differences, state
+from roads import differences, on_threads, state
 from test_hard_bits import launch_on_all, two_threads
 
 import clast
@@ -29,15 +28,10 @@ def plain(request):
 
 @two_threads
 def test_threads(plain, monkeypatch):
-    before = numba.get_num_threads()
-    backend.set_threads(2)
-    with monkeypatch.context() as patch:
-        patch.setattr(backend.CPU, "launch", staticmethod(launch_on_all))
-        try:
-            sim = start(plain[0])
-            sim.step(STEPS[plain[0]])
-        finally:
-            backend.set_threads(before)
+    monkeypatch.setattr(backend.CPU, "launch", staticmethod(launch_on_all))
+    with on_threads(2):
+        sim = start(plain[0])
+        sim.step(STEPS[plain[0]])
     assert differences(plain[1], state(sim)) == []
 
 

@@ -2,10 +2,9 @@
 
 import math
 
-import numba
 import numpy as np
 import pytest
-from roads import differences, state
+from roads import differences, on_threads, state
 from test_hard_bits import launch_on_all, two_threads
 from trimesh.creation import box
 
@@ -47,16 +46,11 @@ def plain():
 
 @two_threads
 def test_threads(plain, monkeypatch):
-    before = numba.get_num_threads()
-    backend.set_threads(2)
-    with monkeypatch.context() as patch:
-        patch.setattr(hard, "CHUNK", 8)
-        patch.setattr(backend.CPU, "launch", staticmethod(launch_on_all))
-        try:
-            sim = start()
-            sim.step(STEPS)
-        finally:
-            backend.set_threads(before)
+    monkeypatch.setattr(hard, "CHUNK", 8)
+    monkeypatch.setattr(backend.CPU, "launch", staticmethod(launch_on_all))
+    with on_threads(2):
+        sim = start()
+        sim.step(STEPS)
     assert differences(plain, state(sim)) == []
 
 

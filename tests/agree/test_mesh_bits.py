@@ -4,12 +4,11 @@ import numba
 import numpy as np
 import pytest
 import trimesh
-from roads import differences, state
+from roads import differences, on_threads, state
 from test_bits import GRAIN, STEEL, WAND, every_kernel_parallel
 
 import clast
 from clast import DEM, Mesh, Oscillation, Plane, Quad, Scene, Simulation, Sphere
-from clast.kernels import backend
 from clast.motion import state as memory
 
 STEPS = 300
@@ -113,13 +112,9 @@ def test_threads(plain, threads, monkeypatch):
     if threads > numba.config.NUMBA_NUM_THREADS:
         pytest.skip("one core only")
     every_kernel_parallel(monkeypatch, 3)
-    before = numba.get_num_threads()
-    backend.set_threads(threads)
-    try:
+    with on_threads(threads):
         sim = start()
         sim.step(STEPS)
-    finally:
-        backend.set_threads(before)
     assert differences(plain, state(sim)) == []
 
 

@@ -1,14 +1,12 @@
 """The same as test_bits, with polyhedra: planes and slips are remembered, and yet nothing changes a bit."""
 
-import numba
 import numpy as np
 import pytest
-from roads import differences, state
+from roads import differences, on_threads, state
 from test_bits import GRAIN, STEEL, WAND, every_kernel_parallel, stir
 
 import clast
 from clast import DEM, Oscillation, Plane, Polyhedron, Scene, Simulation, Sphere
-from clast.kernels import backend
 from clast.motion import state as memory
 
 pytestmark = pytest.mark.slow  # kernels of its own, a minute to compile
@@ -82,13 +80,9 @@ def test_order_of_memory(plain, monkeypatch):
 
 def test_one_thread(plain, monkeypatch):
     every_kernel_parallel(monkeypatch, 3)
-    before = numba.get_num_threads()
-    backend.set_threads(1)
-    try:
+    with on_threads(1):
         sim = start()
         sim.step(STEPS)
-    finally:
-        backend.set_threads(before)
     assert differences(plain, state(sim)) == []
 
 

@@ -143,7 +143,7 @@ class Smooth(Stepper):
             through=integrate.compose(clumps, SUM=True, **has),
             finish=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=False, **has),
             spheres=sphere_pairs.compose(*about),
-            points=forces.compose(*about, self.method.recipe.shared),
+            points=forces.compose(*about, self.method.recipe.power),
         )
         self._mixes = self.device.to_device(self.mixes)
         self.kicks = integrate.INTEGRATORS[self.method.integrator]

@@ -4,6 +4,7 @@ import math
 import time as clock
 import warnings
 from copy import copy
+from operator import is_
 from types import SimpleNamespace
 
 import numpy as np
@@ -37,6 +38,7 @@ class Smooth(Stepper):
         with backend.use(self.device):
             self.state = State(self.scene, self.box, copy(BROAD[self.method.broad]), self.rolling, self.method.margin)
             self._bind()
+        self._around = None  # Space and Watch of the last step
         self._fresh = True  # forces of the present positions are not there yet
         self._open = False  # forces are there, but the step that they end is not ended yet
 
@@ -88,7 +90,10 @@ class Smooth(Stepper):
         acting = state.pairs, state.spheres, state.wrench
         space = integrate.Space(self.scene.gravity, self.world, state.edges)
         watch = integrate.Watch(state.reference, there.turned_from, self._moved, self._status)
-        kernel(chunks, chunk, there.bodies, there.rows, there.inertias, *acting, dt, self.kicks, space, watch)
+        # The same objects while nothing in them changes: then the launch is the same, and known.
+        if self._around is None or not all(map(is_, (*space, *watch), (*self._around[0], *self._around[1]))):
+            self._around = space, watch
+        kernel(chunks, chunk, there.bodies, there.rows, there.inertias, *acting, dt, self.kicks, *self._around)
 
     def _find_pairs(self):
         """Make the list of pairs anew if a body may have moved out of it."""
@@ -100,7 +105,8 @@ class Smooth(Stepper):
                 far = max(far, place_parts(bodies, shapes, parts, self.box, state.there.rows, state.reference))
             state.since += 1
             # Two bodies may have come towards each other, or a body and a wall.
-            if far + max(far, state.walls_moved()) >= state.margin:
+            state.closed = far + max(far, state.walls_moved())
+            if state.closed >= state.margin:
                 self._check_speed(far)
                 state.rebuild()
             else:

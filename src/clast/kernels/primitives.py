@@ -7,11 +7,12 @@ import numpy as np
 from numba import prange
 
 from . import backend
+from .reached import stored
 
 CHUNK = 16384  # elements a task; fixed, so that the order of work does not depend on the number of threads
 
 
-@backend.stored(parallel=True)
+@stored(parallel=True)
 def _scan(count, start):
     n = count.shape[0]
     chunks = (n + CHUNK - 1) // CHUNK
@@ -31,7 +32,7 @@ def _scan(count, start):
     start[n] = total[chunks]
 
 
-@backend.stored(parallel=True)
+@stored(parallel=True)
 def _group(key, groups, start, order):
     n = key.shape[0]
     shift = 0

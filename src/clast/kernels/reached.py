@@ -203,3 +203,14 @@ class Store(FunctionCache):
 
     def _index_key(self, sig, codegen):
         return (*super()._index_key(sig, codegen), tuple(layouts(kind) for kind in getattr(sig, "args", sig)))
+
+
+def stored(**flags):
+    """numba.njit with these flags for a function that Python calls, kept on disk by all that it reaches."""
+
+    def compile_later(function):
+        compiled = numba.njit(**flags)(function)
+        compiled._cache = Store(function)
+        return compiled
+
+    return compile_later

@@ -20,6 +20,7 @@ import numba
 import numpy as np
 from numba.core.registry import CPUDispatcher
 
+from .library import InnerCompiler, OuterCompiler
 from .reached import Reached, Store, is_table
 from .spread import spread
 
@@ -62,12 +63,17 @@ class Inner(CPUDispatcher):
     def __call__(self, *arguments, **names):
         return self.outer(*arguments, **names)
 
+    def compile(self, sig):
+        # numba asks at every call in the code of others; its own answer takes locks and clocks even where it is known.
+        known = self.overloads.get(sig) if isinstance(sig, tuple) else None
+        return known.entry_point if known is not None else super().compile(sig)
+
 
 def inner(function, **flags):
     """Compile a function for use inside kernels; in the CUDA simulator it stays plain Python."""
     if SIMULATED:
         return function
-    compiled = numba.njit(error_model="numpy", **flags, **INNER)(function)
+    compiled = numba.njit(error_model="numpy", pipeline_class=InnerCompiler, **flags, **INNER)(function)
     compiled.__class__ = Inner
     return compiled
 
@@ -97,7 +103,7 @@ def stored(**flags):
     """numba.njit with these flags for a function that Python calls, kept on disk by all that it reaches."""
 
     def compile_later(function):
-        compiled = numba.njit(**flags)(function)
+        compiled = numba.njit(pipeline_class=OuterCompiler, **flags)(function)
         compiled._cache = Store(function)
         return compiled
 
@@ -114,17 +120,13 @@ def bind(function, **names):
     return bound
 
 
-# What a kernel is made of: a plain loop over a range of rows, and what spreads it over threads.
-ROWS = """def {name}_rows(_first, _last, {arguments}):
-    for _i in range(_first, _last):
-        _row(_i, {arguments})
-"""
+# What a kernel is made of.
 LOOP = """def {name}(_threads, _count, {arguments}):
-    spread(_rows, 0, _count, _threads, ({arguments},))
+    spread(_row, 0, _count, _threads, ({arguments},))
 """
 PHASED = """def {name}(_threads, _start, {arguments}):
     for _p in range(len(_start) - 1):
-        spread(_rows, _start[_p], _start[_p + 1], _threads, ({arguments},))
+        spread(_row, _start[_p], _start[_p + 1], _threads, ({arguments},))
 """
 
 
@@ -139,7 +141,6 @@ class Kernel:
         self.phased = phased
         self.template = PHASED if phased else LOOP
         self.row_flags = {"forceinline": True, "fastmath": fastmath, "_nrt": allocates}
-        self.rows_flags = {"fastmath": fastmath, "_nrt": allocates}
         self.loop_flags = {"error_model": "numpy", "_nrt": allocates, "no_cfunc_wrapper": True}
 
     def __call__(self, count, *arguments):
@@ -159,7 +160,7 @@ class Kernel:
     def reached(self):
         """Everything that compiling this kernel takes in."""
         bound = sorted(self.bound.items(), key=lambda item: item[0])
-        return Reached(self.inner_row, bound, self.rows_flags, self.loop_flags, ROWS, self.template, spread)
+        return Reached(self.inner_row, bound, self.loop_flags, self.template, spread)
 
     @functools.cached_property
     def name(self):
@@ -180,13 +181,11 @@ class Kernel:
     def compile(self):
         """The loop for numba, not yet compiled for any arguments."""
         arguments = ", ".join(list(inspect.signature(self.row).parameters)[1:])
-        source = (ROWS + self.template).format(name=self.name, arguments=arguments)
+        source = self.template.format(name=self.name, arguments=arguments)
         scope = {"spread": spread, "_row": self.inner_row, "__name__": self.row.__module__}
         exec(compile(source, self.row.__code__.co_filename, "exec"), scope)
-        scope["_rows"] = inner(scope[f"{self.name}_rows"], **self.rows_flags)
-        loop = numba.njit(**self.loop_flags)(scope[self.name])
+        loop = numba.njit(pipeline_class=OuterCompiler, **self.loop_flags)(scope[self.name])
         loop._cache = Store(scope[self.name], known=True)
-        numba.get_num_threads()  # starts the threads, and with them come the functions that `spread` calls
         return loop
 
     def plain_loop(self, count, *arguments, threads=1):

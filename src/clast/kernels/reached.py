@@ -198,6 +198,12 @@ class Store(FunctionCache):
         base = self._impl.filename_base + ("" if self.known else f".{Reached(self._py_func).digest}")
         return _Index(cache_path=self._cache_path, filename_base=base, source_stamp="known by name")
 
+    def save_overload(self, sig, data):
+        # As numba does with what it loads: functions that only kernels call have no other place for their environments.
+        for environment in data._find_referenced_environments():
+            data.codegen.set_env(environment.env_name, environment)
+        super().save_overload(sig, data)
+
     # numba makes one of its own and looks for it under this name.
     _cache_file = property(lambda self: self._file, lambda self, given: None)
 

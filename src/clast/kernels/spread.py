@@ -5,6 +5,7 @@ over a range of rows is handed to the same C function of the threading layer, wi
 on a plane compiled for 25 s in place of 32.
 """
 
+import numba
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -21,17 +22,24 @@ PARALLEL_FOR = ir.FunctionType(
 )
 
 
-@intrinsic
-def spread(typing, rows, first, last, threads, arguments):
-    """Call rows(first, last, *arguments) for parts of the range, one for each thread.
+def start_threads():
+    """Start numba's threads: with them come the functions that are called here."""
+    numba.get_num_threads()
 
-    rows: a compiled function that raises nothing. threads: 1, and the calling thread does it all, or 0 for as many as
+
+@intrinsic
+def spread(typing, row, first, last, threads, arguments):
+    """Call row(i, *arguments) for all i of the range, in one part for each thread.
+
+    row: a compiled function that raises nothing. threads: 1, and the calling thread does it all, or 0 for as many as
     numba.get_num_threads() tells.
     """
     whole = types.int64
-    call = rows.get_call_type(typing, (whole, whole, *arguments.types), {})
+    call = row.get_call_type(typing, (whole, *arguments.types), {})
+    start_threads()
 
     def generate(context, builder, signature, values):
+        context.active_code_library._reload_init.add(start_threads)  # also where the code comes from the cache
         _, first, last, threads, packed = values
         first, last, threads = (
             context.cast(builder, value, kind, whole)
@@ -70,7 +78,7 @@ def spread(typing, rows, first, last, threads, arguments):
 
     def part_function(context, module, kinds):
         """Works off the parts from the one in its first argument, as many as its second says."""
-        compiled = rows.dispatcher.overloads[tuple(call.args)]
+        compiled = row.dispatcher.overloads[tuple(call.args)]
         context.active_code_library.add_linking_library(compiled.library)
         target = context.declare_function(module, compiled.fndesc)
         function = ir.Function(module, PART, module.get_unique_name("part"))
@@ -86,8 +94,9 @@ def spread(typing, rows, first, last, threads, arguments):
         given = [
             builder.load(cgutils.gep_inbounds(builder, shared, 0, 3, place)) for place in range(len(arguments.types))
         ]
-        context.call_conv.call_function(builder, target, call.return_type, call.args, [low, high, *given])
+        with cgutils.for_range_slice(builder, low, high, LONG(1), LONG) as (i, _):
+            context.call_conv.call_function(builder, target, call.return_type, call.args, [i, *given])
         builder.ret_void()
         return function
 
-    return types.void(rows, first, last, threads, arguments), generate
+    return types.void(row, first, last, threads, arguments), generate

@@ -21,6 +21,7 @@ import numpy as np
 from numba.core.registry import CPUDispatcher
 
 from .launch import Loop, run_phases, run_rows
+from .library import InnerCompiler, OuterCompiler
 from .reached import Reached, Store
 from .spread import pack
 
@@ -63,12 +64,17 @@ class Inner(CPUDispatcher):
     def __call__(self, *arguments, **names):
         return self.outer(*arguments, **names)
 
+    def compile(self, sig):
+        # numba asks at every call in the code of others; its own answer takes locks and clocks even where it is known.
+        known = self.overloads.get(sig) if isinstance(sig, tuple) else None
+        return known.entry_point if known is not None else super().compile(sig)
+
 
 def inner(function, **flags):
     """Compile a function for use inside kernels; in the CUDA simulator it stays plain Python."""
     if SIMULATED:
         return function
-    compiled = numba.njit(error_model="numpy", **flags, **INNER)(function)
+    compiled = numba.njit(error_model="numpy", pipeline_class=InnerCompiler, **flags, **INNER)(function)
     compiled.__class__ = Inner
     return compiled
 
@@ -104,13 +110,9 @@ def bind(function, **names):
     return bound
 
 
-# What a kernel is made of: a plain loop over a range of rows, and what brings its arguments into a block for it.
-ROWS = """def {name}_rows(_first, _last, {arguments}):
-    for _i in range(_first, _last):
-        _row(_i, {arguments})
-"""
+# What a kernel is made of.
 PACK = """def {name}({arguments}):
-    return pack(_rows, ({arguments},))
+    return pack(_row, ({arguments},))
 """
 
 
@@ -124,7 +126,6 @@ class Kernel:
         self.paces = {}  # by the number of binary digits of the number of rows
         self.phased = phased
         self.row_flags = {"forceinline": True, "fastmath": fastmath, "_nrt": allocates}
-        self.rows_flags = {"fastmath": fastmath, "_nrt": allocates}
         self.loop_flags = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 
     def __call__(self, count, *arguments):
@@ -144,7 +145,7 @@ class Kernel:
     def reached(self):
         """Everything that compiling this kernel takes in."""
         bound = sorted(self.bound.items(), key=lambda item: item[0])
-        return Reached(self.inner_row, bound, self.rows_flags, self.loop_flags, self.phased, ROWS, PACK, pack)
+        return Reached(self.inner_row, bound, self.loop_flags, self.phased, PACK, pack)
 
     @functools.cached_property
     def name(self):
@@ -165,13 +166,11 @@ class Kernel:
     def compile(self):
         """The loop for numba, not yet compiled for any arguments."""
         arguments = ", ".join(list(inspect.signature(self.row).parameters)[1:])
-        source = (ROWS + PACK).format(name=self.name, arguments=arguments)
+        source = PACK.format(name=self.name, arguments=arguments)
         scope = {"pack": pack, "_row": self.inner_row, "__name__": self.row.__module__}
         exec(compile(source, self.row.__code__.co_filename, "exec"), scope)
-        scope["_rows"] = inner(scope[f"{self.name}_rows"], **self.rows_flags)
-        loop = numba.njit(**self.loop_flags)(scope[self.name])
+        loop = numba.njit(pipeline_class=OuterCompiler, **self.loop_flags)(scope[self.name])
         loop._cache = Store(scope[self.name], known=True)
-        numba.get_num_threads()  # starts the threads, and with them come the functions that `run` calls
         return loop
 
     def plain_loop(self, count, *arguments, threads=1):

@@ -8,9 +8,12 @@ A launch has two halves. `pack`, compiled for each kernel, writes its arguments 
 rows of a range worked off with such a block. A block can be run again: taking tables apart is most of what a small launch costs.
 """
 
+import numba
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
+
+from .library import InnerCompiler
 
 LONG = ir.IntType(64)
 INT = ir.IntType(32)
@@ -38,13 +41,18 @@ def without_owners(builder, value, kind, at=()):
     return value
 
 
-@intrinsic
-def pack(typing, rows, arguments):
-    """Address of a new block with these arguments, and of the function that works off parts of rows(first, last, *arguments).
+def start_threads():
+    """Start numba's threads: with them come the functions that are called here."""
+    numba.get_num_threads()
 
-    rows: a compiled function that raises nothing. The block knows where arrays lie, and does not keep them.
+
+@intrinsic
+def pack(typing, row, arguments):
+    """Address of a new block with these arguments, and of the function that calls row(i, *arguments) for a part of a range.
+
+    row: a compiled function that raises nothing. The block knows where arrays lie, and does not keep them.
     """
-    call = rows.get_call_type(typing, (WHOLE, WHOLE, *arguments.types), {})
+    call = row.get_call_type(typing, (WHOLE, *arguments.types), {})
 
     def generate(context, builder, signature, values):
         kinds = ir.LiteralStructType([*HEAD, context.get_value_type(arguments)])
@@ -59,7 +67,7 @@ def pack(typing, rows, arguments):
 
     def part_function(context, module, kinds):
         """Works off the parts from the one in its first argument, as many as its second says."""
-        compiled = rows.dispatcher.overloads[tuple(call.args)]
+        compiled = row.dispatcher.overloads[tuple(call.args)]
         context.active_code_library.add_linking_library(compiled.library)
         target = context.declare_function(module, compiled.fndesc)
         function = ir.Function(module, PART, module.get_unique_name("part"))
@@ -76,11 +84,12 @@ def pack(typing, rows, arguments):
             builder.load(cgutils.gep_inbounds(builder, shared, 0, len(HEAD), place))
             for place in range(len(arguments.types))
         ]
-        context.call_conv.call_function(builder, target, call.return_type, call.args, [low, high, *given])
+        with cgutils.for_range_slice(builder, low, high, LONG(1), LONG) as (i, _):
+            context.call_conv.call_function(builder, target, call.return_type, call.args, [i, *given])
         builder.ret_void()
         return function
 
-    return types.UniTuple(WHOLE, 2)(rows, arguments), generate
+    return types.UniTuple(WHOLE, 2)(row, arguments), generate
 
 
 @intrinsic
@@ -89,8 +98,10 @@ def run(typing, block, part, first, last, threads):
 
     threads: 1, and the calling thread does it all, or 0 for as many as numba.get_num_threads() tells.
     """
+    start_threads()
 
     def generate(context, builder, signature, values):
+        context.active_code_library._reload_init.add(start_threads)  # also where the code comes from the cache
         block, part, first, last, threads = (
             context.cast(builder, value, kind, WHOLE) for value, kind in zip(values, signature.args, strict=True)
         )
@@ -136,3 +147,11 @@ def release(typing, block):
         return context.get_dummy_value()
 
     return types.void(types.int64), generate
+
+
+@numba.njit(**{"error_model": "numpy", "_nrt": False, "forceinline": True}, pipeline_class=InnerCompiler)
+def spread(row, first, last, threads, arguments):
+    """Call row(i, *arguments) for all i of the range, in one part for each thread: a launch from compiled code."""
+    block, part = pack(row, arguments)
+    run(block, part, first, last, threads)
+    release(block)

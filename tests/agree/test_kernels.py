@@ -532,7 +532,7 @@ def test_a_kernel_takes_the_number_of_threads_that_is_quicker():
     for turn in range(10_000):
         threads = pace.choose()
         # One thread is three times as quick, then three times as slow; at times something else is in the way.
-        seconds = (1.0 if (threads == 1) == (turn < 5000) else 3.0) + (20.0 if launch % 97 == 0 else 0.0)
+        seconds = (1.0 if (threads == 1) == (turn < 5000) else 3.0) + (20.0 if turn % 97 == 0 else 0.0)
         pace.note(threads, seconds if turn else 1000.0)
         taken.append(threads)
     assert sum(taken[100:5000]) > 0.95 * 4900

@@ -149,7 +149,10 @@ def release(typing, block):
     return types.void(types.int64), generate
 
 
-@numba.njit(**{"error_model": "numpy", "_nrt": False, "forceinline": True}, pipeline_class=InnerCompiler)
+FLAGS: dict = {"error_model": "numpy", "_nrt": False, "forceinline": True, "pipeline_class": InnerCompiler}
+
+
+@numba.njit(**FLAGS)
 def spread(row, first, last, threads, arguments):
     """Call row(i, *arguments) for all i of the range, in one part for each thread: a launch from compiled code."""
     block, part = pack(row, arguments)

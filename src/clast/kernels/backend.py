@@ -10,6 +10,7 @@ in the wall kernel. A row that makes arrays of its own (`allocates`) cannot do w
 """
 
 import functools
+import gc
 import inspect
 import os
 import types
@@ -69,6 +70,27 @@ class Inner(CPUDispatcher):
         return known.entry_point if known is not None else super().compile(sig)
 
 
+class Outer(CPUDispatcher):
+    """A function that Python calls and that is made of such functions."""
+
+    def compile(self, sig):
+        # Python's search for garbage looks through all that the compiler has made again and again: a fifth of its time.
+        searching = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile(sig)
+        finally:
+            if searching:
+                gc.enable()
+
+
+def outer(function, **flags):
+    """Compile a function that Python calls, when it is first called."""
+    compiled = numba.njit(pipeline_class=OuterCompiler, **flags)(function)
+    compiled.__class__ = Outer
+    return compiled
+
+
 def inner(function, **flags):
     """Compile a function for use inside kernels; in the CUDA simulator it stays plain Python."""
     if SIMULATED:
@@ -103,7 +125,7 @@ def stored(**flags):
     """numba.njit with these flags for a function that Python calls, kept on disk by all that it reaches."""
 
     def compile_later(function):
-        compiled = numba.njit(pipeline_class=OuterCompiler, **flags)(function)
+        compiled = outer(function, **flags)
         compiled._cache = Store(function)
         return compiled
 
@@ -184,7 +206,7 @@ class Kernel:
         source = self.template.format(name=self.name, arguments=arguments)
         scope = {"spread": spread, "_row": self.inner_row, "__name__": self.row.__module__}
         exec(compile(source, self.row.__code__.co_filename, "exec"), scope)
-        loop = numba.njit(pipeline_class=OuterCompiler, **self.loop_flags)(scope[self.name])
+        loop = outer(scope[self.name], **self.loop_flags)
         loop._cache = Store(scope[self.name], known=True)
         return loop
 

@@ -12,7 +12,6 @@ import numpy as np
 from ..broad.search import BROAD
 from ..errors import Diverged, pick
 from ..kernels import backend
-from ..kernels.backend import kernel
 from ..motion import integrate
 from ..motion.state import State, place_parts
 from ..motion.stepper import Stepper
@@ -82,7 +81,8 @@ class Smooth(Stepper):
             self._open = False
             self.seconds["bodies"] += clock.perf_counter() - began
 
-    def _advance(self, kernel, dt):
+    def _advance(self, stage, dt):
+        kernel, kicks = stage
         state, chunk = self.state, self.device.chunk
         chunks, there = (len(state.bodies.mass) + chunk - 1) // chunk, state.there
         if len(self._moved) != chunks:
@@ -93,7 +93,7 @@ class Smooth(Stepper):
         # The same objects while nothing in them changes: then the launch is the same, and known.
         if self._around is None or not all(map(is_, (*space, *watch), (*self._around[0], *self._around[1]))):
             self._around = space, watch
-        kernel(chunks, chunk, there.bodies, there.rows, there.inertias, *acting, dt, self.kicks, *self._around)
+        kernel(chunks, chunk, there.bodies, there.rows, there.inertias, *acting, dt, kicks, *self._around)
 
     def _find_pairs(self):
         """Make the list of pairs anew if a body may have moved out of it."""
@@ -144,15 +144,15 @@ class Smooth(Stepper):
         has |= {"PERIODIC": bool(self.box.periodic), "COUPLES": self.rolling}
         has |= {"PARTS": bool(apart.any()), "POINTS": bool((state.parts.kind != SPHERE).any())}
         about = self.method.recipe.function, self.rolling, has["PERIODIC"], len(self.mixes) == 1
+        move, through, finish = integrate.compose(self.method.integrator, clumps, **has)
         self._kernels = SimpleNamespace(
-            move=integrate.compose(clumps, SUM=False, **has),
-            through=integrate.compose(clumps, SUM=True, **has),
-            finish=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=False, **has),
+            move=move,
+            through=through,
+            finish=finish,
             spheres=sphere_pairs.compose(*about),
             points=forces.compose(*about, self.method.recipe.shared),
         )
         self._mixes = self.device.to_device(self.mixes)
-        self.kicks = integrate.INTEGRATORS[self.method.integrator]
         self._moved, self._status = self.device.zeros(0, np.float64), self.device.zeros(0, np.int8)
 
     def rebuild(self):

@@ -21,7 +21,7 @@ import numpy as np
 from numba.core.registry import CPUDispatcher
 
 from .launch import Loop, run_phases, run_rows
-from .library import InnerCompiler, OuterCompiler
+from .library import InnerCompiler, outer
 from .reached import Reached, Store
 from .spread import pack
 
@@ -169,7 +169,7 @@ class Kernel:
         source = PACK.format(name=self.name, arguments=arguments)
         scope = {"pack": pack, "_row": self.inner_row, "__name__": self.row.__module__}
         exec(compile(source, self.row.__code__.co_filename, "exec"), scope)
-        loop = numba.njit(pipeline_class=OuterCompiler, **self.loop_flags)(scope[self.name])
+        loop = outer(scope[self.name], **self.loop_flags)
         loop._cache = Store(scope[self.name], known=True)
         return loop
 

@@ -21,7 +21,7 @@ import numpy as np
 from numba.core import types as numba_types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from .library import OuterCompiler
+from .library import outer
 
 VERSIONS = f"{sys.version_info[:3]} {numba.__version__} {llvmlite.__version__} {np.__version__}"
 # numba brings its own versions of what is in here; their names and its version say all.
@@ -217,7 +217,7 @@ def stored(**flags):
     """numba.njit with these flags for a function that Python calls, kept on disk by all that it reaches."""
 
     def compile_later(function):
-        compiled = numba.njit(pipeline_class=OuterCompiler, **flags)(function)
+        compiled = outer(function, **flags)
         compiled._cache = Store(function)
         return compiled
 

@@ -56,8 +56,7 @@ SOLIDS = False  # some body is neither a sphere nor made of spheres
 PERIODIC = False
 COUPLES = False  # contacts of spheres have couples
 POINTS = True  # there are contacts other than of spheres
-SUM = True
-MOVE = True
+MOVE = True  # the kernel can begin a step
 
 
 class Inertias(NamedTuple):
@@ -75,6 +74,16 @@ class Space(NamedTuple):
     gravity: tuple  # (3,) [m/s^2]
     world: tuple  # (6,) [m], lowest and highest corner
     edges: tuple  # (6,) lengths of the periodic box [m] and their inverses
+
+
+class Kicks(NamedTuple):
+    """The integrator, and what of a step is done: numbers, not bound to kernels, so that one kernel does all."""
+
+    before: float  # fractions of the time step: the kick before the drift
+    between: float  # after it, still with the old forces
+    after: float  # with the new forces
+    ends: bool  # add up the contact forces and end a step
+    begins: bool  # begin the next: kick, drift and turn
 
 
 class Watch(NamedTuple):
@@ -251,8 +260,8 @@ def judge(state, x, w, far, world):
 def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, kicks, space, watch):
     """Advance one chunk of bodies: end a step, begin the next, or both at once.
 
-    SUM ends a step: the contact forces of a body are added in the order of its partners' numbers, and kick it. MOVE
-    begins one: kicks with the old forces, drift and turning; then `moved` and `status` tell how far the farthest body
+    kicks.ends: the contact forces of a body are added in the order of its partners' numbers, and kick it. kicks.begins:
+    kicks with the old forces, drift and turning; then `moved` and `status` tell how far the farthest body
     of the chunk is from its reference [m^2] and whether all is well. Between two steps both are done in one pass,
     because memory is read once then; arrays are taken out of their tables once a chunk, which halves the time again.
 
@@ -265,7 +274,8 @@ def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, ki
     orientation, forces, torques = bodies.orientation, bodies.force, bodies.torque
     start, entry, pair = pairs.start, pairs.entry, pairs.shape
     acting, wrenches = (spheres.action, spheres.couple), (wrench.force, wrench.moment)
-    before, after, last = kicks[0] * dt, kicks[1] * dt, kicks[2] * dt
+    before, after, last = kicks.before * dt, kicks.between * dt, kicks.after * dt
+    ends, begins = kicks.ends, kicks.begins
     farthest = 0.0
     state = FINE
     for row in range(c * chunk, min(len(orientation), (c + 1) * chunk)):
@@ -281,7 +291,7 @@ def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, ki
             tumbling = not inertias.round[bodies.mold[i]]
             inverse = load_matrix(inertias.inverse, bodies.mold[i])
             per_size = per_mass / (bodies.scale[i] * bodies.scale[i])
-        if SUM:
+        if ends:
             f, torque = add_up(
                 i, x, rows[i, REACH], start, entry, pair, rows, acting, wrenches, (PARTS, COUPLES, POINTS)
             )
@@ -292,10 +302,10 @@ def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, ki
             turning = scale(per_size, spin_of(load4(orientation, i), torque, inverse))
         else:
             turning = scale(per_inertia, torque)
-        if SUM:
+        if ends:
             v = add(v, scale(last, a))
             w = add(w, scale(last, turning))
-        if MOVE:
+        if MOVE and begins:
             v = add(v, scale(before, a))
             w = add(w, scale(before, turning))
             x = add(x, scale(dt, v))
@@ -318,7 +328,7 @@ def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, ki
             torques[i, 0], torques[i, 1], torques[i, 2] = torque
         put_vector(rows, i, VELOCITY, v)
         put_vector(rows, i, SPIN, w)
-    if MOVE:
+    if MOVE and begins:
         watch.moved[c] = farthest
         watch.status[c] = state
 
@@ -359,7 +369,7 @@ def put_lane(lane, k, momentum, inverse, q, kick, far):
 
 
 def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, kicks, space, watch):
-    """`advance_row` with MOVE for a scene where some bodies are not round: these wait in lanes, and are turned together."""
+    """`advance_row` that begins a step, for a scene where some bodies are not round: these wait in lanes, and are turned together."""
     gravity, world, edges = space.gravity, space.world, space.edges
     reference, turned_from, swing = watch.reference, watch.turned_from, inertias.swing
     inverses = inertias.inverse
@@ -372,7 +382,8 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
     )
     start, entry, pair, is_round, inertia = pairs.start, pairs.entry, pairs.shape, inertias.round, inertias.inertia
     acting, wrenches = (spheres.action, spheres.couple), (wrench.force, wrench.moment)
-    before, after, last = kicks[0] * dt, kicks[1] * dt, kicks[2] * dt
+    before, after, last = kicks.before * dt, kicks.between * dt, kicks.after * dt
+    ends = kicks.ends
     farthest = 0.0
     state = FINE
     lane, waiting = np.empty((TURN_ROWS, TURNED)), np.empty(TURNED, np.int64)
@@ -392,7 +403,7 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
             w = spin_at(rows, i)
             q, m = load4(orientation, i), np.uintp(mold[i])
             inverse = load_matrix(inverses, m)
-            if SUM:
+            if ends:
                 f, torque = add_up(
                     i, x, rows[i, REACH], start, entry, pair, rows, acting, wrenches, (PARTS, COUPLES, POINTS)
                 )
@@ -403,7 +414,7 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
                 turning = scale(rows[i, PER_INERTIA], torque)
             else:
                 turning = scale(per_mass / (scales[i] * scales[i]), spin_of(q, torque, inverse))
-            if SUM:
+            if ends:
                 v = add(v, scale(last, a))
                 w = add(w, scale(last, turning))
             v = add(v, scale(before, a))
@@ -451,12 +462,21 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
     watch.status[c] = state
 
 
-def compose(lanes, **bound):
-    """The kernel that moves bodies; lanes: some are not round, and are turned side by side on the CPU."""
+def compose(integrator, lanes, **bound):
+    """(kernel, kicks) that begin a step, that end one and begin the next, and that end one; lanes: some bodies are not round, and
+    are turned side by side on the CPU."""
     if lanes and backend.DEVICE[-1] is backend.CPU:
+        finish = kernel(advance_row, grain=4, MOVE=False, **bound)
         bound = {name: value for name, value in bound.items() if name != "CLUMPS"}
-        return kernel(advance_block, grain=4, allocates=True, **bound)
-    return kernel(advance_row, grain=4, MOVE=True, **bound)
+        through = kernel(advance_block, grain=4, allocates=True, **bound)
+    else:
+        through = finish = kernel(advance_row, grain=4, **bound)
+    fractions = INTEGRATORS[integrator]
+    return (
+        (through, Kicks(*fractions, ends=False, begins=True)),
+        (through, Kicks(*fractions, ends=True, begins=True)),
+        (finish, Kicks(*fractions, ends=True, begins=False)),
+    )
 
 
 def place_row(c, chunk, first, bodies, shapes, parts, rows, reference, moved, edges):

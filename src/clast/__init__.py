@@ -17,6 +17,7 @@ _HOMES = {
     "Mesh": "shapes",
     "MeshWall": "shapes",
     "NotConverged": "errors",
+    "NotWritten": "errors",
     "Oscillation": "scene.drives",
     "Penetrated": "errors",
     "Plane": "shapes",

@@ -17,6 +17,7 @@ class Report:
     dt: float  # [s]
     steps: int
     seconds: dict  # [s], wall time by stage
+    compiling: float  # [s], wall time of compiling kernels, no part of seconds
     steps_per_second: float
     bodies: int  # free ones
     contacts: int
@@ -24,6 +25,8 @@ class Report:
     rebuilds: int
     removed: int
     poured: int
+    inlets: dict  # of each: count of bodies and mass [kg]
+    outlets: dict
     deepest: float  # [m], largest overlap
     energy: dict  # [J]
     momentum: list  # [kg m/s]
@@ -47,6 +50,7 @@ class Report:
             dt=sim.dt,
             steps=sim.steps,
             seconds=dict(sim.seconds),
+            compiling=sim.compiling,
             steps_per_second=sim.counted / spent if spent else 0.0,
             bodies=len(free),
             contacts=len(touching),
@@ -54,6 +58,8 @@ class Report:
             rebuilds=sim.state.rebuilds,
             removed=sim.removed,
             poured=sum(sim.poured),
+            inlets={str(k): flow.as_dict() for k, flow in enumerate(sim.flows.inlets)},
+            outlets={str(k): flow.as_dict() for k, flow in enumerate(sim.flows.outlets)},
             deepest=float(-contacts.gap.min()) if len(contacts.gap) else 0.0,
             energy=measure.energy(sim),
             momentum=linear.tolist(),
@@ -75,7 +81,11 @@ class Report:
         lines = [
             ("simulated", f"{self.time:.6g} s in {self.steps:,} steps of {self.dt:.3g} s"),
             ("speed", f"{pace(self.steps_per_second)} steps/s, {worked} particle-steps/s"),
-            ("spent", f"{spent:.3g} s: {shares}" if spent else "nothing yet"),
+            (
+                "spent",
+                (f"{spent:.3g} s: {shares}" if spent else "nothing yet")
+                + (f"; besides {self.compiling:.3g} s for compiling" if self.compiling else ""),
+            ),
             (
                 "bodies",
                 f"{self.bodies:,} free"
@@ -90,6 +100,9 @@ class Report:
             ("energy", ", ".join(f"{name} {value:.4g}" for name, value in self.energy.items()) + " J"),
             ("momentum", "({:.4g}, {:.4g}, {:.4g}) kg m/s".format(*self.momentum)),
         ]
+        for kind, gates in (("inlet", self.inlets), ("outlet", self.outlets)):
+            for k, told in gates.items():
+                lines.append((f"{kind} {k}", f"{told['count']:,} bodies, {told['mass']:.6g} kg"))
         if self.grid:
             lines.append(("grid", ", ".join(f"{count:,} {name}" for name, count in self.grid.items())))
         if self.crossings:

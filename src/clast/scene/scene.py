@@ -52,6 +52,18 @@ class Scene(Joinery):
         self._bulk: list[tuple[float, float]] = []  # volume and moment of inertia per mass of each mold
         self._molded = None  # joined molds, parts, meshes, hulls and surfaces; made when asked
 
+    def __repr__(self):
+        bodies = self.bodies
+        counts = np.bincount(bodies.mold, minlength=len(self.names)) if len(self.names) else []
+        shapes = {}
+        for name, count in zip(self.names, counts):
+            shapes[name] = shapes.get(name, 0) + int(count)
+        told = [f"{count:,} {name}" for name, count in shapes.items() if count]
+        others = (("joint", self.joints), ("spring", self.springs), ("inlet", self.inlets), ("outlet", self.outlets))
+        told += [f"{len(some)} {name}{'s' * (len(some) > 1)}" for name, some in others if some]
+        free = int((bodies.motion == FREE).sum())
+        return f"<Scene of {len(bodies.number):,} bodies, {free:,} free: {', '.join(told) or 'nothing yet'}>"
+
     def add(
         self,
         shape,

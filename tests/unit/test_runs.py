@@ -252,3 +252,37 @@ def test_a_scene_tells_what_is_in_it():
 def test_the_readme_names_all_ready_scenes():
     text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     assert f"(known: {', '.join(cli.NAMES)}, or a file" in text
+
+
+def test_bodies_with_one_centre_are_refused_with_both_names():
+    scene = clast.Scene()
+    scene.add(clast.Sphere(0.01), position=[(0, 0, 0.5), (0.1, 0, 0.5), (0, 0, 0.5)])
+    with pytest.raises(
+        ValueError, match=r"body 0 \(Sphere\) and body 2 \(Sphere\) have the same centre \[0.0, 0.0, 0.5\]"
+    ):
+        clast.Simulation(scene).step()
+    scene = clast.Scene()
+    scene.add(clast.Sphere(0.01), position=[(0, 0, 0.5), (0, 0, 0.5)], motion="fixed")
+    scene.add(clast.Sphere(0.01), position=(0.1, 0, 0.5))
+    clast.Simulation(scene).step()
+
+
+def test_spheres_that_come_to_have_one_centre_part_and_are_counted(tmp_path):
+    scene = clast.Scene(gravity=(0, 0, 0))
+    scene.add(clast.Sphere(0.01), position=[(0, 0, 0), (0.1, 0, 0)])
+    sim = clast.Simulation(scene)
+    sim.step()
+    sim.save(tmp_path / "c.h5")
+    groups, attributes = checkpoint.read(tmp_path / "c.h5")
+    groups["bodies"]["position"][:] = 0.25
+    checkpoint.write(tmp_path / "c.h5", groups, attributes)
+    sim = clast.resume(tmp_path / "c.h5")
+    sim.step(2)
+    assert sim.report().coincident >= 1 and "two spheres had one centre" in str(sim.report())
+    sim.save(tmp_path / "d.h5")
+    assert clast.resume(tmp_path / "d.h5").report().coincident == sim.report().coincident
+    sim.step(600)
+    position = sim.bodies.position
+    assert np.isfinite(position).all() and np.linalg.norm(position[1] - position[0]) > 0.02
+    assert (position[:, :2] == 0.25).all()
+    np.testing.assert_allclose(position.mean(0), 0.25, rtol=1e-9)

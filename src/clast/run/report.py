@@ -35,6 +35,7 @@ class Report:
     # energy that parting overlaps added at the most [J], with joints how far they were open [m]; empty for DEM
     grid: dict  # of the broad phase "spacetree" in its last search: levels, cells, vertices, comparisons; empty for others
     crossings: int  # pairs of triangulated bodies whose surfaces crossed, summed over steps
+    coincident: int  # pairs of spheres that had one centre and were parted along z, summed over steps of DEM
 
     @classmethod
     def of(cls, sim):
@@ -66,7 +67,8 @@ class Report:
             angular_momentum=angular.tolist(),
             solver=sim.stepper.describe(),
             grid=counters._asdict() if counters is not None else {},
-            crossings=getattr(sim.stepper, "crossings", 0),
+            crossings=sim.stepper.crossings,
+            coincident=sim.stepper.coincident,
         )
 
     def as_dict(self):
@@ -107,6 +109,10 @@ class Report:
             lines.append(("grid", ", ".join(f"{count:,} {name}" for name, count in self.grid.items())))
         if self.crossings:
             lines.append(("crossings", f"{self.crossings:,} times two bodies had surfaces that crossed"))
+        if self.coincident:
+            lines.append(
+                ("coincident", f"{self.coincident:,} times two spheres had one centre; they were parted along z")
+            )
         if self.solver and self.solver["steps"]:
             told = self.solver
             lines.append(

@@ -19,7 +19,7 @@ from ..files import checkpoint
 from ..kernels import backend
 from ..scene import clearance, inputs
 from ..scene.scene import Scene
-from ..tables import FREE, Bodies, is_particle
+from ..tables import FREE, Bodies, is_particle, rows_in
 from . import runner
 from .compiling import COMPILING
 from .flows import Flows
@@ -76,6 +76,7 @@ class Simulation:
         self.flows = Flows(scene, self.dt)
         self._check_periods()
         self._every = max(1, round(PERIOD / self.dt))
+        self._looked = False
         self.clock, self.glanced = clock.perf_counter, 0.0
         # Steps since the simulation was made or resumed, without those in which kernels were compiled; `seconds` is the
         # time they took.
@@ -134,6 +135,9 @@ class Simulation:
 
     def start(self):
         """What the first step needs to know; no time passes. Later calls do nothing."""
+        if not self._looked:
+            self._check_centres()
+            self._looked = True
         self.stepper.start()
 
     def _pour_and_drain(self):
@@ -188,6 +192,25 @@ class Simulation:
                 raise ValueError(
                     f"Simulation: the world is {length:.4g} m long in periodic direction {axis}, but the largest particle "
                     f"needs {need:.4g} m so that it does not meet two images of one partner; enlarge the world"
+                )
+
+    def _check_centres(self):
+        """Solid bodies with one centre have no direction in which to part; a sphere in the middle of a ring is no such case."""
+        state, scene = self.state, self.scene
+        shapes, bodies = state.shapes, state.bodies
+        solid = is_particle(shapes.kind) & (rows_in("surfaces", shapes.kind, state.parts.feature[shapes.part]) < 0)
+        rows = np.flatnonzero(solid)
+        rows = rows[np.lexsort((shapes.number[rows], *shapes.centre[rows].T))]
+        one, two = rows[:-1], rows[1:]
+        same = (shapes.centre[one] == shapes.centre[two]).all(1) & (shapes.body[one] != shapes.body[two])
+        body = np.stack([shapes.body[one[same]], shapes.body[two[same]]], axis=1)
+        body = body[(bodies.motion[body] == FREE).any(1)]
+        apart = set(map(tuple, np.sort(scene.apart, axis=1).tolist()))
+        for a, b in body:
+            if tuple(sorted((int(bodies.number[a]), int(bodies.number[b])))) not in apart:
+                raise ValueError(
+                    f"Simulation: {self.stepper.name(a)} and {self.stepper.name(b)} have the same centre "
+                    f"{bodies.position[a].tolist()}, so nothing says how to part them; move one of them"
                 )
 
     # Results.
@@ -307,6 +330,7 @@ def resume(path, *, law=None, drives=None, functions=None, device="cpu"):
     sim = Simulation(scene, method, dt=numbers["dt"], device=device)
     sim.flows.recall(groups["flows"])
     sim.stepper.recall(groups, numbers["steps"])
+    sim._looked = True  # what happens on the way is parted and counted
     return sim
 
 

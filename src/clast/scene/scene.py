@@ -149,6 +149,9 @@ class Scene(Joinery):
             raise ValueError(f"{place}: jitter={jitter:g} is for method='lattice'; random filling needs none")
         material = inputs.material(place, material)
         rng = np.random.default_rng(inputs.whole(place, "seed", seed))
+        reach = np.array([_bounding_radius(one.parts()) for one in shapes])
+        filling.check_far(place, reach.min() * sizes.smallest, low, high)
+        filling.check_volume(place, count, reach.min() * sizes.smallest, reach.max() * sizes.largest, low, high, method)
         columns = {
             "scale": sizes.draw(rng.random(count)),
             "velocity": inputs.rows(place, "velocity", velocity, 3),
@@ -161,7 +164,7 @@ class Scene(Joinery):
         else:
             columns["orientation"] = inputs.quaternions(place, "orientation", orientation)
             inputs.same_length(place, {"count": range(count), "orientation": columns["orientation"]}, count)
-        radius = columns["scale"] * [_bounding_radius(one.parts()) for one in shapes]
+        radius = columns["scale"] * reach
         if count:
             filling.check_fit(place, radius.max(), low, high)
             room = self._room(low, high, radius.max())
@@ -215,6 +218,7 @@ class Scene(Joinery):
         sizes = Sizes.of(place, scale)
         reach = _bounding_radius(shape.parts())
         filling.check_fit(place, reach * sizes.largest, low, high)
+        filling.check_far(place, reach * sizes.smallest, low, high)
         start = inputs.number(place, "start", start)
         material = inputs.material(place, material)
         numbers = {

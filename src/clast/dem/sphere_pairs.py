@@ -19,9 +19,8 @@ from .laws import Mix, Touch, mix_of
 
 WIDTH = 64
 BLOCK = 8 * WIDTH  # pairs a task: making the lanes once for 512 pairs costs nothing
-ASIDE = (
-    1e-150  # [m], how far apart along z spheres with one centre are taken to be, so that they have a normal and part
-)
+# How far apart along z [m] spheres with one centre are taken to be, so that they have a normal and part.
+ASIDE = 1e-150
 
 # Bound to the kernel by `compose`: the law, and what the scene has.
 law = laws.hertz

@@ -151,6 +151,7 @@ class Scene(Joinery):
         rng = np.random.default_rng(inputs.whole(place, "seed", seed))
         reach = np.array([_bounding_radius(one.parts()) for one in shapes])
         filling.check_far(place, reach.min() * sizes.smallest, low, high)
+        filling.check_fit(place, reach.min() * sizes.smallest if count else 0.0, low, high)
         filling.check_volume(place, count, reach.min() * sizes.smallest, reach.max() * sizes.largest, low, high, method)
         columns = {
             "scale": sizes.draw(rng.random(count)),

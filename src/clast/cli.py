@@ -22,7 +22,10 @@ NAMES = (
     *("silo", "tank", "shaker", "mixer", "floating-ball"),
     *("chain-on-gravel", "tracked-vehicle"),
 )
-RESULTS = ("checkpoint.h5", "checkpoint.previous.h5", "trajectory.h5", "report.json", "picture.png", "run.json")
+RESULTS = (
+    *("checkpoint.h5", "checkpoint.previous.h5", "trajectory.h5", "trajectory.journal.h5"),
+    *("report.json", "series.csv", "picture.png", "run.json"),
+)
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 app = typer.Typer(
@@ -67,6 +70,8 @@ def answer(arguments=None):
         return complain(fault, FAILED)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as fault:
         return complain(f"{fault.filename}: {fault.strerror}" if fault.filename else fault, WRONG_INPUT)
+    except OSError as fault:  # a full disk, say
+        return complain(f"{fault.filename}: {fault.strerror}" if fault.filename else fault, FAILED)
     except Exception as fault:
         if not hasattr(fault, "format_message"):  # a mistake in clast: the traceback is what a report needs
             raise
@@ -127,6 +132,24 @@ def seconds(words):
 def number(least, words):
     """An option that is a whole number."""
     return typer.Option(parser=whole(least), metavar="N", help=words)
+
+
+def tell_version(asked: bool):
+    """Print the version and leave."""
+    if asked:
+        from importlib.metadata import version
+
+        print(f"clast {version('clast')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=tell_version, is_eager=True, help="print the version and leave")
+    ] = False,
+):
+    """Contacts between very many bodies, and how they move."""
 
 
 @app.command()
@@ -217,9 +240,16 @@ def start(what, until, every, output, dt, count, seed, device, overwrite):
         "until": ready.until if until is None else until,
         "every": min(ready.every, until or ready.until) if every is None else every,
     }
+    check_times(sim, plan)
     for file in earlier:
         (output / file).unlink()
     return sim, output, plan
+
+
+def check_times(sim, plan):
+    """Refuse what no run can follow before anything is written."""
+    with typed_by_user():
+        sim.check_times(plan["until"], plan["every"])
 
 
 def go_on(path, until, every, output, device):
@@ -251,7 +281,8 @@ def go_on(path, until, every, output, device):
         raise Wrong(f"--resume {path}: until when? add --until T")
     if plan["until"] <= sim.time:
         raise Wrong(f"{path} is at t = {sim.time:g} s already; to go on say a later time, --until {2.0 * sim.time:g}")
-    plan.setdefault("every", (plan["until"] - sim.time) / 50.0)
+    plan.setdefault("every", max((plan["until"] - sim.time) / 50.0, sim.dt))
+    check_times(sim, plan)
     return sim, output, plan
 
 
@@ -315,18 +346,30 @@ def trajectory(folder):
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="folder of a run")]):
     """Print the numbers of a run."""
     file = folder / "report.json"
-    if not file.is_file():
-        trajectory(folder)
-        raise Wrong(f"{folder}: has no report.json yet, the run did not end; go on: clast run --resume {folder}")
-    with typed_by_user(f"{file} is damaged"):
-        numbers = json.loads(file.read_text(encoding="utf-8"))
-    if not isinstance(numbers, dict):
-        raise Wrong(f"{file} is not a report of a run")
+    if file.is_file():
+        with typed_by_user(f"{file} is damaged"):
+            numbers = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(numbers, dict):
+            raise Wrong(f"{file} is not a report of a run")
+    else:
+        numbers = so_far(folder)
     rows = list(flat(numbers))
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
         values = value if isinstance(value, list) else [value]
         print(f"{name:<{width}}  " + ", ".join(f"{v:.6g}" if isinstance(v, float) else str(v) for v in values))
+
+
+def so_far(folder):
+    """What is known of a run that is under way or was killed: the numbers of its last frame."""
+    from .files.trajectory import Trajectory
+
+    with Trajectory(trajectory(folder)) as frames:
+        series = frames.series()
+    if not len(series["time"]):
+        raise Wrong(f"{folder}: the run has no frame yet; go on: clast run --resume {folder}")
+    complain(f"{folder}: the run did not end; these are the numbers of its last frame", OK)
+    return {"frames": len(series["time"])} | {name: column[-1].item() for name, column in series.items()}
 
 
 def flat(numbers, prefix=""):

@@ -125,7 +125,7 @@ class Smooth(Stepper):
         """Contact points, what they remember, and what the law answers."""
         state = self.state
         crossing = find_points(state, OVERLAP, self.method.narrow, self.method.tolerance)
-        sphere_pairs.apply(self._kernels.spheres, state, self._mixes, state.edges, dt)
+        self.coincident += sphere_pairs.apply(self._kernels.spheres, state, self._mixes, state.edges, dt)
         forces.apply(self._kernels.points, state, self._mixes, state.edges, dt)
         if state.triangulated:
             self.look_for_crossings(
@@ -161,13 +161,13 @@ class Smooth(Stepper):
 
     def remember(self):
         """What contacts remember and do, for a checkpoint: tables by name."""
-        return {**results.remember(self.state), "counted": {"crossings": np.array(self.crossings)}}
+        return {**results.remember(self.state), "counted": self.counted()}
 
     def recall(self, groups, steps):
         """Make the neighbour list of a simulation that goes on after so many steps, and give its contacts what `remember`
         kept."""
         self.steps = steps
-        self.crossings = int(groups["counted"]["crossings"])
+        self.recount(groups["counted"])
         with backend.use(self.device):
             self.state.rebuild()
             results.recall(self.state, groups)

@@ -16,7 +16,7 @@ import numpy as np
 from .. import errors
 
 FORMAT = "clast checkpoint"
-VERSION = 7
+VERSION = 8
 
 
 def previous(path):

@@ -15,7 +15,7 @@ from .. import errors
 from . import checkpoint
 
 FORMAT = "clast trajectory"
-VERSION = 3
+VERSION = 4
 # What is kept of `tables.Bodies`: enough for pictures and measures, not for going on.
 COLUMNS = ("number", "position", "orientation", "velocity", "spin", "scale", "mold", "material", "motion")
 SCALAR = "scalar "  # prefix of the HDF5 attributes that hold a frame's scalars

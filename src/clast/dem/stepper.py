@@ -102,7 +102,9 @@ class Smooth(Stepper):
             far = math.sqrt(self.device.peak(self._moved))
             if state.has_parts:
                 bodies, shapes, parts = state.kernel_tables[:3]
-                far = max(far, place_parts(bodies, shapes, parts, self.box, state.there.rows, state.reference))
+                there = state.there
+                moved = state.reference, there.turned_from
+                far = max(far, place_parts(bodies, shapes, parts, self.box, there.rows, *moved))
             state.since += 1
             # Two bodies may have come towards each other, or a body and a wall.
             state.closed = far + max(far, state.walls_moved())

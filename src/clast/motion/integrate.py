@@ -479,7 +479,7 @@ def compose(integrator, lanes, **bound):
     )
 
 
-def place_row(c, chunk, first, bodies, shapes, parts, rows, reference, moved, edges):
+def place_row(c, chunk, first, bodies, shapes, parts, rows, reference, turned_from, moved, edges):
     """Put one chunk of the shapes from row `first` on where their bodies have gone; report as `advance_row` does."""
     farthest = 0.0
     for s in range(first + c * chunk, min(len(shapes.body), first + (c + 1) * chunk)):
@@ -496,5 +496,9 @@ def place_row(c, chunk, first, bodies, shapes, parts, rows, reference, moved, ed
             d = sub(x, load(reference, s))
             if PERIODIC:
                 d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
-            farthest = max(farthest, d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
+            far = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
+            swing = parts.swing[shapes.part[s]]
+            if swing > 0.0:
+                far = swung(far, load4(bodies.orientation, body), load4(turned_from, body), bodies.scale[body] * swing)
+            farthest = max(farthest, far)
     moved[c] = farthest

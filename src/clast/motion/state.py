@@ -32,7 +32,6 @@ from ..tables import (
     FREE,
     MESH,
     NONE,
-    POLYHEDRON,
     TRIANGLE,
     Bodies,
     Shapes,
@@ -60,6 +59,11 @@ class Range(NamedTuple):
     manifolds: int  # their number
 
 
+def lone_parts(molds, parts):
+    """Which molds (m,) are one part about their own origin, whose shape stands in the row of its body."""
+    return (molds.count == 1) & ~parts.offset[molds.first].any(1)
+
+
 def place_shapes(bodies, label, molds, parts):
     """Bodies and Shapes as views of the rows, and the rows (s,12); parts with rows of their own are not placed yet.
 
@@ -67,7 +71,7 @@ def place_shapes(bodies, label, molds, parts):
     """
     n = len(bodies.number)
     many, first = molds.count[bodies.mold], molds.first[bodies.mold]
-    single = (many == 1) & ~parts.offset[first].any(1)
+    single = lone_parts(molds, parts)[bodies.mold]
     more = np.where(single, 0, many)
     body = np.concatenate([np.arange(n), np.repeat(np.arange(n), more)]).astype(np.int32)
     within = np.arange(len(body) - n) - np.repeat(np.cumsum(more) - more, more)
@@ -85,8 +89,9 @@ def place_shapes(bodies, label, molds, parts):
     return bodies, shapes, rows
 
 
-def place_parts(bodies, shapes, parts, box, rows, reference=None):
-    """Put the parts that have rows of their own where their bodies are; returns how far the farthest has moved [m]."""
+def place_parts(bodies, shapes, parts, box, rows, reference=None, turned_from=None):
+    """Put the parts that have rows of their own where their bodies are; returns how far the surface of any has moved [m] from
+    reference (s,3) and turned_from (n,4)."""
     device = backend.DEVICE[-1]
     n = len(bodies.number)
     chunk = device.chunk
@@ -97,7 +102,8 @@ def place_parts(bodies, shapes, parts, box, rows, reference=None):
     place = kernel(integrate.place_row, grain=4, PERIODIC=box.periodic)
     edges = (*box.length.tolist(), *box.inverse.tolist())
     start = device.empty((0, 3), np.float64) if reference is None else reference
-    place(chunks, chunk, n, bodies, shapes, parts, rows, start, moved, edges)
+    turned_from = device.empty((0, 4), np.float64) if turned_from is None else turned_from
+    place(chunks, chunk, n, bodies, shapes, parts, rows, start, turned_from, moved, edges)
     return math.sqrt(device.peak(moved))
 
 
@@ -125,10 +131,11 @@ class State(Asked):
         bodies = scene.bodies
         # By the molds, not by the bodies that are left: outlets may have removed the last ellipsoid before a checkpoint.
         self.ellipsoids = bool((self.parts.kind == ELLIPSOID).any())
-        self.polyhedra = bool((self.parts.kind == POLYHEDRON).any())
         self.triangulated = bool((self.parts.kind == MESH).any())
-        self.turning = self.ellipsoids or self.polyhedra or self.triangulated  # some surface moves when its body turns
-        self.swing = np.ascontiguousarray(self.parts.swing[self.molds.first])
+        self.turning = bool(self.parts.swing.any())  # some surface moves when its body turns
+        # Parts that have rows of their own are watched by themselves.
+        single = lone_parts(self.molds, self.parts)
+        self.swing = np.where(single, self.parts.swing[self.molds.first], 0.0)
         # The same tables where the kernels run; on the CPU they are the same arrays.
         self.there = SimpleNamespace(
             molds=device.upload(self.molds),

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..broad.near import local_centre
 from ..kernels.backend import func, kernel
+from ..kernels.kinds import turn_of
 from ..kernels.vec import load, load4, quat_multiply, rotate, scale, sub
 from ..shapes.ellipsoid_form import load_form
 from ..tables import ELLIPSOID, PLANE, TRIANGLE
@@ -53,7 +54,7 @@ def seen_from(s, w, bodies, shapes, parts):
     """The ellipsoid s in the axes and units of the body of wall w: its orientation and half-axes."""
     body, wall = shapes.body[s], shapes.body[w]
     q = load4(bodies.orientation, wall)
-    q = quat_multiply((q[0], -q[1], -q[2], -q[3]), load4(bodies.orientation, body))
+    q = quat_multiply((q[0], -q[1], -q[2], -q[3]), turn_of(s, bodies, shapes, parts))
     ratio = bodies.scale[body] / bodies.scale[wall]
     part = shapes.part[s]
     size = (ratio * parts.size[part, 0], ratio * parts.size[part, 1], ratio * parts.size[part, 2])

@@ -50,10 +50,13 @@ from .keys import (
 )
 
 
-def load(path):
-    """The scene in a TOML file, as Ready; a SceneError of one line if anything is wrong with it."""
+def load(path, *, outside=False):
+    """The scene in a TOML file, as Ready; a SceneError of one line if anything is wrong with it.
+
+    outside: whether it may name files that are not in its own folder or below.
+    """
     path = Path(path)
-    reader = _Reader(path)
+    reader = _Reader(path, outside)
     return reader.ready(_parse(path))
 
 
@@ -95,8 +98,8 @@ def _place(path):
 class _Reader:
     """Turns parsed TOML into a scene; knows the file's name for its messages."""
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, outside=False):
+        self.path, self.outside = path, outside
         self.materials = {}
         self.places = []  # (numbers, place in the file) of all bodies
         self.named = {}  # body numbers by the names that the file gives
@@ -270,8 +273,15 @@ class _Reader:
 
     def mesh(self, place, name, shape, **options):
         """What `load_mesh` makes of a file beside the scene file; shape and options as there."""
-        file = self.path.parent / name
-        if not file.is_file():
+        try:
+            file = (self.path.parent / name).resolve()
+            known = file.is_file()
+        except (OSError, ValueError):  # a name that no system takes
+            file, known = self.path.parent, False
+        if not (self.outside or file.is_relative_to(self.path.parent.resolve())):
+            hint = "put the file there, or allow it with --outside (from Python: load(path, outside=True))"
+            self.fail(f"{place}.file", f"is outside the folder of the scene file; {hint}", name)
+        if not known:
             self.fail(f"{place}.file", f"no such file in {self.path.parent}; the path is seen from there", name)
         try:
             return load_mesh(file, shape=shape, **options)

@@ -167,6 +167,9 @@ def run(
     resume: Annotated[Path | None, typer.Option(help="go on with the run in this folder or checkpoint file")] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace an earlier run in the output folder")] = False,
+    outside: Annotated[
+        bool, typer.Option("--outside", help="a scene file may read files that are not below its own folder")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress, no report")] = False,
 ):
     """Run a scene and write its results into a folder."""
@@ -174,7 +177,8 @@ def run(
         raise Wrong(f"--device {device}: choose cpu or cuda")
     set_threads(threads)
     if resume is None:
-        sim, output, plan = start(what, until, every, output, dt, count, seed, device, overwrite)
+        ready = describe(what, count, seed, outside)
+        sim, output, plan = start(ready, what, until, every, output, dt, device, overwrite)
     else:
         fixed = {"SCENE": what, "--dt": dt, "--count": count, "--seed": seed, "--overwrite": overwrite or None}
         given = [name for name, value in fixed.items() if value is not None]
@@ -194,8 +198,8 @@ def set_threads(count):
         backend.set_threads(count)
 
 
-def describe(what, count, seed):
-    """The ready scene of that name, or the one in that file."""
+def describe(what, count, seed, outside=False):
+    """The ready scene of that name, or the one in that file; outside: which may name files of other folders."""
     from .errors import nearest
 
     if what is None:
@@ -214,12 +218,11 @@ def describe(what, count, seed):
         raise Wrong(f"--{next(iter(options))} is for ready scenes; {what} says its own numbers, change them there")
     from .scenefile import load
 
-    return load(what)
+    return load(what, outside=outside)
 
 
-def start(what, until, every, output, dt, count, seed, device, overwrite):
+def start(ready, what, until, every, output, dt, device, overwrite):
     """A new run: (simulation, folder, plan). Nothing is written before every check has passed."""
-    ready = describe(what, count, seed)
     name = what if what in NAMES else Path(what).stem
     output = Path("out") / name if output is None else output
     if output.exists() and not output.is_dir():

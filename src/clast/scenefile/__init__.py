@@ -38,10 +38,13 @@ from .keys import (
 from .shaping import Shaper
 
 
-def load(path):
-    """The scene in a TOML file, as Ready; a SceneError of one line if anything is wrong with it."""
+def load(path, *, outside=False):
+    """The scene in a TOML file, as Ready; a SceneError of one line if anything is wrong with it.
+
+    outside: whether it may name files that are not in its own folder or below.
+    """
     path = Path(path)
-    reader = _Reader(path)
+    reader = _Reader(path, outside)
     return reader.ready(_parse(path))
 
 
@@ -83,8 +86,8 @@ def _place(path):
 class _Reader(Shaper):
     """Turns parsed TOML into a scene; knows the file's name for its messages."""
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, outside=False):
+        self.path, self.outside = path, outside
         self.materials = {}
         self.places = []  # (numbers, place in the file) of all bodies
         self.named = {}  # body numbers by the names that the file gives

@@ -17,7 +17,7 @@ from ..dvi.method import Complementarity
 from ..errors import ClastError, Diverged
 from ..files import checkpoint
 from ..files.trajectory import Trajectory
-from ..kernels import backend
+from ..kernels import backend, watch
 from .progress import Progress
 
 COLUMNS = ("number", "position", "orientation", "velocity", "spin", "scale", "mold", "material", "motion")
@@ -80,7 +80,7 @@ def run(sim, *, until, every, output, progress):
     compiled = []
 
     def tell(name, done):
-        compiled.append(name) if done else bar.compiling(name, len(compiled) + 1, 0)
+        compiled.append(name) if done else bar.compiling(name, len(compiled) + 1, watch.expected())
 
     with bar, stoppable() as stop, backend.watching(tell):
         try:

@@ -2,6 +2,7 @@
 
 import math
 import time as clock
+import weakref
 from numbers import Real
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,11 +16,12 @@ from ..dvi.method import Complementarity
 from ..dvi.stepper import Hard
 from ..errors import Unavailable, pick
 from ..files import checkpoint
-from ..kernels import backend
+from ..kernels import ahead, backend
 from ..scene import clearance
 from ..scene.scene import Scene
 from ..tables import FREE, Bodies, is_particle
 from . import runner
+from .rehearsal import rehearse
 from .report import Report
 
 STEPPERS = {DEM: Smooth, Complementarity: Hard}
@@ -62,6 +64,7 @@ class Simulation:
         self.dt, self.state, self.seconds = self.stepper.dt, self.stepper.state, self.stepper.seconds
         self._check_periods()
         self._every = max(1, round(PERIOD / self.dt))
+        self._prepared = False  # what to do where kernels are missing has been said
         self.clock, self.glanced = clock.perf_counter, 0.0
         self.counted = 0  # steps since the simulation was made or resumed; `seconds` is the time they took
         scene.hand_over(SimpleNamespace(bodies=lambda: self.bodies))
@@ -94,6 +97,10 @@ class Simulation:
 
     def start(self):
         """What the first step needs to know; no time passes. Later calls do nothing."""
+        if not self._prepared and self.device is backend.CPU:
+            own = weakref.ref(self)
+            ahead.when_missing(lambda: [] if (sim := own()) is None else rehearse(sim.scene, sim.method, sim.dt))
+        self._prepared = True
         self.stepper.start()
 
     def _pour_and_drain(self):

@@ -91,6 +91,10 @@ class Parts(NamedTuple):
 
     kind: np.ndarray  # (p,) int8, SPHERE, PLANE, ...
     offset: np.ndarray  # (p,3) [m], from the centre of mass to the part's own origin
+    turn: (
+        np.ndarray
+    )  # (p,4) unit quaternion: turns the own axes of an ellipsoid into those of the body; none for all that is kept
+    # in the axes of its body
     axis: np.ndarray  # (p,3) unit: the normal of a plane, the axis of a cylinder; zero otherwise
     size: np.ndarray  # (p,3) [m]: sphere (radius, 0, 0); ellipsoid: semi-axes along the body's axes;
     # cylinder (radius, half length, +1 hollow or -1 solid); zeros for all others
@@ -102,6 +106,18 @@ class Parts(NamedTuple):
     large: np.ndarray  # (p,) [m], the same where the stiffness grows with the radius
     deep: np.ndarray  # (p,) [m], how deep another body can be in it and still be pushed out the right way
     swing: np.ndarray  # (p,) [m], how far its surface moves at the most when it turns by one radian
+
+
+def make_parts(count, **columns):
+    """Parts with so many rows; a column that is left out is zero, and `turn` and `feature` are none."""
+    made = {name: np.zeros(count) for name in ("reach", "ball", "small", "large", "deep", "swing")}
+    made |= {name: np.zeros((count, 3)) for name in ("offset", "axis", "size")}
+    made |= {"turn": np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)), "feature": np.full(count, -1)}
+    made |= {
+        name: np.array(column, dtype=float).reshape(made.get(name, np.empty(count)).shape)
+        for name, column in columns.items()
+    }
+    return Parts(**made | {"kind": made["kind"].astype(np.int8), "feature": made["feature"].astype(np.int32)})
 
 
 class Hulls(NamedTuple):

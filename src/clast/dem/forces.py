@@ -12,6 +12,7 @@ from ..broad.near import image
 from ..kernels import backend
 from ..kernels.backend import func, fused, kernel
 from ..kernels.kinds import is_wall
+from ..kernels.launch import same
 from ..kernels.rows import PER_MASS, SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.vec import add, cross, dot, scale, sub
 from . import history as remembered
@@ -395,8 +396,8 @@ def apply(force_kernel, state, mixes, edges, dt):
         lists = device.empty(slots, np.int64), device.empty(slots, np.int64)
         scratch = *lists, device.empty((slots, remembered.COLUMNS), np.float64)
     for r in state.ranges:
-        family = is_lone(state, r.family), r.family.shares, r.family.walls
-        where = r.manifold, r.manifolds, state.spheres_count
+        family = same(is_lone(state, r.family), r.family.shares, r.family.walls)
+        where = same(r.manifold, r.manifolds, state.spheres_count)
         if on_cpu:
             force_kernel((r.manifolds + BLOCK - 1) // BLOCK, where, family, *tables, mixes, edges, dt)
         else:

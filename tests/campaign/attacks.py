@@ -284,7 +284,7 @@ radii = [0.01, 0.02]
 position = [0.2, 0, 0.2]
 
 [[joints]]
-kind = "revolute"
+kind = "hinge"
 between = ["arm", "lump"]
 at = [0.1, 0, 0.2]
 axis = [0, 1, 0]
@@ -293,7 +293,7 @@ axis = [0, 1, 0]
 between = ["arm", "lump"]
 stiffness = 10
 damping = 0.1
-length = 0.2
+rest = 0.2
 
 [run]
 method = "complementarity"

@@ -8,6 +8,7 @@ _HOMES = {
     "ClastError": "errors",
     "Clump": "shapes",
     "Complementarity": "dvi.method",
+    "Compound": "shapes",
     "Cylinder": "shapes",
     "Damaged": "errors",
     "Diverged": "errors",

@@ -155,13 +155,24 @@ def kills(folder, seed, tries):
         )
         with run:
             run.stdout.readline()
-            time.sleep(float(random.uniform(0.05, 1.0)))
+            last = _written(folder)
+            while _written(folder) == last and run.poll() is None:  # kernels may have to be compiled
+                time.sleep(0.005)
+            time.sleep(float(random.uniform(0.0, 0.5)))
             run.kill()
         counted[_after_a_kill(folder)] += 1
         if (folder / "report.json").exists():  # it came to its end
             for file in folder.iterdir():
                 file.unlink()
     return counted
+
+
+def _written(folder):
+    """When the last checkpoint was written, or None."""
+    try:
+        return (folder / "checkpoint.h5").stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
 
 
 def _after_a_kill(folder):

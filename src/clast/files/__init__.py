@@ -15,8 +15,8 @@ def save(path, scene):
     """Write the bodies of a scene to `path`; the suffix chooses the format: .vtp (ParaView) or .csv.
 
     One row per sphere, ellipsoid, polyhedron or mesh, so that clumps show: `position`, `radius` and `axes` [m] are its own,
-    `velocity`, `spin`, `orientation`, `force`, `torque`, `mass`, `number`, `material` and `motion` those of its body.
-    `axes` are the three half-axes along the axes of the body, of others three times `radius`; the `radius` of an ellipsoid,
+    `orientation` too where it is turned within a compound; `velocity`, `spin`, `force`, `torque`, `mass`, `number`, `material` and
+    `motion` are those of its body. `axes` are the three half-axes along its own axes, of others three times `radius`; the `radius` of an ellipsoid,
     polyhedron or mesh is that of the ball with its volume. Beside a .vtp file, the faces of polyhedra go into
     `<stem>.polyhedra.vtp`, the triangles of meshes into `<stem>.meshes.vtp` and finite walls into `<stem>.walls.vtp`. Missing folders are made; a file appears whole or not
     at all.
@@ -51,7 +51,9 @@ def particle_columns(bodies, shapes, parts, hulls=None, surfaces=None):
     radius = np.where(even, axes[:, 0], np.cbrt(axes.prod(axis=1)))
     own = {"number": bodies.number[owner], "position": shapes.centre[rows], "radius": radius, "axes": axes}
     names = ("velocity", "spin", "orientation", "force", "torque", "mass", "material", "motion")
-    return own | {name: getattr(bodies, name)[owner] for name in names}
+    told = {name: getattr(bodies, name)[owner] for name in names}
+    told["orientation"] = vtk.part_orientation(told["orientation"], parts, shapes.part[rows])
+    return own | told
 
 
 def _faces(bodies, shapes, row, place, table):

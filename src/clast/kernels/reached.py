@@ -21,6 +21,8 @@ import numpy as np
 from numba.core import types as numba_types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from .library import outer
+
 VERSIONS = f"{sys.version_info[:3]} {numba.__version__} {llvmlite.__version__} {np.__version__}"
 # numba brings its own versions of what is in here; their names and its version say all.
 KNOWN = {"numba", "numpy", "llvmlite", *sys.stdlib_module_names}
@@ -198,8 +200,25 @@ class Store(FunctionCache):
         base = self._impl.filename_base + ("" if self.known else f".{Reached(self._py_func).digest}")
         return _Index(cache_path=self._cache_path, filename_base=base, source_stamp="known by name")
 
+    def save_overload(self, sig, data):
+        # As numba does with what it loads: functions that only kernels call have no other place for their environments.
+        for environment in data._find_referenced_environments():
+            data.codegen.set_env(environment.env_name, environment)
+        super().save_overload(sig, data)
+
     # numba makes one of its own and looks for it under this name.
     _cache_file = property(lambda self: self._file, lambda self, given: None)
 
     def _index_key(self, sig, codegen):
         return (*super()._index_key(sig, codegen), tuple(layouts(kind) for kind in getattr(sig, "args", sig)))
+
+
+def stored(**flags):
+    """numba.njit with these flags for a function that Python calls, kept on disk by all that it reaches."""
+
+    def compile_later(function):
+        compiled = outer(function, **flags)
+        compiled._cache = Store(function)
+        return compiled
+
+    return compile_later

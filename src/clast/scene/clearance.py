@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.backend import stored
+from ..kernels.reached import stored
 from ..tables import is_particle, is_wall, rows_in
 
 

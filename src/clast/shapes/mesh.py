@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from ..tables import TRIANGLE, Meshes, Parts
-from .plane import wall_columns
+from ..tables import TRIANGLE, Meshes, make_parts
 
 MERGE = 1e-9  # vertices nearer than this fraction of the mesh's size are one
 FARTHEST = 1e15  # [m], coordinates of vertices: nothing that moves is that large, and the sixth power is a number still
@@ -47,15 +46,8 @@ class MeshWall:
         """One TRIANGLE part per triangle; its origin is the centre of the smallest ball around it."""
         count = len(self.triangles)
         centre, reach = enclosing_balls(self.vertices[self.triangles])
-        return Parts(
-            kind=np.full(count, TRIANGLE, np.int8),
-            offset=centre,
-            axis=np.zeros((count, 3)),
-            size=np.zeros((count, 3)),
-            reach=reach,
-            feature=np.arange(count, dtype=np.int32),
-            **wall_columns(count),
-        )
+        kind, feature = np.full(count, TRIANGLE), np.arange(count)
+        return make_parts(count, kind=kind, offset=centre, reach=reach, feature=feature)
 
     def surface(self, extent=None):
         """Vertices (v,3) [m] and triangles (t,3)."""

@@ -571,27 +571,33 @@ def poses(seed, tries, one, two):
     return counted
 
 
+def cone_problem(seed, k):
+    """W (3c,3c), q (3c,) and mu (c,) of any rank and scale."""
+    random = np.random.default_rng([seed, k])
+    c = int(random.integers(1, 8))
+    rank = int(random.integers(1, 3 * c + 1))
+    scale = 10.0 ** random.uniform(-8, 8)
+    factor = random.normal(size=(3 * c, rank))
+    w = scale * (factor @ factor.T)
+    w[np.diag_indices(3 * c)] *= 1.0 + 1e-12
+    q = random.normal(size=3 * c) * 10.0 ** random.uniform(-8, 8)
+    mu = np.where(random.random(c) < 0.2, 0.0, 10.0 ** random.uniform(-3, 3, size=c))
+    return w, q, mu
+
+
 def cones(seed, tries):
     """Random cone problems, of low rank, badly scaled, with any friction: finite, inside the cones, and the flag does not lie."""
     counted = Counter()
     for k in range(tries):
-        random = np.random.default_rng([seed, k])
-        c = int(random.integers(1, 8))
-        rank = int(random.integers(1, 3 * c + 1))
-        scale = 10.0 ** random.uniform(-8, 8)
-        factor = random.normal(size=(3 * c, rank))
-        w = scale * (factor @ factor.T)
-        w[np.diag_indices(3 * c)] *= 1.0 + 1e-12
+        w, q, mu = cone_problem(seed, k)
         if not (np.diag(w) > 0.0).all():
             continue
-        q = random.normal(size=3 * c) * 10.0 ** random.uniform(-8, 8)
-        mu = np.where(random.random(c) < 0.2, 0.0, 10.0 ** random.uniform(-3, 3, size=c))
         solver = ("apgd", "barzilai-borwein", "gauss-seidel", "jacobi")[k % 4]
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)
             try:
                 found = clast.solve_cone(w, q, mu, solver=solver, iterations=200, tolerance=1e-8)
-            except RuntimeWarning as fault:
+            except (RuntimeWarning, ArithmeticError, ValueError) as fault:
                 counted[f"{BAD}{solver}: {fault} (try {k} of seed {seed})"] += 1
                 continue
         r = found.impulse.reshape(-1, 3)

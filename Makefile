@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 DRUM := out/drum
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lowest check format wheel bench clean
+.PHONY: help setup demo test test-all lowest check format wheel bench reliability clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | column -t -s '|' 2>/dev/null || grep -E '^[a-z-]+:.*## ' Makefile
@@ -72,6 +72,9 @@ format: setup  ## put the sources into the common form
 wheel: setup  ## build the package into dist/
 	@$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist/*.whl
+
+reliability: setup  ## attack files, scenes, meshes and solvers, many times; about an hour, goes on where it was stopped
+	@$(BIN)/python tests/campaign/run.py
 
 bench: setup  ## time the ready scenes
 	@$(BIN)/python benchmarks/run.py

@@ -3,11 +3,14 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "campaign"))
 
 import attacks
+
+import clast
 
 
 def fine(counted):
@@ -54,6 +57,20 @@ def test_poses_of_spheres():
 def test_cone_problems():
     counted = fine(attacks.cones(1, 60))
     assert counted["solved"] > 10
+
+
+def test_cone_problems_whose_impulses_grow_without_bounds_are_not_said_to_be_solved():
+    w = np.outer([3.0, -2.0, 1.0], [3.0, -2.0, 1.0])
+    w[np.diag_indices(3)] *= 1.0 + 1e-15
+    found = clast.solve_cone(w, [-1.0, -0.5, 0.25], 0.2, solver="jacobi", iterations=400)
+    assert (
+        not found.converged or attacks.residual(w, np.array([-1.0, -0.5, 0.25]), np.array([0.2]), found.impulse) < 1e-6
+    )
+    # Of make reliability: division by zero, and a residual of 0 that had no meaning.
+    for solver, k in (("barzilai-borwein", 197), ("jacobi", 71), ("apgd", 156)):
+        w, q, mu = attacks.cone_problem(1000, k)
+        found = clast.solve_cone(w, q, mu, solver=solver, iterations=200, tolerance=1e-8)
+        assert not found.converged or attacks.residual(w, q, mu, found.impulse) < 1e-6
 
 
 def test_what_is_not_a_number_is_named():

@@ -155,9 +155,11 @@ def test_what_can_never_fit_is_refused_at_once(method):
             scene.fill(Sphere(0.01), count=count, box=UNIT, method=method)
     for far in (1e9, 9e18, 1e200, 1e308):
         for box in (((0, 0, 0), (far, far, far)), ((0, 0, 0), (far, 1, 1)), ((-far, 0, 0), (1, 1, 1))):
-            with pytest.raises(ValueError, match=r"numbers are too coarse .* stay within 1e\+07 m of the origin"):
+            with pytest.raises(
+                ValueError, match=r"numbers are (too coarse .* stay within 1e\+07 m of the origin|at most 1e\+30)"
+            ):
                 scene.fill(Sphere(0.01), count=10, box=box, method=method)
-            with pytest.raises(ValueError, match="numbers are too coarse"):
+            with pytest.raises(ValueError, match="numbers are (too coarse|at most)"):
                 scene.inlet(Sphere(0.01), rate=1.0, box=box)
     assert time.perf_counter() - began < 5.0
 

@@ -142,7 +142,7 @@ def _place_block(rng, block, radius, low, high, walls, balls, inside, first, pla
     least = radius[block].min()
     centre, edge = None, None
     share, budget = 1.0, 20_000_000 + 100 * len(block)
-    pending = block
+    pending, asked, found = block, 0, False
     while budget > 0:
         tries = int(min(max(1.0 / share, 256 / len(pending), 1.0), max(ROUND // len(pending), 1)))
         owner = np.repeat(pending, tries)
@@ -154,7 +154,11 @@ def _place_block(rng, block, radius, low, high, walls, balls, inside, first, pla
             point = centre[rng.integers(len(centre), size=len(owner))] + (rng.random((len(owner), 3)) - 0.5) * edge
             allowed = np.all((point >= low + margin) & (point <= high - margin), axis=1)
         if inside is not None:
-            allowed &= inside(point)
+            mask = inside(point)
+            allowed &= mask
+            asked, found = asked + len(mask), found or bool(mask.any())
+            if not found and asked > 2 * ROUND:  # the mask and the box have nothing in common
+                break
         tried = clearance.insert(point, owner, allowed, first, walls, balls, placed)
         budget -= tried
         left = pending[~placed[pending]]

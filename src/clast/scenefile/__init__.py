@@ -34,6 +34,7 @@ from .keys import (
     SceneKeys,
     Section,
     SpringKeys,
+    odd_numbers,
 )
 from .shaping import Shaper
 
@@ -143,6 +144,8 @@ class _Reader(Shaper):
         for name in LISTS:
             if not isinstance(data.get(name, []), list):
                 self.fail(name, f"must be a list of tables; write [[{name}]] with two brackets", data[name])
+        for path, value in odd_numbers(data):
+            self.fail(_place(path), "numbers are 0, or from 1e-30 to 1e30; write another one", value)
         head = self.keys("scene", data.get("scene", {}), SceneKeys)
         timing = data.get("run", {})
         if isinstance(timing, dict) and timing.get("dt") == "auto":

@@ -53,4 +53,4 @@ def put(source, versions):
 if __name__ == "__main__":
     from .reached import VERSIONS
 
-    print(f"{put(sys.argv[1], VERSIONS)} files in {FOLDER}")
+    sys.stdout.write(f"{put(sys.argv[1], VERSIONS)} files in {FOLDER}\n")

@@ -45,7 +45,7 @@ def test_a_rehearsal_hears_what_the_run_launches(name, monkeypatch):
 
     def listen(kernel, count, arguments):
         if (count[-1] if kernel.phased else count) > 0:
-            launched.add((kernel.name, kernel.loop.types(count, arguments)))
+            launched.add((kernel.name, kernel.loop.types(arguments)))
         launch(kernel, count, arguments)
 
     with monkeypatch.context() as patch:

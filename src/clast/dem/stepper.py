@@ -4,6 +4,7 @@ import math
 import time as clock
 import warnings
 from copy import copy
+from operator import is_
 from types import SimpleNamespace
 
 import numpy as np
@@ -36,6 +37,7 @@ class Smooth(Stepper):
         with backend.use(self.device):
             self.state = State(self.scene, self.box, copy(BROAD[self.method.broad]), self.rolling, self.method.margin)
             self._bind()
+        self._around = None  # Space and Watch of the last step
         self._fresh = True  # forces of the present positions are not there yet
         self._open = False  # forces are there, but the step that they end is not ended yet
 
@@ -88,7 +90,10 @@ class Smooth(Stepper):
         acting = state.pairs, state.spheres, state.wrench
         space = integrate.Space(self.scene.gravity, self.world, state.edges)
         watch = integrate.Watch(state.reference, there.turned_from, self._moved, self._status)
-        kernel(chunks, chunk, there.bodies, there.rows, there.inertias, *acting, dt, kicks, space, watch)
+        # The same objects while nothing in them changes: then the launch is the same, and known.
+        if self._around is None or not all(map(is_, (*space, *watch), (*self._around[0], *self._around[1]))):
+            self._around = space, watch
+        kernel(chunks, chunk, there.bodies, there.rows, there.inertias, *acting, dt, kicks, *self._around)
 
     def _find_pairs(self):
         """Make the list of pairs anew if a body may have moved out of it."""
@@ -97,10 +102,13 @@ class Smooth(Stepper):
             far = math.sqrt(self.device.peak(self._moved))
             if state.has_parts:
                 bodies, shapes, parts = state.kernel_tables[:3]
-                far = max(far, place_parts(bodies, shapes, parts, self.box, state.there.rows, state.reference))
+                there = state.there
+                moved = state.reference, there.turned_from
+                far = max(far, place_parts(bodies, shapes, parts, self.box, there.rows, *moved))
             state.since += 1
             # Two bodies may have come towards each other, or a body and a wall.
-            if far + max(far, state.walls_moved()) >= state.margin:
+            state.closed = far + max(far, state.walls_moved())
+            if state.closed >= state.margin:
                 self._check_speed(far)
                 state.rebuild()
             else:
@@ -119,7 +127,7 @@ class Smooth(Stepper):
         """Contact points, what they remember, and what the law answers."""
         state = self.state
         crossing = find_points(state, OVERLAP, self.method.narrow, self.method.tolerance)
-        sphere_pairs.apply(self._kernels.spheres, state, self._mixes, state.edges, dt)
+        self.coincident += sphere_pairs.apply(self._kernels.spheres, state, self._mixes, state.edges, dt)
         forces.apply(self._kernels.points, state, self._mixes, state.edges, dt)
         if state.triangulated:
             self.look_for_crossings(
@@ -144,7 +152,7 @@ class Smooth(Stepper):
             through=through,
             finish=finish,
             spheres=sphere_pairs.compose(*about),
-            points=forces.compose(*about, self.method.recipe.shared),
+            points=forces.compose(*about, self.method.recipe.power),
         )
         self._mixes = self.device.to_device(self.mixes)
         self._moved, self._status = self.device.zeros(0, np.float64), self.device.zeros(0, np.int8)
@@ -155,13 +163,13 @@ class Smooth(Stepper):
 
     def remember(self):
         """What contacts remember and do, for a checkpoint: tables by name."""
-        return {**results.remember(self.state), "counted": {"crossings": np.array(self.crossings)}}
+        return {**results.remember(self.state), "counted": self.counted()}
 
     def recall(self, groups, steps):
         """Make the neighbour list of a simulation that goes on after so many steps, and give its contacts what `remember`
         kept."""
         self.steps = steps
-        self.crossings = int(groups["counted"]["crossings"])
+        self.recount(groups["counted"])
         with backend.use(self.device):
             self.state.rebuild()
             results.recall(self.state, groups)

@@ -74,7 +74,8 @@ class Nearby:
         far = math.sqrt(self._moved.max(initial=0.0))
         if state.has_parts:
             bodies, shapes, parts = state.kernel_tables[:3]
-            far = max(far, place_parts(bodies, shapes, parts, self.box, state.rows, state.reference))
+            moved = state.reference, state.there.turned_from
+            far = max(far, place_parts(bodies, shapes, parts, self.box, state.rows, *moved))
         return far + float(self.ahead.max(initial=0.0)) - self.grown
 
     def _rebuild(self, sort):

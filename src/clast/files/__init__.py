@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import errors, tables
-from . import checkpoint, csv, vtk
+from . import checkpoint, csv, disk, vtk
 
 WRITERS = {".csv": csv.write, ".vtp": vtk.write_points}  # each takes (path, columns)
 
@@ -15,12 +15,16 @@ def save(path, scene):
     """Write the bodies of a scene to `path`; the suffix chooses the format: .vtp (ParaView) or .csv.
 
     One row per sphere, ellipsoid, polyhedron or mesh, so that clumps show: `position`, `radius` and `axes` [m] are its own,
-    `velocity`, `spin`, `orientation`, `force`, `torque`, `mass`, `number`, `material` and `motion` those of its body.
-    `axes` are the three half-axes along the axes of the body, of others three times `radius`; the `radius` of an ellipsoid,
+    `orientation` too where it is turned within a compound; `velocity`, `spin`, `force`, `torque`, `mass`, `number`, `material` and
+    `motion` are those of its body. `axes` are the three half-axes along its own axes, of others three times `radius`; the `radius` of an ellipsoid,
     polyhedron or mesh is that of the ball with its volume. Beside a .vtp file, the faces of polyhedra go into
     `<stem>.polyhedra.vtp`, the triangles of meshes into `<stem>.meshes.vtp` and finite walls into `<stem>.walls.vtp`. Missing folders are made; a file appears whole or not
     at all.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"save: the first argument must be the path of a file, got {path!r}")
+    if not all(hasattr(scene, name) for name in ("bodies", "shapes", "parts")):
+        raise TypeError(f"save: the second argument must be a clast.Scene, got {scene!r}")
     path = Path(path)
     writer = errors.pick("file format", path.suffix.lower(), WRITERS)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +51,9 @@ def particle_columns(bodies, shapes, parts, hulls=None, surfaces=None):
     radius = np.where(even, axes[:, 0], np.cbrt(axes.prod(axis=1)))
     own = {"number": bodies.number[owner], "position": shapes.centre[rows], "radius": radius, "axes": axes}
     names = ("velocity", "spin", "orientation", "force", "torque", "mass", "material", "motion")
-    return own | {name: getattr(bodies, name)[owner] for name in names}
+    told = {name: getattr(bodies, name)[owner] for name in names}
+    told["orientation"] = vtk.part_orientation(told["orientation"], parts, shapes.part[rows])
+    return own | told
 
 
 def _faces(bodies, shapes, row, place, table):
@@ -74,9 +80,10 @@ def _whole(path, writer, *content):
     """Write beside `path` and rename, so that a reader never meets half a file."""
     writing = path.with_name(f"{path.stem}.writing{path.suffix}")
     try:
-        writer(writing, *content)
-        checkpoint.sync(writing)
-        os.replace(writing, path)
+        with disk.writing(path):
+            writer(writing, *content)
+            checkpoint.sync(writing)
+            os.replace(writing, path)
     except BaseException:
         writing.unlink(missing_ok=True)
         raise

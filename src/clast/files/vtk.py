@@ -150,11 +150,10 @@ def _runs(start, rows):
 
 
 def particles(bodies, molds, parts, hulls=None, surfaces=None):
-    """All particles of all bodies: rows of bodies (s,), centres (s,3) [m], half-axes (s,3) [m], rows of hulls (s,) and of
-    surfaces (s,), -1 for all but polyhedra and triangulated particles.
+    """All particles of all bodies: rows of bodies (s,), centres (s,3) [m], orientations (s,4), half-axes (s,3) [m], rows of hulls
+    (s,) and of surfaces (s,), -1 for all but polyhedra and triangulated particles.
 
-    Tables as in `surfaces`; hulls or surfaces may be left out where there are none. The axes are those of the body, see
-    `half_axes`.
+    Tables as in `surfaces`; hulls or surfaces may be left out where there are none. For the axes see `half_axes`.
     """
     bodies, molds, parts = (_columns(table) for table in (bodies, molds, parts))
     mold = np.asarray(bodies["mold"], dtype=int)
@@ -166,15 +165,26 @@ def particles(bodies, molds, parts, hulls=None, surfaces=None):
     drawn = tables.is_particle(np.asarray(parts["kind"])[part])
     body, part = body[drawn], part[drawn]
     scale = np.asarray(bodies["scale"], dtype=float)[body]
-    arm = rotate(np.asarray(bodies["orientation"])[body], np.asarray(parts["offset"])[part])
+    orientation = np.asarray(bodies["orientation"], dtype=float)[body]
+    arm = rotate(orientation, np.asarray(parts["offset"])[part])
     centre = np.asarray(bodies["position"], dtype=float)[body] + scale[:, None] * arm
     kind, feature = np.asarray(parts["kind"])[part], np.asarray(parts["feature"])[part]
     hull, surface = (tables.rows_in(table, kind, feature) for table in ("hulls", "surfaces"))
-    return body, centre, half_axes(parts, part, scale, hulls, surfaces), hull, surface
+    orientation = part_orientation(orientation, parts, part)
+    return body, centre, orientation, half_axes(parts, part, scale, hulls, surfaces), hull, surface
+
+
+def part_orientation(orientation, parts, part):
+    """Unit quaternions (s,4) that turn the own axes of these rows of parts (s,) into those of the world, given those of their bodies
+    (s,4)."""
+    q, r = np.asarray(orientation), np.asarray(_columns(parts)["turn"])[part]
+    real = q[:, :1] * r[:, :1] - np.sum(q[:, 1:] * r[:, 1:], axis=1, keepdims=True)
+    rest = q[:, :1] * r[:, 1:] + r[:, :1] * q[:, 1:] + np.cross(q[:, 1:], r[:, 1:])
+    return np.where(r[:, :1] == 1.0, q, np.hstack([real, rest]))
 
 
 def half_axes(parts, part, scale, hulls=None, surfaces=None):
-    """Half-axes (s,3) [m] along the axes of the body of these rows of parts (s,) at size factors (s,).
+    """Half-axes (s,3) [m] along their own axes of these rows of parts (s,) at size factors (s,).
 
     An ellipsoid has its own, a sphere three times its radius, a polyhedron or mesh three times that of the ball of its
     volume.

@@ -22,6 +22,7 @@ import numba
 import numpy as np
 
 from . import backend, reached, watch
+from .library import Outer
 
 PATIENCE = 6.0  # [s], at the most, for a rehearsal
 REFRESH = 0.05  # [s], between two looks at what has been compiled
@@ -123,7 +124,7 @@ class Rehearsal:
         if rows <= 0:
             return
         loop = kernel.loop
-        if self.note(loop.compiled, loop.types(count, arguments), lambda: kernel_address(kernel), kernel.title):
+        if self.note(loop.compiled, loop.types(arguments), lambda: kernel_address(kernel), kernel.title):
             loop(count, *arguments, threads=1)
             return
         row = backend.bind(kernel.row, **kernel.bound)
@@ -133,11 +134,11 @@ class Rehearsal:
                 raise Enough
 
     def call(self, compiled, arguments):
-        """In place of a call of a `backend.stored` function."""
+        """In place of a call of a `reached.stored` function."""
         types = tuple(map(compiled.typeof_pyval, arguments))
         plain = compiled.py_func
         if self.note(compiled, types, lambda: address(compiled), plain.__name__):
-            return backend.Outer.__call__(compiled, *arguments)
+            return Outer.__call__(compiled, *arguments)
         return backend.bind(plain, spread=plain_spread)(*arguments)
 
 
@@ -162,7 +163,7 @@ def listening():
     def listen(kernel, count, arguments):
         (rehearsal.launch if threading.get_ident() == own else launch)(kernel, count, arguments)
 
-    class Heard(backend.Outer):
+    class Heard(Outer):
         def __call__(self, *arguments):
             if threading.get_ident() == own:
                 return rehearsal.call(self, arguments)
@@ -170,14 +171,14 @@ def listening():
 
     backend.CPU.launch, backend.PLAIN[0] = staticmethod(listen), own
     _heard.append(rehearsal)
-    for compiled in backend.STORED:
+    for compiled in reached.STORED:
         compiled.__class__ = Heard
     try:
         with np.errstate(all="ignore"):
             yield rehearsal
     finally:
-        for compiled in backend.STORED:
-            compiled.__class__ = backend.Outer
+        for compiled in reached.STORED:
+            compiled.__class__ = Outer
         _heard.pop()
         backend.CPU.launch, backend.PLAIN[0] = staticmethod(launch), None
 

@@ -10,12 +10,10 @@ in the wall kernel. A row that makes arrays of its own (`allocates`) cannot do w
 """
 
 import functools
-import gc
 import inspect
 import os
 import threading
 import types
-from contextlib import contextmanager
 from time import perf_counter
 
 import numba
@@ -23,9 +21,10 @@ import numpy as np
 from numba.core.registry import CPUDispatcher
 
 from . import watch
-from .library import InnerCompiler, OuterCompiler
-from .reached import Reached, Store, is_table
-from .spread import spread
+from .launch import Loop, run_phases, run_rows
+from .library import InnerCompiler, outer
+from .reached import Reached, Store
+from .spread import pack
 
 # A thread that spins while it waits for work keeps others from running on a busy machine: a launch of two threads took
 # 6 ms with the OpenMP library's own choice, 74 us with this one, and 13 us with no spinning at all; but on a quiet
@@ -54,7 +53,6 @@ FUSE = {"contract", "nsz"}  # the fast-math flags that do not reorder sums
 # its arguments apart. Without them a start with 300 spheres compiled for 27 s in place of 35.
 INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 PLAIN: list = [None]  # the thread that runs kernels as plain Python, see `ahead`
-STORED: list = []  # what `stored` has made
 
 
 class Inner(CPUDispatcher):
@@ -74,27 +72,6 @@ class Inner(CPUDispatcher):
         # numba asks at every call in the code of others; its own answer takes locks and clocks even where it is known.
         known = self.overloads.get(sig) if isinstance(sig, tuple) else None
         return known.entry_point if known is not None else super().compile(sig)
-
-
-class Outer(CPUDispatcher):
-    """A function that Python calls and that is made of such functions."""
-
-    def compile(self, sig):
-        # Python's search for garbage looks through all that the compiler has made again and again: a fifth of its time.
-        searching = gc.isenabled()
-        gc.disable()
-        try:
-            return super().compile(sig)
-        finally:
-            if searching:
-                gc.enable()
-
-
-def outer(function, **flags):
-    """Compile a function that Python calls, when it is first called."""
-    compiled = numba.njit(pipeline_class=OuterCompiler, **flags)(function)
-    compiled.__class__ = Outer
-    return compiled
 
 
 def inner(function, **flags):
@@ -127,18 +104,6 @@ def search(function):
     return inner(function, _nrt=False, fastmath=FUSE | {"nnan"})
 
 
-def stored(**flags):
-    """numba.njit with these flags for a function that Python calls, kept on disk by all that it reaches."""
-
-    def compile_later(function):
-        compiled = outer(function, **flags)
-        compiled._cache = Store(function)
-        STORED.append(compiled)
-        return compiled
-
-    return compile_later
-
-
 def bind(function, **names):
     """The same code with other global names: how a law or a constant is put into a kernel without a closure."""
     plain = getattr(function, "py_func", function)
@@ -150,12 +115,8 @@ def bind(function, **names):
 
 
 # What a kernel is made of.
-LOOP = """def {name}(_threads, _count, {arguments}):
-    spread(_row, 0, _count, _threads, ({arguments},))
-"""
-PHASED = """def {name}(_threads, _start, {arguments}):
-    for _p in range(len(_start) - 1):
-        spread(_row, _start[_p], _start[_p + 1], _threads, ({arguments},))
+PACK = """def {name}({arguments}):
+    return pack(_row, ({arguments},))
 """
 
 
@@ -168,9 +129,8 @@ class Kernel:
         self.grain = grain
         self.paces = {}  # by the number of binary digits of the number of rows
         self.phased = phased
-        self.template = PHASED if phased else LOOP
         self.row_flags = {"forceinline": True, "fastmath": fastmath, "_nrt": allocates}
-        self.loop_flags = {"error_model": "numpy", "_nrt": allocates, "no_cfunc_wrapper": True}
+        self.loop_flags = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 
     def __call__(self, count, *arguments):
         DEVICE[-1].launch(self, count, arguments)
@@ -189,7 +149,7 @@ class Kernel:
     def reached(self):
         """Everything that compiling this kernel takes in."""
         bound = sorted(self.bound.items(), key=lambda item: item[0])
-        return Reached(self.inner_row, bound, self.loop_flags, self.template, spread)
+        return Reached(self.inner_row, bound, self.loop_flags, self.phased, PACK, pack)
 
     @functools.cached_property
     def name(self):
@@ -204,14 +164,14 @@ class Kernel:
         if SIMULATED:
             return self.plain_loop
         if self.name not in _loops:
-            _loops[self.name] = Loop(self.compile(), self.reached.names)
+            _loops[self.name] = Loop(self.compile(), self.reached.names, run_phases if self.phased else run_rows)
         return _loops[self.name]
 
     def compile(self):
         """The loop for numba, not yet compiled for any arguments."""
         arguments = ", ".join(list(inspect.signature(self.row).parameters)[1:])
-        source = self.template.format(name=self.name, arguments=arguments)
-        scope = {"spread": spread, "_row": self.inner_row, "__name__": self.row.__module__}
+        source = PACK.format(name=self.name, arguments=arguments)
+        scope = {"pack": pack, "_row": self.inner_row, "__name__": self.row.__module__}
         exec(compile(source, self.row.__code__.co_filename, "exec"), scope)
         loop = outer(scope[self.name], **self.loop_flags)
         loop._cache = Store(scope[self.name], known=self.reached)
@@ -222,59 +182,6 @@ class Kernel:
         row = bind(self.row, **self.bound)
         for i in range(int(count[-1]) if self.phased else count):
             row(i, *arguments)
-
-
-class Loop:
-    """A compiled loop. Columns of tables that its code cannot name are handed over as None.
-
-    Every array of an argument is some ten numbers in each call and each function: one small kernel took 6.5 s to compile and
-    10.8 us to call with a table of 60 arrays, 0.8 s and 5.4 us with 4 of them. The table keeps its class and the places of its
-    columns, so it can still be indexed or unpacked.
-    """
-
-    def __init__(self, compiled, names):
-        self.compiled = compiled
-        self.names = names
-        self.senders = {}  # by the classes of the arguments
-
-    def __call__(self, count, *arguments, threads=0):
-        """threads: 1, or 0 for as many as numba.get_num_threads() tells."""
-        kinds = tuple(map(type, arguments))
-        send = self.senders.get(kinds)
-        if send is not None:
-            send(threads, count, *arguments)
-            return
-        send = self.sender(kinds)
-        try:
-            send(threads, count, *arguments)
-        except numba.TypingError:
-            # Perhaps a column was asked for by its place. If not, the same error comes again.
-            send = self.compiled
-            send(threads, count, *arguments)
-        self.senders[kinds] = send
-
-    def types(self, count, arguments):
-        """The types that the loop is compiled for with these arguments."""
-        given = []
-        self.sender(tuple(map(type, arguments)), lambda *sent: given.extend(sent))(0, count, *arguments)
-        return tuple(map(self.compiled.typeof_pyval, given))
-
-    def sender(self, kinds, target=None):
-        """A function that calls the loop with arguments of these classes; as text, because it runs in every launch.
-
-        target: what it calls in place of the loop."""
-        scope = {"compiled": target or self.compiled, "new": tuple.__new__}
-        given = []
-        for k, kind in enumerate(kinds):
-            text = f"a{k}"
-            if is_table(kind) and not self.names.issuperset(kind._fields):
-                scope[f"Table{k}"] = kind
-                columns = [f"a{k}[{j}]" if name in self.names else "None" for j, name in enumerate(kind._fields)]
-                text = f"new(Table{k}, ({', '.join(columns)},))"
-            given.append(text)
-        names = ", ".join(f"a{k}" for k in range(len(kinds)))
-        exec(f"def send(threads, count, {names}):\n    compiled(threads, count, {', '.join(given)})\n", scope)
-        return scope["send"]
 
 
 _kernels: dict = {}
@@ -376,7 +283,8 @@ class CPU:
     @staticmethod
     def peak(array):
         """The largest entry, or 0 where there is none."""
-        return float(array.max()) if len(array) else 0.0
+        # NumPy's maximum takes 3 us, also of one number.
+        return float(array.max()) if len(array) > 20 else float(max(array.tolist(), default=0.0))
 
     @staticmethod
     def put(target, rows, values):
@@ -413,13 +321,17 @@ class CPU:
 DEVICE: list = [CPU]
 
 
-@contextmanager
-def use(device):
+class use:
     """Run kernels on this device within the block."""
-    DEVICE.append(device)
-    try:
-        yield device
-    finally:
+
+    def __init__(self, device):
+        self.device = device
+
+    def __enter__(self):
+        DEVICE.append(self.device)
+        return self.device
+
+    def __exit__(self, *fault):
         DEVICE.pop()
 
 

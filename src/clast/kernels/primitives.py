@@ -6,6 +6,7 @@ The loops here are handed to threads by `spread` themselves: they run over chunk
 import numpy as np
 
 from . import backend
+from .reached import stored
 from .spread import spread
 
 CHUNK = 16384  # elements a task; fixed, so that the order of work does not depend on the number of threads
@@ -29,7 +30,7 @@ def start_chunk(c, count, total, start):
         s += count[i]
 
 
-@backend.stored(_nrt=False, error_model="numpy", no_cfunc_wrapper=True)
+@stored(_nrt=False, error_model="numpy", no_cfunc_wrapper=True)
 def _scan(threads, count, total, start):
     chunks = total.shape[0] - 1
     total[0] = 0
@@ -78,7 +79,7 @@ def sort_bucket(b, key, groups, shift, first, coarse, start, order):
         start[k] += 1
 
 
-@backend.stored(_nrt=False, error_model="numpy", no_cfunc_wrapper=True)
+@stored(_nrt=False, error_model="numpy", no_cfunc_wrapper=True)
 def _group(threads, key, groups, shift, tally, first, coarse, start, order):
     chunks, buckets = tally.shape
     spread(tally_chunk, 0, chunks, threads, (key, shift, tally))

@@ -22,6 +22,7 @@ from numba.core import types as numba_types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from . import shipped
+from .library import outer
 
 VERSIONS = f"{sys.version_info[:3]} {numba.__version__} {llvmlite.__version__} {np.__version__}"
 # numba brings its own versions of what is in here; their names and its version say all.
@@ -263,3 +264,23 @@ class Store(FunctionCache):
 
     def _index_key(self, sig, codegen):
         return (*super()._index_key(sig, codegen), tuple(layouts(kind) for kind in getattr(sig, "args", sig)))
+
+
+STORED: list = []  # what `stored` has made
+
+
+def kept(function, **flags):
+    """A compiled function that Python calls, kept on disk by all that it reaches."""
+    compiled = outer(function, **flags)
+    compiled._cache = Store(function)
+    return compiled
+
+
+def stored(**flags):
+    """numba.njit with these flags for a function that Python calls, kept on disk by all that it reaches."""
+
+    def compile_later(function):
+        STORED.append(kept(function, **flags))
+        return STORED[-1]
+
+    return compile_later

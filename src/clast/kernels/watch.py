@@ -1,6 +1,7 @@
 """Which kernels are compiled in place of being loaded, and who is told of it."""
 
 import threading
+import time
 from contextlib import contextmanager
 
 TITLES: dict = {}  # of kernels, by their names
@@ -14,15 +15,19 @@ class _Watch:
         self.listener = None
         self.depth = 0
         self.expected = 0  # kernels that are being compiled side by side
+        self.seconds, self.began = 0.0, 0.0  # wall time of all compilations; when the present one began
 
     def on_start(self, event):
         self.depth += 1
-        if self.depth == 1 and self.listener is not None:
-            self.listener(self._name(event), False)
+        if self.depth == 1:
+            self.began = time.perf_counter()
+            if self.listener is not None:
+                self.listener(self._name(event), False)
 
     def on_end(self, event):
         self.depth -= 1
         if self.depth == 0:
+            self.seconds += time.perf_counter() - self.began
             self.names.append(self._name(event))
             if self.listener is not None:
                 self.listener(self.names[-1], True)
@@ -61,6 +66,11 @@ def compiled():
     return list(_watch.names)
 
 
+def seconds():
+    """Wall time [s] that this process compiled, or waited for others to compile."""
+    return _watch.seconds
+
+
 def expected():
     """How many kernels are being compiled side by side; 0 if not known."""
     return _watch.expected
@@ -75,7 +85,7 @@ def telling(count):
     from rich.progress import Progress
 
     console, listener, lock = Console(stderr=True), _watch.listener, threading.Lock()
-    alone = listener is None and console.is_terminal
+    alone, began = listener is None and console.is_terminal, time.perf_counter()
     _watch.expected = count
     with Progress(console=console, transient=True, disable=not alone) as bar:
         task = bar.add_task("compiling kernels, once", total=count)
@@ -92,6 +102,7 @@ def telling(count):
             yield tell
         finally:
             _watch.expected = 0
+            _watch.seconds += time.perf_counter() - began
 
 
 @contextmanager

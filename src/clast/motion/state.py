@@ -32,7 +32,6 @@ from ..tables import (
     FREE,
     MESH,
     NONE,
-    POLYHEDRON,
     TRIANGLE,
     Bodies,
     Shapes,
@@ -45,6 +44,9 @@ from ..tables import (
 from . import integrate
 
 REORDER = 32  # rebuilds of the list after which bodies are sorted again
+# What a new list costs, in listed pairs of spheres that do not touch in a step: 0.3 us a body and 1 to 3 ms beside that, over 20 ns.
+# With other shapes both are larger alike, because a new list looks at the gaps of its pairs.
+ANEW, ANEW_FOR_NONE = 16.0, 60_000.0
 
 
 class Range(NamedTuple):
@@ -57,6 +59,11 @@ class Range(NamedTuple):
     manifolds: int  # their number
 
 
+def lone_parts(molds, parts):
+    """Which molds (m,) are one part about their own origin, whose shape stands in the row of its body."""
+    return (molds.count == 1) & ~parts.offset[molds.first].any(1)
+
+
 def place_shapes(bodies, label, molds, parts):
     """Bodies and Shapes as views of the rows, and the rows (s,12); parts with rows of their own are not placed yet.
 
@@ -64,7 +71,7 @@ def place_shapes(bodies, label, molds, parts):
     """
     n = len(bodies.number)
     many, first = molds.count[bodies.mold], molds.first[bodies.mold]
-    single = (many == 1) & ~parts.offset[first].any(1)
+    single = lone_parts(molds, parts)[bodies.mold]
     more = np.where(single, 0, many)
     body = np.concatenate([np.arange(n), np.repeat(np.arange(n), more)]).astype(np.int32)
     within = np.arange(len(body) - n) - np.repeat(np.cumsum(more) - more, more)
@@ -82,8 +89,9 @@ def place_shapes(bodies, label, molds, parts):
     return bodies, shapes, rows
 
 
-def place_parts(bodies, shapes, parts, box, rows, reference=None):
-    """Put the parts that have rows of their own where their bodies are; returns how far the farthest has moved [m]."""
+def place_parts(bodies, shapes, parts, box, rows, reference=None, turned_from=None):
+    """Put the parts that have rows of their own where their bodies are; returns how far the surface of any has moved [m] from
+    reference (s,3) and turned_from (n,4)."""
     device = backend.DEVICE[-1]
     n = len(bodies.number)
     chunk = device.chunk
@@ -94,7 +102,8 @@ def place_parts(bodies, shapes, parts, box, rows, reference=None):
     place = kernel(integrate.place_row, grain=4, PERIODIC=box.periodic)
     edges = (*box.length.tolist(), *box.inverse.tolist())
     start = device.empty((0, 3), np.float64) if reference is None else reference
-    place(chunks, chunk, n, bodies, shapes, parts, rows, start, moved, edges)
+    turned_from = device.empty((0, 4), np.float64) if turned_from is None else turned_from
+    place(chunks, chunk, n, bodies, shapes, parts, rows, start, turned_from, moved, edges)
     return math.sqrt(device.peak(moved))
 
 
@@ -122,10 +131,11 @@ class State(Asked):
         bodies = scene.bodies
         # By the molds, not by the bodies that are left: outlets may have removed the last ellipsoid before a checkpoint.
         self.ellipsoids = bool((self.parts.kind == ELLIPSOID).any())
-        self.polyhedra = bool((self.parts.kind == POLYHEDRON).any())
         self.triangulated = bool((self.parts.kind == MESH).any())
-        self.turning = self.ellipsoids or self.polyhedra or self.triangulated  # some surface moves when its body turns
-        self.swing = np.ascontiguousarray(self.parts.swing[self.molds.first])
+        self.turning = bool(self.parts.swing.any())  # some surface moves when its body turns
+        # Parts that have rows of their own are watched by themselves.
+        single = lone_parts(self.molds, self.parts)
+        self.swing = np.where(single, self.parts.swing[self.molds.first], 0.0)
         # The same tables where the kernels run; on the CPU they are the same arrays.
         self.there = SimpleNamespace(
             molds=device.upload(self.molds),
@@ -147,7 +157,7 @@ class State(Asked):
         poured = [inlet.reach * inlet.sizes.largest for inlet in scene.inlets]
         sizes = self.shapes.radius[particle] if particle.any() else np.array(poured)
         self.size = float(np.median(sizes)) if len(sizes) else 1.0
-        self.tuned = margin is None
+        self.tuned = margin is None and impulse is None  # hard contacts say themselves how far they look
         self.margin = 0.1 * self.size if margin is None else float(margin)
         self.pairs, self.ranges = None, []  # the neighbour list, and the Range of each family in it
         self.spheres_count = (
@@ -156,6 +166,7 @@ class State(Asked):
         self.spheres, self.points, self.history, self.wrench = None, None, None, None
         self.candidates = None  # triangles of triangulated particles that may touch
         self.rebuilds, self.since = 0, 0
+        self.closed = 0.0  # how far two bodies may have come towards each other since the list was made [m]
         self.former = None  # row of each body in the tables that the present list was made for
         self.listed_number = None  # of the shapes of the present list
 
@@ -344,11 +355,21 @@ class State(Asked):
         return impulse_points(pairs, count, self.impulse)
 
     def tune(self):
-        """A list that lasts a few steps only was too tight; one that lasts for ever too wide. Results do not depend on it."""
-        if self.since < 15:
-            self.margin = min(self.margin * 1.4, self.size)
-        elif self.since > 400:
-            self.margin = max(self.margin * 0.7, 0.02 * self.size)
+        """A wide list has pairs that do not touch, a tight one is soon made anew. The cost a m + b / m of a margin m is least where
+        both cost the same; results do not depend on it."""
+        lasts = (
+            self.since * self.margin / max(self.closed, 1e-300)
+        )  # bodies that came or went may have ended the list early
+        apart = len(self.pairs.shape) - self.touching()
+        anew = (ANEW * len(self.bodies.number) + ANEW_FOR_NONE) / max(lasts, 1.0)
+        change = math.sqrt(anew / max(apart, 1))
+        self.margin = min(max(self.margin * min(max(change, 0.7), 1.4), 0.02 * self.size), self.size)
+
+    def touching(self):
+        """Listed pairs that touched at the last look."""
+        to_host = self.device.to_host
+        balls = 0 if self.spheres is None else np.count_nonzero(to_host(self.spheres.action)[:, :3].any(1))
+        return int(balls) + np.count_nonzero(to_host(self.points.count))
 
     def sort_bodies(self):
         """Rows of bodies in the order of bins, walls last."""

@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from ..kernels.backend import func, kernel, part
+from ..kernels.kinds import turn_of
 from ..kernels.vec import add, cross, dot, load4, norm, normalize, quat_multiply, rotate, scale, sub, unrotate
 from ..shapes.ellipsoid_form import load_form, own_axes
 from .curvature import wall_radius
@@ -157,7 +158,7 @@ def points_row(k, where, bodies, shapes, parts, hulls, forms, pairs, points, edg
     body, other, part = shapes.body[s], shapes.body[t], shapes.part[t]
     q = load4(bodies.orientation, body)
     centre = unrotate(q, between(s, t, shapes.centre, edges, PERIODIC))
-    turn = quat_multiply(conjugate(q), load4(bodies.orientation, other))
+    turn = quat_multiply(conjugate(q), turn_of(t, bodies, shapes, parts))
     size = scale(bodies.scale[other], (parts.size[part, 0], parts.size[part, 1], parts.size[part, 2]))
     hull = parts.feature[shapes.part[s]]
     found, gap, n, x, feature = hull_ellipsoid(hull, bodies.scale[body], hulls, centre, turn, size, margin)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..kernels import backend
 from ..kernels.backend import func, kernel
-from ..kernels.kinds import is_wall
+from ..kernels.kinds import is_wall, turn_of
 from ..kernels.vec import add, load, load4, quat_matrix, quat_multiply, rotate, scale, unrotate
 from ..shapes.triangulated import is_mesh
 from .ellipsoids import between
@@ -118,9 +118,8 @@ def pose_row(p, bodies, shapes, parts, surfaces, pair, box, edges, pose, who):
             halo += size * surfaces.epsilon[tree]
         else:
             ball = shapes.radius[t]
-            put_oval(
-                pose, p, size, load(parts.size, row), quat_multiply(conjugate(q), load4(bodies.orientation, other))
-            )
+            tilt = quat_multiply(conjugate(q), turn_of(t, bodies, shapes, parts))
+            put_oval(pose, p, size, load(parts.size, row), tilt)
     who[p, OWN], who[p, TREE], who[p, SHEET] = mesh, tree, sheet
     for i in range(3):
         pose[p, WAY + i] = way[i]

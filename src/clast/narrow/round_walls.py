@@ -8,6 +8,7 @@ import numpy as np
 
 from ..broad.near import local_centre
 from ..kernels.backend import func, kernel
+from ..kernels.kinds import turn_of
 from ..kernels.vec import load, load4, quat_multiply, rotate, scale, sub
 from ..shapes.ellipsoid_form import load_form
 from ..tables import ELLIPSOID, PLANE, TRIANGLE
@@ -53,7 +54,7 @@ def seen_from(s, w, bodies, shapes, parts):
     """The ellipsoid s in the axes and units of the body of wall w: its orientation and half-axes."""
     body, wall = shapes.body[s], shapes.body[w]
     q = load4(bodies.orientation, wall)
-    q = quat_multiply((q[0], -q[1], -q[2], -q[3]), load4(bodies.orientation, body))
+    q = quat_multiply((q[0], -q[1], -q[2], -q[3]), turn_of(s, bodies, shapes, parts))
     ratio = bodies.scale[body] / bodies.scale[wall]
     part = shapes.part[s]
     size = (ratio * parts.size[part, 0], ratio * parts.size[part, 1], ratio * parts.size[part, 2])
@@ -134,10 +135,15 @@ def points_row(k, first, spheres, bodies, shapes, parts, meshes, forms, box, pai
             points.arm[c, i] = arm[i]
 
 
+def points_kernel(look):
+    """The kernel for what the shapes of a list are."""
+    touch = touch_for(look.ellipsoids, len(look.meshes.triangle) > 0)
+    return kernel(points_row, grain=128, wall_touch=touch, ELLIPSOIDS=look.ellipsoids)
+
+
 def find_points(look, first, count, margin):
     """Contact points of the pairs first to first + count of a list; see `clast.narrow.dispatch`."""
     there = look.there
-    triangles = len(look.meshes.triangle) > 0
-    find = kernel(points_row, grain=128, wall_touch=touch_for(look.ellipsoids, triangles), ELLIPSOIDS=look.ellipsoids)
+    find = look.once("round_walls", lambda: points_kernel(look))
     tables = there.bodies, there.shapes, there.parts, there.meshes
     find(count, first, look.spheres_count, *tables, there.forms, there.box, look.pairs, look.points, margin)

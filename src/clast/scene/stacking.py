@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..shapes.triangulated import build_surface
-from ..tables import Bodies, Hulls, Meshes, Molds, Parts, Shapes, Surfaces, Trees, rows_in
+from ..tables import Bodies, Hulls, Meshes, Molds, Shapes, Surfaces, Trees, make_parts, rows_in
 from .clearance import rotate
 
 BODY_COLUMNS = {  # type and width, 0 for a plain column
@@ -72,7 +72,25 @@ def make_mold(shape):
         inertia=np.array([shape.inertia], dtype=float),
         round=np.array([shape.round], dtype=bool),
     )
-    return mold, parts, shape.mesh, getattr(shape, "hull", None), getattr(shape, "triangulation", None)
+    hull = getattr(shape, "hull", None)
+    return (
+        mold,
+        parts,
+        shape.mesh,
+        join_hulls(hull) if isinstance(hull, list) else hull,
+        getattr(shape, "triangulation", None),
+    )
+
+
+def join_hulls(hulls):
+    """Hulls of all polyhedra of one body, in the order of the list; None if it has none."""
+    if not hulls:
+        return None
+    chunks, before = [empty_hulls()], dict.fromkeys(("vertex", "normal", "edge", "loop", "inner"), 0)
+    for hull in hulls:
+        chunks.append(_shift_hull(hull, before))
+        before = {name: count + _rows(hull, name) for name, count in before.items()}
+    return _join(chunks)
 
 
 def join_bodies(chunks):
@@ -211,16 +229,7 @@ def _empty_molds():
 
 
 def _empty_parts():
-    three = np.zeros((0, 3))
-    return Parts(
-        kind=np.zeros(0, dtype=np.int8),
-        offset=three,
-        axis=three,
-        size=three,
-        reach=np.zeros(0),
-        feature=np.zeros(0, dtype=np.int32),
-        **{name: np.zeros(0) for name in ("ball", "small", "large", "deep", "swing")},
-    )
+    return make_parts(0, kind=[])
 
 
 def _empty_meshes():

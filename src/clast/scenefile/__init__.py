@@ -17,43 +17,34 @@ from ..scene.drives import Oscillation
 from ..scene.materials import Material
 from ..scene.scene import Scene
 from ..scenes import Ready
-from ..shapes import Clump, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Quad, Sphere, load_mesh
 from .keys import (
     LISTS,
-    MESHES,
     METHODS,
-    PARTICLES,
-    POLYHEDRA,
     SECTIONS,
     SOME_BOX,
     WALLS,
     BodyKeys,
-    ClumpShape,
-    CylinderKeys,
-    EllipsoidShape,
     FillKeys,
     InletKeys,
     JointKeys,
     MaterialKeys,
-    MeshKeys,
-    MeshShape,
     OutletKeys,
     PairKeys,
-    PlaneKeys,
-    PolyhedronShape,
-    QuadKeys,
     RunKeys,
     SceneKeys,
     Section,
-    SphereShape,
     SpringKeys,
 )
+from .shaping import Shaper
 
 
-def load(path):
-    """The scene in a TOML file, as Ready; a SceneError of one line if anything is wrong with it."""
+def load(path, *, outside=False):
+    """The scene in a TOML file, as Ready; a SceneError of one line if anything is wrong with it.
+
+    outside: whether it may name files that are not in its own folder or below.
+    """
     path = Path(path)
-    reader = _Reader(path)
+    reader = _Reader(path, outside)
     return reader.ready(_parse(path))
 
 
@@ -92,11 +83,11 @@ def _place(path):
     return text.lstrip(".")
 
 
-class _Reader:
+class _Reader(Shaper):
     """Turns parsed TOML into a scene; knows the file's name for its messages."""
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, outside=False):
+        self.path, self.outside = path, outside
         self.materials = {}
         self.places = []  # (numbers, place in the file) of all bodies
         self.named = {}  # body numbers by the names that the file gives
@@ -251,99 +242,6 @@ class _Reader:
         self.places.append((numbers, place))
         self.remember(place, keys.name, numbers)
 
-    def shape(self, place, keys):
-        """The shape that these keys, one of the classes in MAKERS, describe."""
-        return MAKERS[type(keys)](self, place, keys)
-
-    def plane(self, place, keys):
-        return self.guard(f"{place}.normal", Plane, normal=keys.normal)
-
-    def cylinder(self, place, keys):
-        length = math.inf if keys.length is None else keys.length
-        return self.guard(place, Cylinder, keys.radius, length, axis=keys.axis, inside=keys.inside)
-
-    def quad(self, place, keys):
-        return self.guard(f"{place}.corners", Quad, keys.corners)
-
-    def mesh_wall(self, place, keys):
-        return self.mesh(place, keys.file, "wall")
-
-    def mesh(self, place, name, shape, **options):
-        """What `load_mesh` makes of a file beside the scene file; shape and options as there."""
-        file = self.path.parent / name
-        if not file.is_file():
-            self.fail(f"{place}.file", f"no such file in {self.path.parent}; the path is seen from there", name)
-        try:
-            return load_mesh(file, shape=shape, **options)
-        except Exception as fault:  # a mesh reader meets files of any kind and raises whatever it likes
-            what, hint = ("mesh", "; use STL, OBJ or PLY") if shape == "wall" else (shape, "")
-            self.fail(f"{place}.file", f"cannot be read as a {what}: {fault}{hint}", name)
-
-    def particle(self, place, entry, model):
-        """The shape, and the other keys of a table that describes both."""
-        shape_model = self.kind(place, entry, PARTICLES, "sphere")
-        names = set(shape_model.model_fields)
-        keys = self.keys(place, {k: v for k, v in entry.items() if k not in names}, model, names)
-        values = self.keys(place, {k: v for k, v in entry.items() if k in names}, shape_model)
-        return self.shape(place, values), keys
-
-    def sphere(self, place, values):
-        return self.guard(place, Sphere, values.radius)
-
-    def ellipsoid(self, place, values):
-        return self.guard(f"{place}.axes", Ellipsoid, *values.axes)
-
-    def clump(self, place, values):
-        if len(values.centres) != len(values.radii):
-            self.fail(f"{place}.radii", f"needs one radius for each of the {len(values.centres)} centres", values.radii)
-        return self.guard(place, Clump, values.centres, values.radii)
-
-    def maker(self, place, values, kind, makers):
-        """Which of the keys `makers` makes the shape of this kind in a table; others must go with that one."""
-        given = {name: value for name, value in dict(values).items() if value is not None}
-        found = [name for name in makers if name in given]
-        if len(found) != 1:
-            told = f"has {' and '.join(found)}" if found else "says nothing about its shape"
-            self.fail(place, f"{told}; a {kind} needs exactly one of {', '.join(makers)}")
-        (maker,) = found
-        for name in given:
-            if name != maker and name not in makers[maker]:
-                used = next(other for other, names in makers.items() if name in names)
-                self.fail(f"{place}.{name}", f"goes with {used}, not with {maker}; leave it out", given[name])
-        if "radius" in makers[maker] and values.radius is None:
-            self.fail(
-                f"{place}.radius", f"is missing; {maker} needs the radius of the ball around it, as radius = 0.01"
-            )
-        return maker
-
-    def triangulated(self, place, values):
-        """The triangulated particle of a table that has one of the keys of MESHES, and what goes with it."""
-        maker = self.maker(place, values, "mesh", MESHES)
-        if maker == "file":
-            return self.mesh(place, values.file, "mesh", epsilon=values.epsilon)
-        if maker == "points":
-            options = {"distortion": values.distortion or (0.75, 1.0), "seed": values.variant or 0}
-            options |= {"radius": values.radius, "epsilon": values.epsilon}
-            return self.guard(f"{place}.points", Mesh.random, values.points, **options)
-        if values.triangles is None:
-            self.fail(f"{place}.triangles", "is missing; vertices need triangles = [[0, 2, 1], ...], rows of vertices")
-        return self.guard(f"{place}.triangles", Mesh, values.vertices, values.triangles, epsilon=values.epsilon)
-
-    def polyhedron(self, place, values):
-        """The polyhedron of a table that has one of the keys of POLYHEDRA, and what goes with it."""
-        maker = self.maker(place, values, "polyhedron", POLYHEDRA)
-        if maker == "points":
-            return self.guard(f"{place}.points", Polyhedron, values.points)
-        if maker == "edges":
-            return self.guard(f"{place}.edges", Polyhedron.box, *values.edges)
-        if maker == "solid":
-            return self.guard(f"{place}.solid", Polyhedron.regular, values.solid, radius=values.radius)
-        if maker == "file":
-            return self.mesh(place, values.file, "polyhedron")
-        aspect, seed = values.aspect or (1.0, 1.0, 1.0), values.variant or 0
-        options = {"faces": values.faces, "radius": values.radius, "aspect": aspect, "seed": seed}
-        return self.guard(f"{place}.faces", Polyhedron.random, **options)
-
     def body(self, place, entry, scene):
         shape, keys = self.particle(place, entry, BodyKeys)
         options = keys.model_dump(exclude={"kind", "material", "name"})
@@ -430,19 +328,6 @@ class _Reader:
 
     def outlet(self, place, entry, scene):
         self.guard(place, scene.outlet, box=self.box(f"{place}.box", self.keys(place, entry, OutletKeys).box))
-
-
-MAKERS = {
-    PlaneKeys: _Reader.plane,
-    CylinderKeys: _Reader.cylinder,
-    QuadKeys: _Reader.quad,
-    MeshKeys: _Reader.mesh_wall,
-    SphereShape: _Reader.sphere,
-    EllipsoidShape: _Reader.ellipsoid,
-    PolyhedronShape: _Reader.polyhedron,
-    MeshShape: _Reader.triangulated,
-    ClumpShape: _Reader.clump,
-}
 
 
 ADDERS = {

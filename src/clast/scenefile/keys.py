@@ -218,8 +218,47 @@ MESHES = {
 
 
 class ClumpShape(Section):
-    centres: list[Triple] = key("centres of the spheres [m]", "[[0, 0, 0], [0.004, 0, 0]]", min_length=1)
-    radii: list[Annotated[float, Field(gt=0)]] = key("radii of the spheres [m]", "[0.005, 0.005]", min_length=1)
+    centres: list[Triple] | None = key("centres of the spheres [m]", "[[0, 0, 0], [0.004, 0, 0]]", None, min_length=1)
+    radii: list[Annotated[float, Field(gt=0)]] | None = key(
+        "radii of the spheres [m]", "[0.005, 0.005]", None, min_length=1
+    )
+    file: str | None = key(
+        "STL, OBJ or PLY file of a closed mesh to which spheres are fitted, seen from the scene file",
+        '"rock.obj"',
+        None,
+        min_length=1,
+    )
+    spheres: int | None = key("number of spheres fitted to a file", "20", None, ge=1, le=1000)
+
+
+CLUMPS = {"centres": ("radii",), "file": ("spheres",)}
+
+
+class PieceKeys(Section):
+    kind: str = key("kind of the shape", '"sphere"', "sphere")
+    position: Triple = key("place of its centre of mass [m]", "[0, 0, 0.01]", [0.0, 0.0, 0.0])
+    orientation: Annotated[list[float], Field(min_length=4, max_length=4)] = key(
+        "quaternion (w, x, y, z)", "[1, 0, 0, 0]", [1.0, 0.0, 0.0, 0.0]
+    )
+
+
+class CompoundShape(Section):
+    shapes: list[dict] | None = key(
+        "shapes, each with the keys of its kind, position and orientation",
+        '[{ kind = "sphere", radius = 0.01 }, { kind = "polyhedron", edges = [0.03, 0.01, 0.01], position = [0.02, 0, 0] }]',
+        None,
+        min_length=1,
+    )
+    file: str | None = key(
+        "STL, OBJ or PLY file of a closed mesh that is cut into convex shapes, seen from the scene file",
+        '"ring.obj"',
+        None,
+        min_length=1,
+    )
+    threshold: float | None = key("how concave a shape of a file may stay", "0.05", None, ge=0.01, le=1)
+
+
+COMPOUNDS = {"shapes": (), "file": ("threshold",)}
 
 
 Two = Annotated[list[str], Field(min_length=2, max_length=2)]
@@ -320,6 +359,7 @@ PARTICLES = {
     "polyhedron": PolyhedronShape,
     "mesh": MeshShape,
     "clump": ClumpShape,
+    "compound": CompoundShape,
 }
 SECTIONS = ("scene", "materials", "pairs", "walls", "bodies", "joints", "springs", "fill", "inlet", "outlet", "run")
 LISTS = SECTIONS[2:-1]

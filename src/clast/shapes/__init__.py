@@ -5,6 +5,7 @@ position of a wall. Walls have no volume and no inertia and may only be fixed or
 """
 
 from .clump import Clump
+from .compound import Compound
 from .cylinder import Cylinder
 from .ellipsoid import Ellipsoid
 from .loading import load_mesh
@@ -15,4 +16,16 @@ from .quad import Quad
 from .sphere import Sphere
 from .triangulated import Mesh
 
-__all__ = ["Clump", "Cylinder", "Ellipsoid", "Mesh", "MeshWall", "Plane", "Polyhedron", "Quad", "Sphere", "load_mesh"]
+__all__ = [
+    "Clump",
+    "Compound",
+    "Cylinder",
+    "Ellipsoid",
+    "Mesh",
+    "MeshWall",
+    "Plane",
+    "Polyhedron",
+    "Quad",
+    "Sphere",
+    "load_mesh",
+]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .fitting import closed_mesh, fit_balls, growth
 from .sphere import sphere_parts, sphere_surface
 
 CONTAINED = 1e-12  # a ball that sticks out of another by less than this fraction is inside it
@@ -18,6 +19,7 @@ class Clump:
 
     wall = False
     mesh = None
+    error: dict | None = None  # of a clump that was fitted to a mesh
 
     def __init__(self, centres, radii):
         centres = np.array(centres, dtype=float)
@@ -44,6 +46,26 @@ class Clump:
 
     def __repr__(self):
         return f"Clump({len(self.radii)} balls, volume {self.volume:.6g} m^3)"
+
+    @classmethod
+    def fit(cls, mesh, *, spheres, inside=False):
+        """At most so many balls in place of a closed mesh: a Mesh, a Polyhedron or the path of a mesh file.
+
+        Each ball is the largest inside the mesh about its centre, and covers most of what those before it leave. Unless inside=True,
+        all radii then grow by one length, so that the clump has the volume of the mesh to 1e-4. The same mesh gives the same clump.
+        `error` tells how good it is: "volume", that of the clump over that of the mesh less one; "surface" and "mean" [m], the
+        greatest and the mean distance of the mesh's surface from the balls; "grown" [m], how far balls may stick out.
+        """
+        vertices, triangles, volume = closed_mesh("Clump.fit", mesh)
+        centres, radii, skin = fit_balls(vertices, triangles, spheres)
+        grown = 0.0 if inside else growth(centres, radii, volume)
+        made = cls(centres, radii + grown)
+        off = np.min(
+            [np.linalg.norm(skin - c, axis=1) - r - grown for c, r in zip(centres, radii, strict=True)], axis=0
+        )
+        made.error = {"volume": float(made.volume / volume - 1.0), "surface": float(np.abs(off).max())}
+        made.error |= {"mean": float(np.abs(off).mean()), "grown": float(grown)}
+        return made
 
     def parts(self):
         """One sphere per ball, relative to the centre of mass."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.vec import rotation_matrices
-from ..tables import ELLIPSOID, Parts
+from ..tables import ELLIPSOID, make_parts
+from .sphere import ball_chords
 
 
 @dataclass(frozen=True)
@@ -47,25 +48,32 @@ class Ellipsoid:
 
     def parts(self):
         """One ELLIPSOID part at the origin."""
-        return Parts(
-            kind=np.array([ELLIPSOID], np.int8),
-            offset=np.zeros((1, 3)),
-            axis=np.zeros((1, 3)),
-            size=self.axes[None, :],
-            reach=np.array([self.axes.max()]),
-            feature=np.full(1, -1, np.int32),
-            ball=np.array([self.axes.prod() ** (1.0 / 3.0)]),
-            small=np.array([self.axes.min()]),
+        axes = self.axes
+        return make_parts(
+            1,
+            kind=ELLIPSOID,
+            size=axes,
+            reach=axes.max(),
+            ball=axes.prod() ** (1.0 / 3.0),
+            small=axes.min(),
             # The radius of curvature a b / c on the flat side.
-            large=np.array([self.axes.prod() / self.axes.min() ** 2]),
-            deep=np.array([self.axes.min()]),
-            swing=np.array([self.axes.max() - self.axes.min()]),
+            large=axes.prod() / axes.min() ** 2,
+            deep=axes.min(),
+            swing=axes.max() - axes.min(),
         )
 
     def bounds(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)):
         """The least axis-parallel box that contains it, (2,3) low and high [m], at a position and orientation."""
         half = half_widths(np.array([orientation], dtype=float), self.axes[None, :])[0]
         return np.stack([np.asarray(position) - half, np.asarray(position) + half])
+
+    def support(self, n):
+        """How far it reaches along unit directions n (k,3): (k,) [m]."""
+        return np.linalg.norm(n * self.axes, axis=1)
+
+    def chords(self, start, way):
+        """Where lines are in it, see `Sphere.chords`."""
+        return ball_chords(start / self.axes, way / self.axes)
 
     def surface(self, extent=None):
         """Vertices (v,3) [m], on the ellipsoid and at the ends of its axes, and triangles (t,3)."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..kernels import backend
 from ..kernels.backend import func, kernel
-from ..kernels.kinds import is_particle
-from ..kernels.vec import dot, load4
+from ..kernels.kinds import is_particle, turn_of
+from ..kernels.vec import dot
 from ..tables import ELLIPSOID
 
 TINY = 1e-300  # keeps roots and quotients of zero finite
@@ -147,7 +147,7 @@ def form_row(c, chunk, bodies, shapes, parts, forms):
         if shapes.kind[s] == ELLIPSOID:
             k = bodies.scale[body]
             size = (k * parts.size[part, 0], k * parts.size[part, 1], k * parts.size[part, 2])
-            m = form(load4(bodies.orientation, body), size)
+            m = form(turn_of(s, bodies, shapes, parts), size)
             least, axis = least_curvature(size), min(size[0], size[1], size[2])
         elif is_particle(shapes.kind[s]) and parts.size[part, 0] > 0.0:
             r = shapes.radius[s]

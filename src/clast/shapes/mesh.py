@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ..tables import TRIANGLE, Meshes, Parts
-from .plane import wall_columns
+from ..tables import TRIANGLE, Meshes, make_parts
 
 MERGE = 1e-9  # vertices nearer than this fraction of the mesh's size are one
+FARTHEST = 1e15  # [m], coordinates of vertices: nothing that moves is that large, and the sixth power is a number still
 SLIVER = 1e-8  # a triangle lower than this fraction of its longest side has no usable normal
 
 
@@ -46,15 +46,8 @@ class MeshWall:
         """One TRIANGLE part per triangle; its origin is the centre of the smallest ball around it."""
         count = len(self.triangles)
         centre, reach = enclosing_balls(self.vertices[self.triangles])
-        return Parts(
-            kind=np.full(count, TRIANGLE, np.int8),
-            offset=centre,
-            axis=np.zeros((count, 3)),
-            size=np.zeros((count, 3)),
-            reach=reach,
-            feature=np.arange(count, dtype=np.int32),
-            **wall_columns(count),
-        )
+        kind, feature = np.full(count, TRIANGLE), np.arange(count)
+        return make_parts(count, kind=kind, offset=centre, reach=reach, feature=feature)
 
     def surface(self, extent=None):
         """Vertices (v,3) [m] and triangles (t,3)."""
@@ -74,6 +67,11 @@ def checked(vertices, triangles):
     bad = np.flatnonzero(~np.isfinite(vertices).all(axis=1))
     if len(bad):
         raise ValueError(f"vertex {bad[0]} of the mesh is not finite: {vertices[bad[0]].tolist()}")
+    far = np.flatnonzero((np.abs(vertices) > FARTHEST).any(axis=1))
+    if len(far):
+        raise ValueError(
+            f"vertex {far[0]} of the mesh is at {vertices[far[0]].tolist()} m; numbers are too coarse beyond {FARTHEST:g} m"
+        )
     wrong = np.flatnonzero(((triangles < 0) | (triangles >= len(vertices))).any(axis=1))
     if len(wrong):
         raise ValueError(

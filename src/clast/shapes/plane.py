@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..tables import PLANE, Parts
+from ..tables import PLANE, make_parts
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,4 @@ def frame(axis):
 
 def wall_part(kind, axis, size, reach):
     """Parts with one row at the origin."""
-    return Parts(
-        kind=np.array([kind], np.int8),
-        offset=np.zeros((1, 3)),
-        axis=np.array([axis], dtype=float),
-        size=np.array([size], dtype=float),
-        reach=np.array([reach], dtype=float),
-        feature=np.array([-1], np.int32),
-        **wall_columns(1),
-    )
-
-
-def wall_columns(count):
-    """Columns of Parts that tell of particles only, for so many parts of a wall."""
-    return {name: np.zeros(count) for name in ("ball", "small", "large", "deep", "swing")}
+    return make_parts(1, kind=kind, axis=axis, size=size, reach=reach)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import pick
 from ..kernels.vec import rotation_matrices
-from ..tables import POLYHEDRON, Parts
+from ..tables import POLYHEDRON, make_parts
 from .hull import build_hull, hull_of, solid_properties, triangles_of
 
 GOLDEN = 0.5 * (1.0 + np.sqrt(5.0))
@@ -26,10 +26,12 @@ class Polyhedron:
 
     def __init__(self, points):
         middle, corners, faces = hull_of(points)
-        self.volume, centre, self.inertia = solid_properties(corners, triangles_of(faces))
+        volume, centre, inertia = solid_properties(corners, triangles_of(faces))
         self.origin = middle + centre
-        self.vertices = corners - centre
-        self.faces = tuple(faces)
+        self._build(volume, corners - centre, faces, inertia)
+
+    def _build(self, volume, vertices, faces, inertia):
+        self.volume, self.vertices, self.faces, self.inertia = volume, vertices, tuple(faces), inertia
         self.hull = build_hull(self.vertices, faces, self.volume)
         # A cube turns like a ball.
         self.round = np.array_equal(self.inertia, self.inertia[0, 0] * np.eye(3))
@@ -109,24 +111,50 @@ class Polyhedron:
 
     def parts(self):
         """One POLYHEDRON part at the origin."""
-        return Parts(
-            kind=np.array([POLYHEDRON], np.int8),
-            offset=np.zeros((1, 3)),
-            axis=np.zeros((1, 3)),
-            size=np.zeros((1, 3)),
-            reach=self.hull.outer.copy(),
-            feature=np.zeros(1, np.int32),
-            ball=self.hull.ball.copy(),
-            small=self.hull.inner.copy(),
-            large=self.hull.ball.copy(),
-            deep=self.hull.inner.copy(),
-            swing=np.sqrt(self.hull.outer**2 - self.hull.inner**2),
+        hull = self.hull
+        return make_parts(
+            1,
+            kind=POLYHEDRON,
+            feature=0,
+            reach=hull.outer,
+            ball=hull.ball,
+            small=hull.inner,
+            large=hull.ball,
+            deep=hull.inner,
+            swing=np.sqrt(hull.outer**2 - hull.inner**2),
         )
 
     def bounds(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)):
         """The least axis-parallel box that contains it, (2,3) low and high [m], at a position and orientation."""
         placed = self.vertices @ rotation_matrices(np.array([orientation], dtype=float))[0].T + np.asarray(position)
         return np.stack([placed.min(axis=0), placed.max(axis=0)])
+
+    def turned(self, orientation):
+        """The same polyhedron turned by a unit quaternion (4,)."""
+        if tuple(orientation) == (1.0, 0.0, 0.0, 0.0):
+            return self
+        turn = rotation_matrices(np.array([orientation], dtype=float))[0]
+        made = Polyhedron.__new__(Polyhedron)
+        made._build(self.volume, self.vertices @ turn.T, self.faces, turn @ self.inertia @ turn.T)
+        made.origin = self.origin
+        return made
+
+    def support(self, n):
+        """How far it reaches along unit directions n (k,3): (k,) [m]."""
+        return (n @ self.vertices.T).max(axis=1)
+
+    def chords(self, start, way):
+        """Where lines are in it, see `Sphere.chords`."""
+        first, last = np.full(len(start), -np.inf), np.full(len(start), np.inf)
+        for normal, offset in zip(self.hull.normal.T, self.hull.offset, strict=True):
+            room, slope = offset - start @ normal, float(way @ normal)
+            if slope > 0.0:
+                last = np.minimum(last, room / slope)
+            elif slope < 0.0:
+                first = np.maximum(first, room / slope)
+            else:
+                first = np.where(room < 0.0, np.inf, first)
+        return first, last
 
     def surface(self, extent=None):
         """Vertices (v,3) [m] and triangles (t,3)."""

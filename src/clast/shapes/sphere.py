@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..tables import SPHERE, Parts
+from ..tables import SPHERE, make_parts
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,15 @@ class Sphere:
         """One SPHERE part at the origin."""
         return sphere_parts(np.zeros((1, 3)), np.array([self.radius]))
 
+    def support(self, n):
+        """How far it reaches along unit directions n (k,3): (k,) [m]."""
+        return np.full(len(n), self.radius)
+
+    def chords(self, start, way):
+        """Where lines start + t way, start (m,3) [m] and way (3,) unit, are in it: from t (m,) to t (m,) [m], the first above
+        the second where they miss it."""
+        return ball_chords(start / self.radius, way / self.radius)
+
     def surface(self, extent=None):
         """Vertices (v,3) [m] and triangles (t,3)."""
         return sphere_surface(np.zeros((1, 3)), np.array([self.radius]))
@@ -47,19 +56,16 @@ def sphere_parts(centres, radii):
     k = len(radii)
     size = np.zeros((k, 3))
     size[:, 0] = radii
-    return Parts(
-        kind=np.full(k, SPHERE, np.int8),
-        offset=np.array(centres, dtype=float),
-        axis=np.zeros((k, 3)),
-        size=size,
-        reach=np.array(radii, dtype=float),
-        feature=np.full(k, -1, np.int32),
-        ball=np.array(radii, dtype=float),
-        small=np.array(radii, dtype=float),
-        large=np.array(radii, dtype=float),
-        deep=np.array(radii, dtype=float),
-        swing=np.zeros(k),
-    )
+    same = dict.fromkeys(("reach", "ball", "small", "large", "deep"), radii)
+    return make_parts(k, kind=np.full(k, SPHERE), offset=centres, size=size, **same)
+
+
+def ball_chords(start, way):
+    """`Sphere.chords` of a ball of radius 1; way of any length."""
+    square, along = way @ way, start @ way
+    inside = along**2 - square * (np.einsum("mi,mi->m", start, start) - 1.0)
+    half = np.where(inside > 0.0, np.sqrt(np.maximum(inside, 0.0)), -1.0)
+    return (-along - half) / square, (-along + half) / square
 
 
 def sphere_surface(centres, radii):

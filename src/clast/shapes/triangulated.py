@@ -4,7 +4,7 @@ import numpy as np
 
 from ..kernels.backend import func
 from ..kernels.vec import rotation_matrices
-from ..tables import MESH, Parts, Surfaces
+from ..tables import MESH, Surfaces, make_parts
 from .box_tree import build_tree
 from .closed import refuse_degenerate, refuse_inverted, refuse_open, turns_around
 from .hull import cross_product, solid_properties
@@ -111,19 +111,18 @@ class Mesh:
 
     def parts(self):
         """One MESH part at the origin; the halo is inside its reach."""
-        return Parts(
-            kind=np.array([MESH], np.int8),
-            offset=np.zeros((1, 3)),
-            axis=np.zeros((1, 3)),
-            size=np.zeros((1, 3)),
-            reach=self.triangulation.outer + self.epsilon,
-            feature=np.zeros(1, np.int32),
-            ball=self.triangulation.ball.copy(),
+        own = self.triangulation
+        return make_parts(
+            1,
+            kind=MESH,
+            feature=0,
+            reach=own.outer + self.epsilon,
+            ball=own.ball,
             # The corner of a body gives way by turning too, as if it were lighter.
-            small=0.5 * self.triangulation.ball,
-            large=self.triangulation.ball.copy(),
-            deep=np.array([self.epsilon], dtype=float),
-            swing=self.triangulation.outer.copy(),
+            small=0.5 * own.ball,
+            large=own.ball,
+            deep=self.epsilon,
+            swing=own.outer,
         )
 
     def bounds(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)):

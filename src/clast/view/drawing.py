@@ -101,7 +101,7 @@ def _add_ellipsoids(canvas, stage, rows, paint, subdivisions):
     source.point_data.active_normals = ball.vertices.astype(np.float32)
     points = pyvista.PolyData(stage.centre[rows].astype(np.float32))
     points["axes"] = stage.axes[rows].astype(np.float32)
-    points["orientation"] = np.asarray(stage.columns["orientation"])[stage.body[rows]].astype(np.float32)
+    points["orientation"] = stage.orientation[rows].astype(np.float32)
     points["paint"] = paint[rows]
     mapper = vtkGlyph3DMapper()
     mapper.SetInputData(points)

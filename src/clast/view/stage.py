@@ -15,7 +15,8 @@ class Stage(NamedTuple):
 
     centre: np.ndarray  # (s,3) [m]
     radius: np.ndarray  # (s,) [m], of a ball that contains the particle; of a sphere its own
-    axes: np.ndarray  # (s,3) [m], half-axes along the axes of the body; of a sphere its radius three times, of a
+    orientation: np.ndarray  # (s,4) turns the own axes of the particle into those of the world
+    axes: np.ndarray  # (s,3) [m], half-axes along its own axes; of a sphere its radius three times, of a
     # polyhedron or mesh that of the ball with its volume
     ball: np.ndarray  # (s,) bool, a sphere, or an ellipsoid with equal half-axes
     hull: np.ndarray  # (s,) row of hulls, -1 for all but polyhedra
@@ -38,7 +39,7 @@ class Stage(NamedTuple):
         columns, groups = _sort_out(subject, groups)
         molds, parts = groups["molds"], groups["parts"]
         hulls, surfaces = groups.get("hulls"), groups.get("surfaces")
-        body, centre, axes, hull, surface = vtk.particles(columns, molds, parts, hulls, surfaces)
+        body, centre, orientation, axes, hull, surface = vtk.particles(columns, molds, parts, hulls, surfaces)
         radius, ball = axes.max(axis=1, initial=0.0), (axes == axes[:, :1]).all(axis=1) & (hull < 0) & (surface < 0)
         for row, table in ((hull, hulls), (surface, surfaces)):
             solid = np.flatnonzero(row >= 0)
@@ -48,7 +49,7 @@ class Stage(NamedTuple):
         skins = vtk.surfaces(columns, molds, parts, groups["meshes"], around=_box(centre, radius)) if walls else []
         finite = [wall for wall in skins if not wall.flat]
         floors = [wall for wall in skins if wall.flat and wall.axis[2] > 0.7]
-        rows = (centre, radius, axes, ball, hull, surface, body)
+        rows = (centre, radius, orientation, axes, ball, hull, surface, body)
         stage = cls(*rows, columns, hulls, surfaces, finite, _drum_axis(columns, finite))
         points, _ = _outline(stage)
         return stage._replace(walls=finite + [vtk.plate(floor, points) for floor in floors])

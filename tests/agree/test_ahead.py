@@ -1,6 +1,7 @@
 """Kernels that processes compile side by side: the right ones, into the cache, and nobody is left behind."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from llvmlite import binding
 from roads import differences, state
 
 import clast
@@ -184,3 +186,39 @@ def test_primitives_in_plain_python():
         plain = *primitives.group(key, 9), primitives.scan(key)
     for one, other in zip(real, plain, strict=True):
         assert np.array_equal(one, other) and one.dtype == other.dtype
+
+
+def has(features):
+    """Whether this processor has these features."""
+    here = binding.get_host_cpu_features()
+    return all(here.get(feature.removeprefix("+")) for feature in features.split(","))
+
+
+# Two small kernels: what they give, how many were compiled.
+USED = """
+import numpy as np
+from clast.kernels import backend, primitives
+print(*primitives.scan(np.ones(3, np.int32)), *primitives.group(np.array([1, 0, 1], np.int32), 2)[1], len(backend.compiled()))
+"""
+LEVEL = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": "+avx2,+fma,+bmi2"}
+
+
+@pytest.mark.skipif(not has(LEVEL["NUMBA_CPU_FEATURES"]), reason="this processor is below the level x86-64-v3")
+def test_kernels_that_come_with_the_package_are_used_where_they_fit(tmp_path):
+    shutil.copytree(Path(clast.__file__).parent, tmp_path / "clast", ignore=shutil.ignore_patterns("__pycache__"))
+    copy = {"PYTHONPATH": str(tmp_path), "CLAST_WORKERS": "0"}
+    build = copy | LEVEL | {"NUMBA_CACHE_DIR": str(tmp_path / "build")}
+    answer = "0 1 2 3 1 0 2"
+    assert python(USED, **build).communicate(timeout=200)[0].strip() == f"{answer} 2"
+    subprocess.run(
+        [sys.executable, "-m", "clast.kernels.shipped", tmp_path / "build"], env=os.environ | build, check=True
+    )
+    fresh = copy | {"NUMBA_CACHE_DIR": str(tmp_path / "fresh")}
+    assert python(USED, **fresh).communicate(timeout=200)[0].strip() == f"{answer} 0"
+    level = tmp_path / "clast" / "kernels" / "compiled" / "level.json"
+    text = level.read_text()
+    for other in (text.replace("+avx2", "+avx1024"), text.replace("(3,", "(2,")):
+        assert other != text
+        level.write_text(other)
+        folder = {"NUMBA_CACHE_DIR": str(tmp_path / f"other{len(other)}{hash(other)}")}
+        assert python(USED, **copy, **folder).communicate(timeout=200)[0].strip() == f"{answer} 2"

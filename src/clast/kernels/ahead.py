@@ -101,6 +101,10 @@ class Rehearsal:
 
     def __init__(self):
         self.tasks = {}  # by name and types
+        self.begin()
+
+    def begin(self):
+        """From now on the time is counted that it may take."""
         self.until = time.monotonic() + PATIENCE
 
     def note(self, compiled, types, place, title):
@@ -223,45 +227,71 @@ def work():
         answers.flush()
 
 
-def compile_all(tasks, tell):
-    """Compile tasks in processes, the longest first; tell(title, done) before and after each, from other threads.
+class Workshop:
+    """Processes that compile tasks, the longest first, while more may come; leaving the block ends them.
 
-    An exception, such as Ctrl-C, ends the processes.
+    tell(title, done): called before and after each, from other threads.
     """
-    tasks = sorted((task for task in tasks if task.place is not None), key=lambda task: task.size)
-    count = min(workers(), len(tasks))
-    if count < 1:
-        return
-    processes, lock = [start_worker() for _ in range(count)], threading.Lock()
 
-    def serve(process):
+    def __init__(self, count, tell):
+        self.count, self.tell = count, tell
+        self.tasks, self.closed, self.changed = [], False, threading.Condition()
+
+    def __enter__(self):
+        self.processes = [start_worker() for _ in range(self.count)]
+        self.threads = [threading.Thread(target=self._serve, args=(p,), daemon=True) for p in self.processes]
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def add(self, tasks):
+        """Have these compiled; those that only this process knows are left out."""
+        with self.changed:
+            self.tasks.extend(task for task in tasks if task.place is not None)
+            self.tasks.sort(key=lambda task: task.size)
+            self.changed.notify_all()
+
+    def finish(self):
+        """Wait until all is done; Ctrl-C is heard at once."""
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
+        with interruptible():
+            while any(thread.is_alive() for thread in self.threads):
+                time.sleep(REFRESH)
+
+    def _next(self):
+        """The next task, or None when there will be none."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.tasks or self.closed)
+            return self.tasks.pop() if self.tasks else None
+
+    def _serve(self, process):
         try:
-            while True:
-                with lock:
-                    if not tasks:
-                        return
-                    task = tasks.pop()
-                tell(task.title, False)
+            while (task := self._next()) is not None:
+                self.tell(task.title, False)
                 pickle.dump(task, process.stdin)
                 process.stdin.flush()
                 if pickle.load(process.stdout):
-                    tell(task.title, True)
+                    self.tell(task.title, True)
         except (OSError, EOFError, ValueError):
             return  # it was ended, or it died: what it had is compiled when it is needed
 
-    threads = [threading.Thread(target=serve, args=(process,), daemon=True) for process in processes]
-    try:
-        with interruptible():
-            for thread in threads:
-                thread.start()
-            while any(thread.is_alive() for thread in threads):
-                time.sleep(REFRESH)
-    finally:
-        tasks.clear()
-        for process in processes:
+    def __exit__(self, *_):
+        with self.changed:
+            self.tasks, self.closed = [], True
+            self.changed.notify_all()
+        for process in self.processes:
             process.kill()
-        for process in processes:
+        for process in self.processes:
             process.wait()
+
+
+def compile_all(tasks, tell):
+    """Compile tasks in processes; tell: see Workshop."""
+    with Workshop(min(workers(), len(tasks)), tell) as shop:
+        shop.add(tasks)
+        shop.finish()
 
 
 @contextmanager

@@ -21,6 +21,7 @@ import numpy as np
 from numba.core import types as numba_types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from . import shipped
 from .library import outer
 
 VERSIONS = f"{sys.version_info[:3]} {numba.__version__} {llvmlite.__version__} {np.__version__}"
@@ -216,19 +217,40 @@ class Store(FunctionCache):
         return sum(map(len, self.reached.text))
 
     @functools.cached_property
+    def _base(self):
+        return self._impl.filename_base + ("" if self.known else f".{self.reached.digest}")
+
+    @functools.cached_property
     def _file(self):
-        base = self._impl.filename_base + ("" if self.known else f".{self.reached.digest}")
-        return _Index(cache_path=self._cache_path, filename_base=base, source_stamp="known by name")
+        return _Index(cache_path=self._cache_path, filename_base=self._base, source_stamp="known by name")
+
+    def _shipped(self, sig, context):
+        """(index, key) of the form that came with the package, if it has any that fit here."""
+        level = shipped.level(VERSIONS)
+        if level is None:
+            return None
+        key = self._index_key(sig, context.codegen())
+        return _Index(str(shipped.FOLDER), self._base, "known by name"), (key[0], level, *key[2:])
 
     def holds(self, types, context):
         """Whether the form for these types is on the disk."""
+        place = self._shipped(types, context)
+        if place is not None and place[1] in place[0]._load_index():
+            return True
         return self._index_key(types, context.codegen()) in self._file._load_index()
 
+    def _load(self, sig, context):
+        found = super().load_overload(sig, context)
+        if found is None and (place := self._shipped(sig, context)) is not None:
+            data = place[0].load(place[1])
+            found = None if data is None else self._impl.rebuild(context, data)
+        return found
+
     def load_overload(self, sig, target_context):
-        found = super().load_overload(sig, target_context)
+        found = self._load(sig, target_context)
         if found is None and missing:
             missing.pop()()
-            found = super().load_overload(sig, target_context)
+            found = self._load(sig, target_context)
         return found
 
     def save_overload(self, sig, data):

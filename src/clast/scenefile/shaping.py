@@ -2,7 +2,19 @@
 
 import math
 
-from ..shapes import Clump, Compound, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Quad, Sphere, load_mesh
+from ..shapes import (
+    Clump,
+    Compound,
+    Cylinder,
+    Ellipsoid,
+    Mesh,
+    Plane,
+    Polyhedron,
+    Quad,
+    Sphere,
+    Superquadric,
+    load_mesh,
+)
 from .keys import (
     CLUMPS,
     COMPOUNDS,
@@ -20,6 +32,7 @@ from .keys import (
     PolyhedronShape,
     QuadKeys,
     SphereShape,
+    SuperquadricShape,
 )
 
 
@@ -74,6 +87,9 @@ class Shaper:
 
     def ellipsoid(self, place, values):
         return self.guard(f"{place}.axes", Ellipsoid, *values.axes)
+
+    def superquadric(self, place, values):
+        return self.guard(place, Superquadric, *values.axes, *values.exponents)
 
     def clump(self, place, values):
         maker = self.maker(place, values, "clump", CLUMPS)
@@ -153,6 +169,7 @@ MAKERS = {
     MeshKeys: Shaper.mesh_wall,
     SphereShape: Shaper.sphere,
     EllipsoidShape: Shaper.ellipsoid,
+    SuperquadricShape: Shaper.superquadric,
     PolyhedronShape: Shaper.polyhedron,
     MeshShape: Shaper.triangulated,
     ClumpShape: Shaper.clump,

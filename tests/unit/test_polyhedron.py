@@ -413,3 +413,21 @@ def test_real_mesh_files(name, expected):
         shape = clast.load_mesh(path, shape="polyhedron")
         assert numbers_of(shape) == expected
         check_tables(shape)
+
+
+@pytest.mark.parametrize("roof_first", [False, True])
+@pytest.mark.parametrize("tilt", [0.0, 1e-4, -5e-4])
+def test_an_edge_over_a_face_touches_at_both_ends(tilt, roof_first):
+    """A roof upside down on a box: level, its ridge and a face touch; askew, the ridge and an edge of the box, and still at both ends."""
+    corners = [(x, y, z) for y in (-0.2, 0.2) for x, z in ((0.0, 0.0), (-0.1, 0.1), (0.1, 0.1))]
+    roof, box = clast.Polyhedron(np.array(corners)), clast.Polyhedron.box(0.1, 0.1, 0.1)
+    height = 0.05 - roof.vertices[:, 2].min() - 1e-4
+    pose = {"position": (0.01, 0, height), "orientation": (math.cos(0.5 * tilt), math.sin(0.5 * tilt), 0, 0)}
+    scene = clast.Scene()
+    for shape, options in [(roof, pose), (box, {})] if roof_first else [(box, {}), (roof, pose)]:
+        scene.add(shape, **options)
+    contacts = clast.find_contacts(scene)
+    assert (contacts.feature % 4 == (1 if tilt == 0.0 else 2)).all()
+    order = np.argsort(contacts.point[:, 1])
+    assert contacts.point[order, 1] == pytest.approx([-0.05, 0.05], abs=1e-6)
+    assert contacts.gap[order] == pytest.approx([-1e-4 - 0.05 * tilt, -1e-4 + 0.05 * tilt], rel=1e-3)

@@ -69,8 +69,16 @@ format: setup  ## put the sources into the common form
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-wheel: setup  ## build the package into dist/
+# Kernels of the ready scenes come inside, compiled for processors of this level; elsewhere they are compiled as from the sources.
+LEVEL := NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES=+avx,+avx2,+bmi,+bmi2,+cmov,+cx16,+f16c,+fma,+fxsr,+lzcnt,+movbe,+popcnt,+sse4.2,+xsave
+COMPILED := src/clast/kernels/compiled
+
+wheel: setup  ## build the package into dist/, with the kernels of the ready scenes compiled
+	@rm -rf build/kernels $(COMPILED)
+	@$(LEVEL) NUMBA_CACHE_DIR=build/kernels $(BIN)/clast check --compile
+	@$(LEVEL) $(BIN)/python -m clast.kernels.shipped build/kernels
 	@$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
+	@rm -rf $(COMPILED)
 	@ls dist/*.whl
 
 reliability: setup  ## attack files, scenes, meshes and solvers, many times; about an hour, goes on where it was stopped

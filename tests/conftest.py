@@ -1,11 +1,15 @@
 """What all tests share, and which of them belong together when several processes run them."""
 
+import os
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# There is one process of tests a core already; each compiles for itself.
+os.environ.setdefault("CLAST_WORKERS", "0")
 
 # In a fresh clone most of the time goes into compiling, so tests that need the same kernels run in the same process. One
 # row is one group, with patterns of `file::test[parameters]`; the first row that fits counts, and a file that fits nowhere

@@ -28,6 +28,7 @@ _HOMES = {
     "SceneError": "errors",
     "Simulation": "run.simulation",
     "Sphere": "shapes",
+    "Superquadric": "shapes",
     "Unavailable": "errors",
     "distance": "narrow.distance",
     "find_contacts": "narrow.contacts",

@@ -415,7 +415,10 @@ def check(
         state = "present" if find_spec(name) else f"missing, for {purpose}: pip install 'clast[{extra}]'"
         print(f"{name:<11} {state}")
     if compile_all:
-        compile_kernels()
+        from .scenes import warming
+
+        new = warming.compile_kernels()
+        print(f"kernels     {f'{new} compiled and kept' if new else 'all ready, nothing to compile'}")
     else:
         print("kernels     compiled when first needed; clast check --compile does it for all ready scenes at once")
 
@@ -425,45 +428,3 @@ def writable(folder):
     while not folder.exists():
         folder = folder.parent
     return os.access(folder, os.W_OK)
-
-
-# Those first that have least in common, so that processes side by side seldom compile the same.
-WARMED = ("drum", "cube-drum", "granulate", "chain-on-gravel", "ellipsoid-hopper", "tank")
-
-
-def warm(name):
-    """Take a few steps of a ready scene; how many kernels were compiled on the way."""
-    from .kernels import backend
-    from .scenes import SCENES
-
-    backend.set_threads(1)  # the other cores are compiling too
-    sim = SCENES[name](count=30).simulation()
-    # What is poured or dropped has to fall before it meets anything, and only then all kernels are needed.
-    sim.step(6000 if sim.scene.inlets else 60)
-    sim.report()
-    return len(backend.compiled())
-
-
-def compile_kernels():
-    """Compile the kernels of every ready scene, one process a core, with a bar."""
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from multiprocessing import get_context
-
-    from rich.console import Console
-    from rich.progress import track
-
-    names = (*WARMED, *(name for name in NAMES if name not in WARMED))
-    console, new = Console(stderr=True, highlight=False), 0
-    pool = ProcessPoolExecutor(max_workers=min(os.cpu_count() or 1, len(names)), mp_context=get_context("spawn"))
-    try:
-        waiting = [pool.submit(warm, name) for name in names]
-        done = as_completed(waiting)
-        for one in track(done, "compiling kernels, once", total=len(names), console=console):
-            new += one.result()
-    finally:
-        # Ctrl-C must not wait for a compiler.
-        for process in list((pool._processes or {}).values()):
-            if any(not one.done() for one in waiting):
-                process.terminate()
-        pool.shutdown(wait=False, cancel_futures=True)
-    print(f"kernels     {f'{new} compiled and kept' if new else 'all ready, nothing to compile'}")

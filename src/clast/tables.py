@@ -16,6 +16,7 @@ SPHERE = 0
 ELLIPSOID = 1
 POLYHEDRON = 2
 MESH = 3
+SUPERQUADRIC = 4
 FIRST_WALL = 8
 PLANE = 8
 CYLINDER = 9
@@ -25,6 +26,7 @@ KINDS = {
     ELLIPSOID: "ellipsoid",
     POLYHEDRON: "polyhedron",
     MESH: "mesh",
+    SUPERQUADRIC: "superquadric",
     PLANE: "plane",
     CYLINDER: "cylinder",
     TRIANGLE: "triangle",
@@ -91,13 +93,12 @@ class Parts(NamedTuple):
 
     kind: np.ndarray  # (p,) int8, SPHERE, PLANE, ...
     offset: np.ndarray  # (p,3) [m], from the centre of mass to the part's own origin
-    turn: (
-        np.ndarray
-    )  # (p,4) unit quaternion: turns the own axes of an ellipsoid into those of the body; none for all that is kept
+    turn: np.ndarray  # (p,4) unit quaternion: turns the own axes of an ellipsoid or superquadric into those of the body; none for all that is kept
     # in the axes of its body
     axis: np.ndarray  # (p,3) unit: the normal of a plane, the axis of a cylinder; zero otherwise
-    size: np.ndarray  # (p,3) [m]: sphere (radius, 0, 0); ellipsoid: semi-axes along the body's axes;
+    size: np.ndarray  # (p,3) [m]: sphere (radius, 0, 0); ellipsoid, superquadric: semi-axes along their own axes;
     # cylinder (radius, half length, +1 hollow or -1 solid); zeros for all others
+    power: np.ndarray  # (p,2) the exponents e1, e2 of a superquadric; zeros for all others
     reach: np.ndarray  # (p,) [m], radius about `offset` that contains the part; infinite for what has no end
     feature: np.ndarray  # (p,) int32, row of Meshes.triangle for TRIANGLE, of Hulls for POLYHEDRON,
     # of Surfaces for MESH; -1 otherwise
@@ -112,6 +113,7 @@ def make_parts(count, **columns):
     """Parts with so many rows; a column that is left out is zero, and `turn` and `feature` are none."""
     made = {name: np.zeros(count) for name in ("reach", "ball", "small", "large", "deep", "swing")}
     made |= {name: np.zeros((count, 3)) for name in ("offset", "axis", "size")}
+    made["power"] = np.zeros((count, 2))
     made |= {"turn": np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)), "feature": np.full(count, -1)}
     made |= {
         name: np.array(column, dtype=float).reshape(made.get(name, np.empty(count)).shape)

@@ -10,7 +10,20 @@ import numpy as np
 import pytest
 
 import clast
-from clast import Cylinder, Ellipsoid, Material, Mesh, Plane, Polyhedron, Quad, Scene, Simulation, Sphere, find_contacts
+from clast import (
+    Cylinder,
+    Ellipsoid,
+    Material,
+    Mesh,
+    Plane,
+    Polyhedron,
+    Quad,
+    Scene,
+    Simulation,
+    Sphere,
+    Superquadric,
+    find_contacts,
+)
 from clast.kernels.vec import rotation_matrices
 
 STONE = Material(density=2500.0, young=1e7, friction=0.4, restitution=0.5)
@@ -21,6 +34,7 @@ PARTICLES = {
     "ellipsoid": Ellipsoid(1.0, 0.6, 0.4),
     "polyhedron": Polyhedron.random(faces=14, seed=3, radius=0.9),
     "mesh": LUMP,
+    "superquadric": Superquadric(0.9, 0.6, 0.5, 0.5, 1.4),
 }
 WALLS = {
     "plane": Plane(),
@@ -36,6 +50,10 @@ def support(name, shape, n):
         return np.full(len(n), 0.7)
     if name == "ellipsoid":
         return np.linalg.norm(n * (1.0, 0.6, 0.4), axis=1)
+    if name == "superquadric":
+        # The dual of the norm that is 1 on the surface: conjugate exponents, 4 and 2/1.4 there.
+        flat = (np.abs(0.9 * n[:, 0]) ** (10 / 3) + np.abs(0.6 * n[:, 1]) ** (10 / 3)) ** 0.3
+        return (flat ** (4 / 3) + np.abs(0.5 * n[:, 2]) ** (4 / 3)) ** 0.75
     if name in ("polyhedron", "mesh"):
         return (n @ shape.surface()[0].T).max(1)
     if name == "rod":

@@ -207,7 +207,7 @@ def test_scene_files_have_compounds(tmp_path):
 def test_files_and_pictures_show_the_turn_of_a_part(tmp_path):
     scene = Scene()
     scene.add(Compound(HAMMER), orientation=QUARTER)
-    _, centre, orientation, axes, hull, _ = vtk.particles(scene.bodies, scene.molds, scene.parts, scene.hulls)
+    _, centre, orientation, axes, hull, *_ = vtk.particles(scene.bodies, scene.molds, scene.parts, scene.hulls)
     egg = int(np.flatnonzero(hull < 0)[0])
     np.testing.assert_allclose(axes[egg], (0.02, 0.01, 0.008))
     both = rotation_matrices(np.array([QUARTER]))[0] @ rotation_matrices(np.array([HAMMER[2][2]]))[0]

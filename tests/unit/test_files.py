@@ -452,6 +452,7 @@ def small_scene():
         kind=kind,
         offset=np.array([[0.5, 0, 0], [-0.5, 0, 0], [0, 0, 0], [0, 0, 0.0]]),
         turn=np.tile([1.0, 0.0, 0.0, 0.0], (4, 1)),
+        power=np.zeros((4, 2)),
         axis=np.array([[0, 0, 0], [0, 0, 0], [0, 1, 0], [0, 0, 1.0]]),
         size=np.array([[0.4, 0, 0], [0.3, 0, 0], [5.0, 2.0, 1.0], [0, 0, 0]]),
     )
@@ -509,7 +510,7 @@ def test_vtp_of_nothing_and_of_triangles_can_be_read(tmp_path):
 
 def test_spheres_are_placed_as_the_scene_places_them():
     scene = small_scene()
-    body, centre, _, axes, hull, _ = vtk.particles(scene.bodies, scene.molds, scene.parts)
+    body, centre, _, axes, hull, *_ = vtk.particles(scene.bodies, scene.molds, scene.parts)
     np.testing.assert_array_equal(body, [0, 0])
     np.testing.assert_array_equal(hull, [-1, -1])
     np.testing.assert_allclose(centre, scene.shapes().centre[:2], atol=1e-15)
@@ -574,7 +575,7 @@ def test_files_have_the_faces_of_polyhedra(tmp_path):
 
 def test_faces_of_many_polyhedra_are_those_of_each():
     scene = rocks()
-    body, centre, _, axes, hull, _ = vtk.particles(scene.bodies, scene.molds, scene.parts, scene.hulls)
+    body, centre, _, axes, hull, *_ = vtk.particles(scene.bodies, scene.molds, scene.parts, scene.hulls)
     np.testing.assert_array_equal(hull, [0, -1, 1, 1, 0])
     solid, bodies = np.flatnonzero(hull >= 0), scene.bodies
     found = vtk.polygons(

@@ -133,6 +133,14 @@ def test_what_bears_more_counts_more():
     assert taken == pytest.approx((1e-7 / 9 + 2e-7 * 8 / 9, 0.0, 0.0), rel=1e-12)
 
 
+def test_points_that_look_the_other_way_do_not_slip_along():
+    made = Manifold().put(SQUARE[:2], [1e-5] * 2, [UP, (0.0, 0.0, -1.0)])
+    made.press()
+    made.history.slip[:2] = (1e-7, 0.0, 0.0), (5e-7, 0.0, 0.0)
+    made.put(SQUARE[:2], [1e-5] * 2, [UP, (0.0, 0.0, -1.0)])
+    assert made.taken_up() == pytest.approx(np.array([[1e-7, 0.0, 0.0], [5e-7, 0.0, 0.0]]), rel=1e-12)
+
+
 def test_a_corner_that_lifts_does_not_lose_the_slip():
     """A patch that rocks: damping leaves no pressure at two of its corners, and its friction is that of the patch at rest."""
     made = Manifold().put(SQUARE, [1e-5] * 4)

@@ -41,6 +41,7 @@ def drum(count=40, axis=(0.0, 1.0, 0.0)):
         "kind": np.array([tables.SPHERE, tables.CYLINDER], np.int8),
         "offset": np.zeros((2, 3)),
         "turn": np.tile([1.0, 0.0, 0.0, 0.0], (2, 1)),
+        "power": np.zeros((2, 2)),
         "axis": np.array([(0.0, 0.0, 0.0), axis]),
         "size": np.array([[1.0, 0.0, 0.0], [1.0, 0.5, 1.0]]),
         "feature": np.full(2, -1, np.int32),

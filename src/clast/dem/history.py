@@ -25,7 +25,7 @@ from ..kernels.vec import add, cross, dot, load, scale, sub
 
 ALIKE = 0.5  # cosine between two normals above which a point may take up the slip of the other
 SAME_AREA = 0.9  # cosine between two normals above which points slip together
-POINTLIKE = 1e-6  # an area narrower than this fraction of the radius does not turn
+POINTLIKE = 1e-4  # an area narrower than this fraction of the radius does not turn
 STAYS = 0.01  # a point that moved by less than this part of its radius is the same
 
 
@@ -100,11 +100,12 @@ def turned(v, n, m):
 
 
 @func
-def rigid_slip(n, radius, slots, history, rolling):
+def rigid_slip(n, at, radius, slots, history, rolling):
     """The rigid motion across n that is nearest to the slips which slots of a manifold remember that looked along n: how much of the
-    stiffness they had, slip (3,) [m] of their middle (3,) [m], turn about n, mean rolling angle (3,).
+    stiffness they had, slip (3,) [m] of their middle, the middle (3,) [m], turn about n, mean rolling angle (3,).
 
-    slots: the first of the manifold, and behind its last; radius [m]: the width of the contact is compared with it.
+    at (3,) [m]: a place near them, about which turns are added up; radius [m]: the width of the contact is compared with it; slots: the first
+    of the manifold, and behind its last.
     """
     whole, width, turn = 0.0, 0.0, 0.0
     middle, slip, angle = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
@@ -114,25 +115,24 @@ def rigid_slip(n, radius, slots, history, rolling):
             m = load(history.normal, d)
             weight = history.share[d] * max(0.0, dot(n, m) - SAME_AREA)
             if weight > 0.0:
+                own = turned(load(history.slip, d), m, n)
+                arm = sub(load(history.arm, d), at)
+                across = cross(n, arm)
                 whole += weight
-                middle = add(middle, scale(weight, load(history.arm, d)))
-                slip = add(slip, scale(weight, turned(load(history.slip, d), m, n)))
+                middle, slip = add(middle, scale(weight, arm)), add(slip, scale(weight, own))
+                turn += weight * dot(across, own)
+                width += weight * dot(across, across)
                 if rolling:
                     angle = add(angle, scale(weight, load(history.angle, d)))
     if whole == 0.0:
-        return whole, middle, slip, turn, angle
-    middle, slip, angle = scale(1.0 / whole, middle), scale(1.0 / whole, slip), scale(1.0 / whole, angle)
-    for row in range(slots[0], slots[1]):
-        d = np.uintp(row)
-        if history.live[d] == 1:
-            m = load(history.normal, d)
-            weight = history.share[d] * max(0.0, dot(n, m) - SAME_AREA)
-            if weight > 0.0:
-                across = cross(n, sub(load(history.arm, d), middle))
-                turn += weight * dot(across, turned(load(history.slip, d), m, n))
-                width += weight * dot(across, across)
-    wide = width > whole * (POINTLIKE * radius) ** 2
-    return whole, middle, slip, turn / width if wide else 0.0, angle
+        return whole, slip, middle, turn, angle
+    part = 1.0 / whole
+    middle, slip, angle = scale(part, middle), scale(part, slip), scale(part, angle)
+    across = cross(n, middle)
+    # About the middle, from what was added up about `at`.
+    turn, width = turn * part - dot(across, slip), width * part - dot(across, across)
+    turn = turn / width if width > (POINTLIKE * radius) ** 2 else 0.0
+    return whole, slip, add(at, middle), turn, angle
 
 
 @func
@@ -172,14 +172,14 @@ def take_up_area(begin, end, slots, near, history, power, rolling):
     """
     last = (0.0, 0.0, 0.0)
     whole, deepest, centre = 1.0, 0.0, last
-    known, middle, slip, turn, angle = 0.0, last, last, 0.0, last
+    known, slip, middle, turn, angle = 0.0, last, last, 0.0, last
     for row in range(begin, end):
         k = np.uintp(row)
         n, arm = vector(near, k, NORMAL), vector(near, k, ARM)
         # Most areas are flat: their points have one normal, and one answer.
         if n[0] != last[0] or n[1] != last[1] or n[2] != last[2]:
             whole, deepest, centre = share(n, begin, end, near, power)
-            known, middle, slip, turn, angle = rigid_slip(n, near[k, RADIUS], slots, history, rolling)
+            known, slip, middle, turn, angle = rigid_slip(n, arm, near[k, RADIUS], slots, history, rolling)
             last = n
         near[k, SHARE], near[k, OVERLAP] = weigh(-near[k, GAP], power) / whole, deepest
         put(near, k, CENTRE, sub(centre, arm))

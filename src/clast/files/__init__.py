@@ -16,7 +16,8 @@ def save(path, scene):
 
     One row per sphere, ellipsoid, polyhedron or mesh, so that clumps show: `position`, `radius` and `axes` [m] are its own,
     `orientation` too where it is turned within a compound; `velocity`, `spin`, `force`, `torque`, `mass`, `number`, `material` and
-    `motion` are those of its body. `axes` are the three half-axes along its own axes, of others three times `radius`; the `radius` of an ellipsoid,
+    `motion` are those of its body. `axes` are the three half-axes along its own axes, of others three times `radius`; `power` are the exponents of superquadrics, if
+    there are any; the `radius` of an ellipsoid,
     polyhedron or mesh is that of the ball with its volume. Beside a .vtp file, the faces of polyhedra go into
     `<stem>.polyhedra.vtp`, the triangles of meshes into `<stem>.meshes.vtp` and finite walls into `<stem>.walls.vtp`. Missing folders are made; a file appears whole or not
     at all.
@@ -49,9 +50,13 @@ def particle_columns(bodies, shapes, parts, hulls=None, surfaces=None):
     axes = vtk.half_axes(parts, shapes.part[rows], bodies.scale[owner], hulls, surfaces)
     even = (axes == axes[:, :1]).all(axis=1)  # The root of a cube would lose the last digit.
     radius = np.where(even, axes[:, 0], np.cbrt(axes.prod(axis=1)))
+    power = parts.power.reshape(-1, 2)[shapes.part[rows]]
+    radius = np.where(power[:, 0] > 0.0, parts.ball[shapes.part[rows]] * bodies.scale[owner], radius)
     own = {"number": bodies.number[owner], "position": shapes.centre[rows], "radius": radius, "axes": axes}
     names = ("velocity", "spin", "orientation", "force", "torque", "mass", "material", "motion")
     told = {name: getattr(bodies, name)[owner] for name in names}
+    if power.any():
+        told["power"] = power
     told["orientation"] = vtk.part_orientation(told["orientation"], parts, shapes.part[rows])
     return own | told
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import tables
+from ..shapes import Superquadric
 
 TYPES = {  # NumPy dtype -> VTK's name
     "int8": "Int8",
@@ -142,6 +143,19 @@ def skins(centre, orientation, scale, surface, surfaces):
     return Polygons(vertices, np.arange(len(body)), 3 * np.arange(len(owner) + 1), owner)
 
 
+def superquadrics(centre, orientation, axes, power):
+    """Polygons of superquadrics with centres (n,3) [m], orientations (n,4), half-axes (n,3) [m] and exponents (n,2)."""
+    vertices, loops, owner, before = [], [], [], 0
+    for k in range(len(centre)):
+        corner, triangle = Superquadric(*axes[k], *power[k]).surface(subdivisions=4)
+        vertices.append(centre[k] + rotate(orientation[k], corner))
+        loops.append(triangle.ravel() + before)
+        owner.append(np.full(len(triangle), k))
+        before += len(corner)
+    owner = np.concatenate(owner)
+    return Polygons(np.concatenate(vertices), np.concatenate(loops), 3 * np.arange(len(owner) + 1), owner)
+
+
 def _runs(start, rows):
     """For each of rows (n,), all entries that it owns in a list: (which of the rows, place in the list), in turn."""
     count = start[rows + 1] - start[rows]
@@ -151,7 +165,7 @@ def _runs(start, rows):
 
 def particles(bodies, molds, parts, hulls=None, surfaces=None):
     """All particles of all bodies: rows of bodies (s,), centres (s,3) [m], orientations (s,4), half-axes (s,3) [m], rows of hulls
-    (s,) and of surfaces (s,), -1 for all but polyhedra and triangulated particles.
+    (s,) and of surfaces (s,), -1 for all but polyhedra and triangulated particles, and exponents (s,2), 0 for all but superquadrics.
 
     Tables as in `surfaces`; hulls or surfaces may be left out where there are none. For the axes see `half_axes`.
     """
@@ -171,7 +185,8 @@ def particles(bodies, molds, parts, hulls=None, surfaces=None):
     kind, feature = np.asarray(parts["kind"])[part], np.asarray(parts["feature"])[part]
     hull, surface = (tables.rows_in(table, kind, feature) for table in ("hulls", "surfaces"))
     orientation = part_orientation(orientation, parts, part)
-    return body, centre, orientation, half_axes(parts, part, scale, hulls, surfaces), hull, surface
+    power = np.asarray(parts["power"])[part]
+    return body, centre, orientation, half_axes(parts, part, scale, hulls, surfaces), hull, surface, power
 
 
 def part_orientation(orientation, parts, part):

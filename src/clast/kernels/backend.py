@@ -12,14 +12,15 @@ in the wall kernel. A row that makes arrays of its own (`allocates`) cannot do w
 import functools
 import inspect
 import os
+import threading
 import types
-from contextlib import contextmanager
 from time import perf_counter
 
 import numba
 import numpy as np
 from numba.core.registry import CPUDispatcher
 
+from . import watch
 from .launch import Loop, run_phases, run_rows
 from .library import InnerCompiler, outer
 from .reached import Reached, Store
@@ -51,6 +52,7 @@ FUSE = {"contract", "nsz"}  # the fast-math flags that do not reorder sums
 # numba makes two more functions of each one, through which Python and C could call it and which take every array of
 # its arguments apart. Without them a start with 300 spheres compiled for 27 s in place of 35.
 INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+PLAIN: list = [None]  # the thread that runs kernels as plain Python, see `ahead`
 
 
 class Inner(CPUDispatcher):
@@ -62,6 +64,8 @@ class Inner(CPUDispatcher):
         return numba.jit(**options)(self.py_func)
 
     def __call__(self, *arguments, **names):
+        if PLAIN[0] == threading.get_ident():
+            return self.py_func(*arguments, **names)
         return self.outer(*arguments, **names)
 
     def compile(self, sig):
@@ -151,7 +155,7 @@ class Kernel:
     def name(self):
         """The title and a hash of everything that compiling this kernel takes in."""
         name = f"{self.title}_{self.reached.digest}"
-        _titles[name] = self.title
+        watch.TITLES[name] = self.title
         return name
 
     @functools.cached_property
@@ -170,7 +174,7 @@ class Kernel:
         scope = {"pack": pack, "_row": self.inner_row, "__name__": self.row.__module__}
         exec(compile(source, self.row.__code__.co_filename, "exec"), scope)
         loop = outer(scope[self.name], **self.loop_flags)
-        loop._cache = Store(scope[self.name], known=True)
+        loop._cache = Store(scope[self.name], known=self.reached)
         return loop
 
     def plain_loop(self, count, *arguments, threads=1):
@@ -182,7 +186,6 @@ class Kernel:
 
 _kernels: dict = {}
 _loops: dict = {}  # by the name of the kernel
-_titles: dict = {}  # of kernels, by their names
 
 
 def kernel(row, fastmath=False, grain=512, allocates=False, phased=False, **bound):
@@ -347,65 +350,4 @@ def layers():
     return ", ".join(numba.config.THREADING_LAYER_PRIORITY)
 
 
-class _Watch:
-    """Counts compilations and tells a listener about each."""
-
-    def __init__(self):
-        self.names = []
-        self.listener = None
-        self.depth = 0
-
-    def on_start(self, event):
-        self.depth += 1
-        if self.depth == 1 and self.listener is not None:
-            self.listener(self._name(event), False)
-
-    def on_end(self, event):
-        self.depth -= 1
-        if self.depth == 0:
-            self.names.append(self._name(event))
-            if self.listener is not None:
-                self.listener(self.names[-1], True)
-
-    @staticmethod
-    def _name(event):
-        dispatcher = event.data.get("dispatcher") if isinstance(event.data, dict) else None
-        name = getattr(getattr(dispatcher, "py_func", None), "__name__", "kernel")
-        return _titles.get(name, name)
-
-    def notify(self, event):
-        (self.on_start if event.is_start else self.on_end)(event)
-
-
-_watch = _Watch()
-
-
-def _install_watch():
-    from numba.core import event
-
-    class Listener(event.Listener):
-        def on_start(self, happening):
-            _watch.on_start(happening)
-
-        def on_end(self, happening):
-            _watch.on_end(happening)
-
-    event.register("numba:compile", Listener())
-
-
-_install_watch()
-
-
-def compiled():
-    """Names of the kernels that this process compiled instead of loading them from the cache."""
-    return list(_watch.names)
-
-
-@contextmanager
-def watching(listener):
-    """Call listener(name, done) before and after each compilation within the block."""
-    before, _watch.listener = _watch.listener, listener
-    try:
-        yield
-    finally:
-        _watch.listener = before
+compiled, watching = watch.compiled, watch.watching

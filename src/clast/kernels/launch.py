@@ -5,26 +5,26 @@ from operator import is_
 
 import numba
 
-from .reached import is_table, stored
+from .reached import is_table, kept
 from .spread import release, run
 
-OUTER = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+keep = functools.partial(kept, error_model="numpy", _nrt=False, no_cfunc_wrapper=True)
 
 
-@stored(**OUTER)
+@keep
 def run_rows(block, part, count, threads):
     """Work off the first rows of a kernel whose arguments are in a block."""
     run(block, part, 0, count, threads)
 
 
-@stored(**OUTER)
+@keep
 def run_phases(block, part, start, threads):
     """Work off the rows start[p] to start[p + 1], one phase after the other."""
     for p in range(len(start) - 1):
         run(block, part, start[p], start[p + 1], threads)
 
 
-@stored(**OUTER)
+@keep
 def free_block(block):
     """Give the memory of a block back."""
     release(block)
@@ -93,9 +93,18 @@ class Loop:
         self.senders[kinds] = send
         return found
 
-    def sender(self, kinds):
-        """A function that calls the loop with arguments of these classes; as text, because it runs in every launch."""
-        scope = {"compiled": self.compiled, "new": tuple.__new__}
+    def types(self, arguments):
+        """The types that the loop is compiled for with these arguments."""
+        given = []
+        self.sender(tuple(map(type, arguments)), lambda *sent: given.extend(sent))(*arguments)
+        return tuple(map(self.compiled.typeof_pyval, given))
+
+    def sender(self, kinds, target=None):
+        """A function that calls the loop with arguments of these classes; as text, because it runs in every launch.
+
+        target: what it calls in place of the loop.
+        """
+        scope = {"compiled": target or self.compiled, "new": tuple.__new__}
         given = []
         for k, kind in enumerate(kinds):
             text = f"a{k}"

@@ -58,8 +58,7 @@ class OuterLibrary(JITCodeLibrary):
     def _optimize_final_module(self):
         # A second time, because so much comes together here that the first leaves something: a step of cubes took 6 % longer.
         super()._optimize_final_module()
-        manager, builder = self._codegen._module_pass_manager()
-        manager.run(self._final_module, builder)
+        super()._optimize_final_module()
 
 
 def shorten(library, module):

@@ -413,12 +413,9 @@ def compose(integrator, lanes, **bound):
         through = kernel(advance_block, grain=4, allocates=True, **bound)
     else:
         through = finish = kernel(advance_row, grain=4, **bound)
-    fractions = INTEGRATORS[integrator]
-    return (
-        (through, Kicks(*fractions, ends=False, begins=True)),
-        (through, Kicks(*fractions, ends=True, begins=True)),
-        (finish, Kicks(*fractions, ends=True, begins=False)),
-    )
+    stages = (False, True), (True, True), (True, False)
+    begin, both, end = (Kicks(*INTEGRATORS[integrator], *stage) for stage in stages)
+    return (through, begin), (through, both), (finish, end)
 
 
 def place_row(c, chunk, first, bodies, shapes, parts, rows, reference, turned_from, moved, edges):

@@ -17,11 +17,12 @@ from ..tables import (
     PLANE,
     POLYHEDRON,
     SPHERE,
+    SUPERQUADRIC,
     TRIANGLE,
     Pairs,
     geometry_points,
 )
-from . import ellipsoid_polyhedron, ellipsoids, mesh_slots, polyhedra, round_walls, spheres
+from . import ellipsoid_polyhedron, ellipsoids, mesh_slots, polyhedra, round_walls, spheres, superquadrics
 
 WALLS = (PLANE, CYLINDER, TRIANGLE)
 OVERLAP = float(np.nextafter(0.0, -1.0))  # the margin of those that overlap: a gap of zero is none, but for two spheres
@@ -46,15 +47,29 @@ SPHERES = Family(((SPHERE, SPHERE),), 1, False, find=spheres.find_points)
 ELLIPSOIDS = Family(((SPHERE, ELLIPSOID), (ELLIPSOID, ELLIPSOID)), 1, False, find=ellipsoids.find_points, near=True)
 POLYHEDRA = Family(((SPHERE, POLYHEDRON), (POLYHEDRON, POLYHEDRON)), 4, True, find=polyhedra.find_points, near=True)
 ELLIPSOID_POLYHEDRA = Family(((ELLIPSOID, POLYHEDRON),), 1, False, find=ellipsoid_polyhedron.find_points, near=True)
-MESHES = Family(tuple((kind, MESH) for kind in (SPHERE, ELLIPSOID, POLYHEDRON, MESH)), 0, True)
+MESHES = Family(tuple((kind, MESH) for kind in (SPHERE, ELLIPSOID, POLYHEDRON, MESH, SUPERQUADRIC)), 0, True)
+SUPERQUADRICS = Family(
+    tuple((kind, SUPERQUADRIC) for kind in (SPHERE, ELLIPSOID, SUPERQUADRIC)),
+    1,
+    False,
+    find=superquadrics.find_points,
+    near=True,
+)
+SUPERQUADRIC_POLYHEDRA = Family(((POLYHEDRON, SUPERQUADRIC),), 1, False, find=superquadrics.find_hull_points, near=True)
 ROUND_WALLS = Family(
     tuple((kind, wall) for kind in (SPHERE, ELLIPSOID) for wall in WALLS), 1, False, True, round_walls.find_points
 )
 POLYHEDRON_WALLS = Family(tuple((POLYHEDRON, wall) for wall in WALLS), 4, True, True, polyhedra.find_wall_points)
+SUPERQUADRIC_WALLS = Family(
+    tuple((SUPERQUADRIC, wall) for wall in WALLS), 1, False, True, superquadrics.find_wall_points
+)
 MESH_WALLS = Family(tuple((MESH, wall) for wall in WALLS), 0, True, True)
 
 # In the order of the neighbour list: particles, spheres first, then walls.
-FAMILIES = (SPHERES, ELLIPSOIDS, POLYHEDRA, ELLIPSOID_POLYHEDRA, MESHES, ROUND_WALLS, POLYHEDRON_WALLS, MESH_WALLS)
+FAMILIES = (
+    *(SPHERES, ELLIPSOIDS, POLYHEDRA, ELLIPSOID_POLYHEDRA, SUPERQUADRICS, SUPERQUADRIC_POLYHEDRA, MESHES),
+    *(ROUND_WALLS, POLYHEDRON_WALLS, SUPERQUADRIC_WALLS, MESH_WALLS),
+)
 PAIRS = {kinds: family for family in FAMILIES for pair in family.kinds for kinds in (pair, pair[::-1])}
 
 

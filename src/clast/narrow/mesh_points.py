@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels.backend import FUSE, func, kernel
-from ..kernels.vec import add, dot, load, normalize, rotate, scale, sub
+from ..kernels.vec import add, dot, load, normalize, rotate, scale, sub, unrotate
 from .ellipsoid_triangle import triangle_ellipsoid
 from .mesh_candidates import lane_triangle, own_corner, put_corners
 from .mesh_cylinder import triangle_cylinder, vertex_shell
@@ -21,6 +21,7 @@ from .mesh_pose import (
     HALO,
     OVAL,
     PLACE,
+    POWER,
     RADIUS,
     SENSE,
     SHEET,
@@ -31,6 +32,7 @@ from .mesh_pose import (
     make_setting,
 )
 from .mesh_tree import BARE, load_axis, load_turn, load_way, placed, wall_corner
+from .superquadric_flat import triangle_separation
 from .triangle_lanes import LANES, METHODS, RESULT, ROWS, brute_lanes
 
 CLOSE = 1e-9  # triangles that are nearer than this part of the halo count as crossing
@@ -238,7 +240,7 @@ def round_row(p, pose, surfaces, start, first, second, points):
 
 def oval_row(p, pose, surfaces, start, first, points):
     """Points of pair p if its partner is an ellipsoid: a kernel of its own, for scenes that have one."""
-    if pose[p, OVAL] > 0.0:
+    if pose[p, OVAL] > 0.0 and pose[p, POWER] == 0.0:
         size = (pose[p, OVAL], pose[p, OVAL + 1], pose[p, OVAL + 2])
         q = (pose[p, TILT], pose[p, TILT + 1], pose[p, TILT + 2], pose[p, TILT + 3])
         own, way = pose[p, SIZE], load_way(pose, p)
@@ -247,6 +249,23 @@ def oval_row(p, pose, surfaces, start, first, points):
             a, b, c = own_corner(surfaces, own, f, 0), own_corner(surfaces, own, f, 1), own_corner(surfaces, own, f, 2)
             d, n, x = triangle_ellipsoid(a, b, c, way, q, size)
             put_point(row, p, pose, points, d - pose[p, HALO], add(x, scale(0.5 * d, n)), n, d <= 0.0)
+
+
+def power_row(p, pose, surfaces, start, first, points):
+    """Points of pair p if its partner is a superquadric: a kernel of its own, for scenes that have one."""
+    if pose[p, POWER] > 0.0:
+        size = (pose[p, OVAL], pose[p, OVAL + 1], pose[p, OVAL + 2])
+        q = (pose[p, TILT], pose[p, TILT + 1], pose[p, TILT + 2], pose[p, TILT + 3])
+        e = (2.0 / (2.0 - pose[p, POWER]), 2.0 / (2.0 - pose[p, POWER + 1]))
+        own, way = pose[p, SIZE], load_way(pose, p)
+        for row in range(start[p], start[p + 1]):
+            f = first[row]
+            a = unrotate(q, sub(own_corner(surfaces, own, f, 0), way))
+            b = unrotate(q, sub(own_corner(surfaces, own, f, 1), way))
+            c = unrotate(q, sub(own_corner(surfaces, own, f, 2), way))
+            d, n, x = triangle_separation(a, b, c, size, e)
+            x = add(way, rotate(q, sub(x, scale(0.5 * d, n))))
+            put_point(row, p, pose, points, d - pose[p, HALO], x, scale(-1.0, rotate(q, n)), d <= 0.0)
 
 
 def measure_candidates(tables, surfaces, pair, candidates, box, narrow, tolerance, points):
@@ -263,5 +282,7 @@ def measure_candidates(tables, surfaces, pair, candidates, box, narrow, toleranc
     measure(blocks, *setting, surfaces, *candidates, float(tolerance), points)
     if (setting.pose[:, RADIUS] > 0.0).any():
         kernel(round_row, grain=16)(len(pair), setting.pose, surfaces, *candidates, points)
-    if (setting.pose[:, OVAL] > 0.0).any():
+    if ((setting.pose[:, OVAL] > 0.0) & (setting.pose[:, POWER] == 0.0)).any():
         kernel(oval_row, grain=16)(len(pair), setting.pose, surfaces, *candidates[:2], points)
+    if (setting.pose[:, POWER] > 0.0).any():
+        kernel(power_row, grain=16)(len(pair), setting.pose, surfaces, *candidates[:2], points)

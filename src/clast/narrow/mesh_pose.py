@@ -32,7 +32,8 @@ RADIUS = 24  # of a cylinder; 0 otherwise
 HALF = 25  # half length of a cylinder
 OVAL = 26  # 3 columns, semi-axes of an ellipsoid; 0 otherwise
 TILT = 29  # 4 columns, quaternion that turns its own axes into those of the mesh
-COLUMNS = 33
+POWER = 33  # 2 columns, exponents of a superquadric, which has its semi-axes and turn where an ellipsoid has them; 0 otherwise
+COLUMNS = 35
 
 # Columns of `who`.
 OWN = 0  # the mesh, a row of Surfaces
@@ -51,7 +52,7 @@ class Sheets(NamedTuple):
 class Setting(NamedTuple):
     """All that is needed of listed pairs to measure them; the tables themselves would take long to compile into kernels."""
 
-    pose: np.ndarray  # (p,33)
+    pose: np.ndarray  # (p,35)
     who: np.ndarray  # (p,3) int32
     sheets: Sheets
 
@@ -98,7 +99,7 @@ def pose_row(p, bodies, shapes, parts, surfaces, pair, box, edges, pose, who):
     mesh, tree, sheet, ball = surfaces.part[shapes.part[s]], surfaces.part[row], -1, 0.0
     halo = own * surfaces.epsilon[mesh]
     sense, radius, half = 0.0, 0.0, 0.0
-    pose[p, OVAL] = 0.0
+    pose[p, OVAL], pose[p, POWER], pose[p, POWER + 1] = 0.0, 0.0, 0.0
     if is_wall(shapes.kind[t]):
         turn, way = wall_pose(s, t, bodies, shapes, box)
         sheet = parts.feature[row]
@@ -120,6 +121,7 @@ def pose_row(p, bodies, shapes, parts, surfaces, pair, box, edges, pose, who):
             ball = shapes.radius[t]
             tilt = quat_multiply(conjugate(q), turn_of(t, bodies, shapes, parts))
             put_oval(pose, p, size, load(parts.size, row), tilt)
+            pose[p, POWER], pose[p, POWER + 1] = parts.power[row, 0], parts.power[row, 1]
     who[p, OWN], who[p, TREE], who[p, SHEET] = mesh, tree, sheet
     for i in range(3):
         pose[p, WAY + i] = way[i]

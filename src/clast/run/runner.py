@@ -16,7 +16,7 @@ from ..dvi.method import Complementarity
 from ..errors import ClastError, Diverged
 from ..files import checkpoint, disk
 from ..files.trajectory import Trajectory
-from ..kernels import backend
+from ..kernels import backend, watch
 from ..scene import inputs
 from .progress import Progress
 
@@ -83,7 +83,7 @@ def run(sim, *, until, every, output, progress):
     compiled = []
 
     def tell(name, done):
-        compiled.append(name) if done else bar.compiling(name, len(compiled) + 1, 0)
+        compiled.append(name) if done else bar.compiling(name, len(compiled) + 1, watch.expected())
 
     with bar, stoppable() as stop, backend.watching(tell):
         try:

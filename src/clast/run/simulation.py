@@ -3,6 +3,7 @@
 import math
 import os
 import time as clock
+import weakref
 from numbers import Real
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,13 +17,13 @@ from ..dvi.method import Complementarity
 from ..dvi.stepper import Hard
 from ..errors import Unavailable, pick
 from ..files import checkpoint
-from ..kernels import backend
+from ..kernels import ahead, backend, watch
 from ..scene import clearance, inputs
 from ..scene.scene import Scene
 from ..tables import FREE, Bodies, is_particle, rows_in
 from . import runner
-from .compiling import COMPILING
 from .flows import Flows
+from .rehearsal import rehearse
 from .report import Report
 
 STEPPERS = {DEM: Smooth, Complementarity: Hard}
@@ -69,7 +70,7 @@ class Simulation:
         if self.device is not backend.CPU and meshed:
             raise Unavailable("Simulation: triangulated particles move on the CPU only; leave device='cuda' out")
         self.scene, self.method = scene, method
-        self._compiled = COMPILING.seconds
+        self._compiled = watch.seconds()
         self.box = periodic_box(scene)
         self.stepper = STEPPERS[type(method)](scene, method, self.device, self.box, dt)
         self.dt, self.state, self.seconds = self.stepper.dt, self.stepper.state, self.stepper.seconds
@@ -77,6 +78,7 @@ class Simulation:
         self._check_periods()
         self._every = max(1, round(PERIOD / self.dt))
         self._looked = False
+        self._prepared = False  # what to do where kernels are missing has been said
         self.clock, self.glanced = clock.perf_counter, 0.0
         # Steps since the simulation was made or resumed, without those in which kernels were compiled; `seconds` is the
         # time they took.
@@ -96,7 +98,7 @@ class Simulation:
     @property
     def compiling(self):
         """Wall time [s] that kernels have been compiled for since the simulation was made; no part of `seconds`."""
-        return COMPILING.seconds - self._compiled
+        return watch.seconds() - self._compiled
 
     @property
     def removed(self):
@@ -126,9 +128,9 @@ class Simulation:
 
     def _timed(self, function, steps=1):
         """Call it; a call in which something was compiled tells nothing about speed, and neither counts nor takes time."""
-        before, compiled = tuple(self.seconds.values()), COMPILING.seconds
+        before, compiled = tuple(self.seconds.values()), watch.seconds()
         function()
-        if COMPILING.seconds == compiled:
+        if watch.seconds() == compiled:
             self.counted += steps
         else:
             self.seconds.update(zip(self.seconds, before, strict=True))
@@ -138,6 +140,10 @@ class Simulation:
         if not self._looked:
             self._check_centres()
             self._looked = True
+        if not self._prepared and self.device is backend.CPU:
+            own = weakref.ref(self)
+            ahead.when_missing(lambda: [] if (sim := own()) is None else rehearse(sim.scene, sim.method, sim.dt))
+        self._prepared = True
         self.stepper.start()
 
     def _pour_and_drain(self):

@@ -167,6 +167,12 @@ class EllipsoidShape(Section):
     )
 
 
+class SuperquadricShape(EllipsoidShape):
+    exponents: Annotated[list[float], Field(min_length=2, max_length=2)] = key(
+        "exponents e1, towards z, and e2, about z, 0.1 to 1.9; 1 and 1 is an ellipsoid", "[0.4, 0.4]"
+    )
+
+
 class PolyhedronShape(Section):
     points: list[Triple] | None = key(
         "points [m] whose hull it is", "[[0, 0, 0], [0.01, 0, 0], [0, 0.01, 0], [0, 0, 0.01]]", None
@@ -356,6 +362,7 @@ WALLS = {"plane": PlaneKeys, "cylinder": CylinderKeys, "quad": QuadKeys, "mesh":
 PARTICLES = {
     "sphere": SphereShape,
     "ellipsoid": EllipsoidShape,
+    "superquadric": SuperquadricShape,
     "polyhedron": PolyhedronShape,
     "mesh": MeshShape,
     "clump": ClumpShape,

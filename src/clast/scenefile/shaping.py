@@ -2,7 +2,19 @@
 
 import math
 
-from ..shapes import Clump, Compound, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Quad, Sphere, load_mesh
+from ..shapes import (
+    Clump,
+    Compound,
+    Cylinder,
+    Ellipsoid,
+    Mesh,
+    Plane,
+    Polyhedron,
+    Quad,
+    Sphere,
+    Superquadric,
+    load_mesh,
+)
 from .keys import (
     CLUMPS,
     COMPOUNDS,
@@ -20,11 +32,12 @@ from .keys import (
     PolyhedronShape,
     QuadKeys,
     SphereShape,
+    SuperquadricShape,
 )
 
 
 class Shaper:
-    """What a reader of scene files knows of shapes; it has `path`, `fail`, `guard`, `keys` and `kind`."""
+    """What a reader of scene files knows of shapes; it has `path`, `outside`, `fail`, `guard`, `keys` and `kind`."""
 
     def shape(self, place, keys):
         """The shape that these keys, one of the classes in MAKERS, describe."""
@@ -74,6 +87,9 @@ class Shaper:
 
     def ellipsoid(self, place, values):
         return self.guard(f"{place}.axes", Ellipsoid, *values.axes)
+
+    def superquadric(self, place, values):
+        return self.guard(place, Superquadric, *values.axes, *values.exponents)
 
     def clump(self, place, values):
         maker = self.maker(place, values, "clump", CLUMPS)
@@ -153,6 +169,7 @@ MAKERS = {
     MeshKeys: Shaper.mesh_wall,
     SphereShape: Shaper.sphere,
     EllipsoidShape: Shaper.ellipsoid,
+    SuperquadricShape: Shaper.superquadric,
     PolyhedronShape: Shaper.polyhedron,
     MeshShape: Shaper.triangulated,
     ClumpShape: Shaper.clump,

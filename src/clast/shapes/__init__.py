@@ -14,6 +14,7 @@ from .plane import Plane
 from .polyhedron import Polyhedron
 from .quad import Quad
 from .sphere import Sphere
+from .superquadric import Superquadric
 from .triangulated import Mesh
 
 __all__ = [
@@ -27,5 +28,6 @@ __all__ = [
     "Polyhedron",
     "Quad",
     "Sphere",
+    "Superquadric",
     "load_mesh",
 ]

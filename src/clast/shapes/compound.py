@@ -9,6 +9,7 @@ from .ellipsoid import Ellipsoid
 from .fitting import closed_mesh, convex_pieces
 from .polyhedron import Polyhedron
 from .sphere import Sphere
+from .superquadric import Superquadric
 from .union import Placed, union_properties
 
 NO_TURN = (1.0, 0.0, 0.0, 0.0)
@@ -21,7 +22,7 @@ class Compound:
     """The union of shapes, each at its place, as one rigid particle of uniform density.
 
     shapes: a list of shapes, (shape, position) or (shape, position, orientation), position (3,) [m] where the shape has its centre of
-    mass, orientation a quaternion (4,). They may be Sphere, Ellipsoid, Polyhedron, Clump and Compound, and may overlap: volume,
+    mass, orientation a quaternion (4,). They may be Sphere, Ellipsoid, Superquadric, Polyhedron, Clump and Compound, and may overlap: volume,
     centre of mass and inertia are those of the union, exactly unless others than balls with balls and few polyhedra with each other
     overlap, when the volume is off by at most 1e-4 of what overlaps. They do not touch each other.
     The particle's position is the centre of mass of the union; `origin` (3,) is that point in the coordinates of the positions.
@@ -133,4 +134,4 @@ def _after(p, q):
     return np.concatenate([[real], rest])
 
 
-PIECES = (Sphere, Ellipsoid, Polyhedron, Clump, Compound)
+PIECES = (Sphere, Ellipsoid, Polyhedron, Superquadric, Clump, Compound)

@@ -69,7 +69,11 @@ def add_particles(canvas, stage, paint, eye, pixels):
             orientation, scale = (np.asarray(stage.columns[name])[body] for name in ("orientation", "scale"))
             faces = place(stage.centre[solid], orientation, scale, row[solid], table)
             _add_faces(canvas, faces, paint[solid][faces.owner])
-    rows = np.flatnonzero(~stage.ball & (stage.hull < 0) & (stage.surface < 0))
+    bent = np.flatnonzero(stage.power[:, 0] > 0.0)
+    if len(bent):
+        faces = vtk.superquadrics(stage.centre[bent], stage.orientation[bent], stage.axes[bent], stage.power[bent])
+        _add_faces(canvas, faces, paint[bent][faces.owner], smooth=True)
+    rows = np.flatnonzero(~stage.ball & (stage.hull < 0) & (stage.surface < 0) & (stage.power[:, 0] == 0.0))
     # Radius of each in the picture; how many facets it needs for a smooth outline follows from it.
     depth = np.maximum(np.linalg.norm(stage.centre[rows] - eye, axis=1) - stage.radius[rows], 1e-300)
     radius = 0.5 * pixels * stage.radius[rows] / (depth * np.tan(np.radians(VIEW_ANGLE) / 2.0))
@@ -113,15 +117,15 @@ def _add_ellipsoids(canvas, stage, rows, paint, subdivisions):
     _add_mapper(canvas, mapper)
 
 
-def _add_faces(canvas, faces, paint):
-    """All faces, vtk.Polygons, as one mesh in the colours paint (f,3), each in one shade: light breaks at the edges."""
+def _add_faces(canvas, faces, paint, smooth=False):
+    """All faces, vtk.Polygons, as one mesh in the colours paint (f,3), each in one shade: light breaks at the edges, unless smooth."""
     mesh = package().PolyData(
         faces.vertices.astype(np.float32), np.insert(faces.loop, faces.start[:-1], np.diff(faces.start))
     )
     mesh.cell_data["paint"] = paint
     actor = canvas.add_mesh(mesh, scalars="paint", rgb=True, show_scalar_bar=False, reset_camera=False)
     _shade(actor, specular=0.08)
-    actor.prop.interpolation = "Flat"
+    actor.prop.interpolation = "Phong" if smooth else "Flat"
 
 
 def _add_mapper(canvas, mapper):

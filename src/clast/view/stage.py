@@ -21,6 +21,7 @@ class Stage(NamedTuple):
     ball: np.ndarray  # (s,) bool, a sphere, or an ellipsoid with equal half-axes
     hull: np.ndarray  # (s,) row of hulls, -1 for all but polyhedra
     surface: np.ndarray  # (s,) row of surfaces, -1 for all but triangulated particles
+    power: np.ndarray  # (s,2) exponents of superquadrics, 0 for all others
     body: np.ndarray  # (s,) row of columns
     columns: dict
     hulls: dict | None  # columns of tables.Hulls
@@ -39,8 +40,10 @@ class Stage(NamedTuple):
         columns, groups = _sort_out(subject, groups)
         molds, parts = groups["molds"], groups["parts"]
         hulls, surfaces = groups.get("hulls"), groups.get("surfaces")
-        body, centre, orientation, axes, hull, surface = vtk.particles(columns, molds, parts, hulls, surfaces)
+        body, centre, orientation, axes, hull, surface, power = vtk.particles(columns, molds, parts, hulls, surfaces)
         radius, ball = axes.max(axis=1, initial=0.0), (axes == axes[:, :1]).all(axis=1) & (hull < 0) & (surface < 0)
+        ball &= power[:, 0] == 0.0
+        radius = np.where(power[:, 0] > 0.0, np.linalg.norm(axes, axis=1), radius)
         for row, table in ((hull, hulls), (surface, surfaces)):
             solid = np.flatnonzero(row >= 0)
             if len(solid):
@@ -49,7 +52,7 @@ class Stage(NamedTuple):
         skins = vtk.surfaces(columns, molds, parts, groups["meshes"], around=_box(centre, radius)) if walls else []
         finite = [wall for wall in skins if not wall.flat]
         floors = [wall for wall in skins if wall.flat and wall.axis[2] > 0.7]
-        rows = (centre, radius, orientation, axes, ball, hull, surface, body)
+        rows = (centre, radius, orientation, axes, ball, hull, surface, power, body)
         stage = cls(*rows, columns, hulls, surfaces, finite, _drum_axis(columns, finite))
         points, _ = _outline(stage)
         return stage._replace(walls=finite + [vtk.plate(floor, points) for floor in floors])

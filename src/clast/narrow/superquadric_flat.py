@@ -1,0 +1,196 @@
+"""A superquadric against a convex polyhedron or a triangle: the best of faces, edges and corners, which are all that can be.
+
+Everything is in the axes of the superquadric, about its centre: see `superquadric_support`. Every separation is a bound of the signed
+distance from below, and one of those that are looked at is the greatest.
+"""
+
+import math
+
+import numpy as np
+
+from ..kernels.backend import func, part
+from ..kernels.vec import add, cross, dot, norm, normalize, scale, sub
+from .polyhedron_plane import corner, face_normal
+from .polyhedron_polyhedron import reach_along
+from .superquadric_support import around_edge, climb, highest, inward, outward, point_like, reach, unit_axis, value
+
+CORNERS = 4  # corners that are tried one after the other
+
+
+@func
+def apart_along(n, d, m, h, k, hulls, size, e):
+    """How far a superquadric and hull h at size factor k, centre at d, turned by matrix m, are apart along unit n [m]."""
+    back = inward(m, n)
+    back = (-back[0], -back[1], -back[2])
+    far = reach_along(hulls.vertex, hulls.vertex_start[h], hulls.vertex_start[h + 1], back)
+    return dot(n, d) - reach(n, size, e)[0] - k * far
+
+
+@func
+def nearest_corner(n, d, m, h, k, hulls):
+    """The corner of the hull that comes first along n."""
+    back = inward(m, n)
+    nearest, least = hulls.vertex_start[h], math.inf
+    for i in range(hulls.vertex_start[h], hulls.vertex_start[h + 1]):
+        height = dot(back, corner(hulls, k, np.uintp(i)))
+        if height < least:
+            nearest, least = i, height
+    return add(d, outward(m, corner(hulls, k, np.uintp(nearest))))
+
+
+@part
+def by_corners(n, best, d, m, h, k, hulls, size, e):
+    """The best separation above `best` that corners of the hull offer from n on: (s [m], n, corner, whether that is the distance).
+
+    The corner that is nearest along n is climbed to; where it is still the nearest then, its distance is that of the hull.
+    """
+    other = point_like()
+    top, at = n, d
+    for _ in range(CORNERS):
+        x = nearest_corner(n, d, m, h, k, hulls)
+        n, up = highest(n, x, size, e, other)
+        f = apart_along(n, d, m, h, k, hulls, size, e)
+        if f > best:
+            best, top, at = f, n, x
+        if not up - f > 1e-14 * (size[0] + size[1] + size[2]):
+            return best, top, at, f == best
+    return best, top, at, False
+
+
+@part
+def by_edges(n, best, y, d, m, h, k, hulls, size, e):
+    """The best separation above `best` that edges of the hull offer: (s [m], n, point of the edge)."""
+    least = min(size[0], size[1], size[2])
+    for j in range(hulls.edge_start[h], hulls.edge_start[h + 1]):
+        i = np.uintp(j)
+        x = add(d, outward(m, corner(hulls, k, np.uintp(hulls.edge[i, 0]))))
+        way = sub(add(d, outward(m, corner(hulls, k, np.uintp(hulls.edge[i, 1])))), x)
+        u = normalize(way)
+        # A ball of this radius is inside the superquadric.
+        if norm(sub(x, scale(dot(x, u), u))) - least > best:
+            p = outward(m, face_normal(hulls, np.uintp(hulls.edge_face[i, 0])))
+            q = outward(m, face_normal(hulls, np.uintp(hulls.edge_face[i, 1])))
+            p, q = (-p[0], -p[1], -p[2]), (-q[0], -q[1], -q[2])
+            cosine = min(max(dot(p, q), -1.0), 1.0)
+            w = around_edge(x, p, normalize(sub(q, scale(cosine, p))), math.acos(cosine), size, e)
+            f = apart_along(w, d, m, h, k, hulls, size, e)
+            if f > best:
+                along = min(max(dot(sub(reach(w, size, e)[1], x), way) / dot(way, way), 0.0), 1.0)
+                best, n, y = f, w, add(x, scale(along, way))
+    return best, n, y
+
+
+@part
+def each_corner(n, best, y, d, m, h, k, hulls, size, e):
+    """The best separation above `best` of all corners of the hull, each climbed to from two sides: (s [m], n, corner)."""
+    least, other = min(size[0], size[1], size[2]), point_like()
+    start = n
+    for i in range(hulls.vertex_start[h], hulls.vertex_start[h + 1]):
+        x = add(d, outward(m, corner(hulls, k, np.uintp(i))))
+        # A ball of this radius is inside the superquadric.
+        if norm(x) - least > best:
+            most, side = -math.inf, start
+            for j in range(6):
+                f, _ = value(unit_axis(j), x, size, e, other)
+                if f > most:
+                    most, side = f, unit_axis(j)
+            for j in range(2):
+                w, up = climb(start if j == 0 else side, x, size, e, other)
+                if up > best:
+                    f = apart_along(w, d, m, h, k, hulls, size, e)
+                    if f > best:
+                        best, n, y = f, w, x
+    return best, n, y
+
+
+@func
+def within_face(y, face, k, hulls):
+    """Whether a point y of the plane of a face is within it."""
+    inside = True
+    for j in range(hulls.loop_start[face], hulls.loop_start[face + 1]):
+        i = np.uintp(j)
+        over = hulls.side[0, i] * y[0] + hulls.side[1, i] * y[1] + hulls.side[2, i] * y[2]
+        inside = inside and over <= k * hulls.side_offset[i]
+    return inside
+
+
+@part
+def hull_separation(d, m, h, k, hulls, size, e, margin):
+    """The greatest separation [m] of a superquadric and hull h at size factor k, centre at d, turned by matrix m, n from the
+    superquadric to the hull, and the point of the hull; a greater separation than margin may be any above it."""
+    best, n, face = -math.inf, (1.0, 0.0, 0.0), hulls.face_start[h]
+    for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
+        f = np.uintp(i)
+        w = outward(m, face_normal(hulls, f))
+        s = -dot(w, d) - k * hulls.offset[f] - reach(w, size, e)[0]
+        if s > best:
+            best, n, face = s, (-w[0], -w[1], -w[2]), i
+            if s > margin:
+                return best, n, d
+    # Where the face has the point below the superquadric, no direction around is better.
+    y = add(reach(n, size, e)[1], scale(best, n))
+    if best > 0.0 and within_face(inward(m, sub(y, d)), face, k, hulls):
+        return best, n, y
+    f, w, x, sure = by_corners(n, best, d, m, h, k, hulls, size, e)
+    if f > best:
+        best, n, y = f, w, x
+    if best > 0.0 and sure:
+        return best, n, y
+    best, n, y = by_edges(n, best, y, d, m, h, k, hulls, size, e)
+    if best <= 0.0:
+        # Of bodies that overlap each side of the superquadric may have a top of its own.
+        for i in range(6):
+            w = unit_axis(i)
+            f = apart_along(w, d, m, h, k, hulls, size, e)
+            if f > best:
+                best, n, y = f, w, nearest_corner(w, d, m, h, k, hulls)
+    return each_corner(n, best, y, d, m, h, k, hulls, size, e)
+
+
+@func
+def corners_from(k, p, r, s):
+    """The corners of a triangle in turn from the k-th on."""
+    if k == 0:
+        return p, r, s
+    return (r, s, p) if k == 1 else (s, p, r)
+
+
+@func
+def above_triangle(n, p, r, s, size, e):
+    """How far a superquadric and a triangle are apart along unit n."""
+    return min(dot(n, p), dot(n, r), dot(n, s)) - reach(n, size, e)[0]
+
+
+@part
+def triangle_separation(p, r, s, size, e):
+    """The greatest separation [m] of a superquadric and the triangle p, r, s, a sheet, n from the superquadric to it, and the point of it."""
+    m = normalize(cross(sub(r, p), sub(s, p)))
+    m = m if dot(m, p) >= 0.0 else (-m[0], -m[1], -m[2])
+    best, n = above_triangle(m, p, r, s, size, e), m
+    y = add(reach(n, size, e)[1], scale(best, n))
+    inside = True
+    for k in range(3):
+        a, b, c = corners_from(k, p, r, s)
+        out = cross(m, sub(b, a))
+        out = out if dot(out, sub(c, a)) <= 0.0 else (-out[0], -out[1], -out[2])
+        inside = inside and dot(out, sub(y, a)) <= 0.0
+    if inside:
+        return best, n, y
+    for k in range(3):
+        a, b, c = corners_from(k, p, r, s)
+        out = normalize(cross(m, sub(b, a)))
+        out = out if dot(out, sub(c, a)) >= 0.0 else (-out[0], -out[1], -out[2])
+        w = around_edge(a, m, out, math.pi, size, e)
+        f = above_triangle(w, p, r, s, size, e)
+        if f > best:
+            way = sub(b, a)
+            along = min(max(dot(sub(reach(w, size, e)[1], a), way) / dot(way, way), 0.0), 1.0)
+            best, n, y = f, w, add(a, scale(along, way))
+    other = point_like()
+    for k in range(3):
+        x, _, _ = corners_from(k, p, r, s)
+        w, _ = highest(n, x, size, e, other)
+        f = above_triangle(w, p, r, s, size, e)
+        if f > best:
+            best, n, y = f, w, x
+    return best, n, y

@@ -1,0 +1,236 @@
+"""A superquadric by its support function: the direction along which it is farthest from a point, a line or another smooth body.
+
+All is in the axes of the first superquadric, about its centre. The separation of two convex bodies along unit n from the first to the second is
+f(n) = n . d - h1(n) - h2(-n). Every f(n) is a bound of their signed distance from below, and the greatest is the distance. h is a norm,
+the dual of the one whose ball the superquadric is: its gradient is the point of the surface with normal n, and its second derivatives across n
+are the radii of curvature there.
+"""
+
+import math
+
+from ..kernels.backend import func, part
+from ..kernels.vec import add, cross, dot, normalize, scale, sub
+
+STEPS = 100
+ARC = 8  # parts of the arc of normals at an edge, of which the best is looked at closer
+STALLS = 1e-15  # of the size: a step that promises less is the last
+FLOOR = 1e-9  # ratios below this have the curvature of this one: at its flat places a superquadric has none
+
+
+NO_TURN = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+@func
+def power(x, p):
+    """x^p for x >= 0."""
+    return math.exp(p * math.log(x)) if x > 0.0 else (1.0 if p == 0.0 else 0.0)
+
+
+@func
+def norm2(x, y, p):
+    """(x^p + y^p)^(1/p) of numbers >= 0."""
+    most, least = max(x, y), min(x, y)
+    if p == 2.0:
+        return math.sqrt(x * x + y * y)
+    return most * power(1.0 + power(least / most, p), 1.0 / p) if most > 0.0 else 0.0
+
+
+@part
+def reach(n, size, e):
+    """How far a superquadric reaches along n, and from its centre to the point of its surface that does (3,) [m].
+
+    n (3,) in its own axes; size (3,) half-axes [m]; e: the duals 2 / (2 - e1), 2 / (2 - e2) of its exponents.
+    """
+    x, y, z = size[0] * abs(n[0]), size[1] * abs(n[1]), size[2] * abs(n[2])
+    w = norm2(x, y, e[1])
+    h = norm2(w, z, e[0])
+    if h == 0.0:
+        return 0.0, (0.0, 0.0, 0.0)
+    u = power(w / h, e[0] - 1.0)
+    i = 1.0 / (w if w > 0.0 else 1.0)
+    point = (
+        math.copysign(size[0] * u * power(x * i, e[1] - 1.0), n[0]),
+        math.copysign(size[1] * u * power(y * i, e[1] - 1.0), n[1]),
+        math.copysign(size[2] * power(z / h, e[0] - 1.0), n[2]),
+    )
+    return h, point
+
+
+@func
+def second_norm(x, y, h, p):
+    """Second derivatives xx, xy, yy of norm2 where it is h."""
+    i = 1.0 / (h if h > 0.0 else 1.0)
+    u, v = max(x * i, FLOOR), max(y * i, FLOOR)
+    a, b = power(u, p - 2.0), power(v, p - 2.0)
+    k = (p - 1.0) * i
+    return k * (a - a * a * u * u), -k * a * u * b * v, k * (b - b * b * v * v)
+
+
+@part
+def radii(n, t, u, size, e):
+    """Matrix of radii of curvature (tt, tu, uu) [m] across unit n, along unit t and u at right angles to it, all in its own axes."""
+    x, y, z = size[0] * abs(n[0]), size[1] * abs(n[1]), size[2] * abs(n[2])
+    w = norm2(x, y, e[1])
+    h = norm2(w, z, e[0])
+    ww, wz, zz = second_norm(w, z, h, e[0])
+    xx, xy, yy = second_norm(x, y, w, e[1])
+    i = 1.0 / (w if w > 0.0 else 1.0)
+    along = power(max(w / h, FLOOR), e[0] - 1.0)
+    p, q = power(x * i, e[1] - 1.0), power(y * i, e[1] - 1.0)
+    xx, xy, yy = ww * p * p + along * xx, ww * p * q + along * xy, ww * q * q + along * yy
+    xz, yz = wz * p, wz * q
+    s = (math.copysign(size[0], n[0]), math.copysign(size[1], n[1]), math.copysign(size[2], n[2]))
+    t, u = (s[0] * t[0], s[1] * t[1], s[2] * t[2]), (s[0] * u[0], s[1] * u[1], s[2] * u[2])
+    ht = (xx * t[0] + xy * t[1] + xz * t[2], xy * t[0] + yy * t[1] + yz * t[2], xz * t[0] + yz * t[1] + zz * t[2])
+    hu = (xx * u[0] + xy * u[1] + xz * u[2], xy * u[0] + yy * u[1] + yz * u[2], xz * u[0] + yz * u[1] + zz * u[2])
+    return dot(t, ht), dot(t, hu), dot(u, hu)
+
+
+@func
+def inward(m, v):
+    """v in the own axes of a body whose turn is the matrix m."""
+    return (
+        m[0][0] * v[0] + m[1][0] * v[1] + m[2][0] * v[2],
+        m[0][1] * v[0] + m[1][1] * v[1] + m[2][1] * v[2],
+        m[0][2] * v[0] + m[1][2] * v[1] + m[2][2] * v[2],
+    )
+
+
+@func
+def outward(m, v):
+    """v from the own axes of a body whose turn is the matrix m."""
+    return (dot(m[0], v), dot(m[1], v), dot(m[2], v))
+
+
+# The other body, `other`: a superquadric of size `other[0]`, duals `other[1]` and turn `other[2]`, which zeros make a point, plus a disc
+# and a segment about its centre with axis other[3], radius other[4][0] and half length other[4][1], a cylinder.
+
+
+@part
+def value(n, d, size, e, other):
+    """f(n), and from the point of the first that is farthest along n to that of the other that is farthest back."""
+    h, x = reach(n, size, e)
+    k, y = reach(inward(other[2], n), other[0], other[1])
+    y = outward(other[2], y)
+    axis, half = other[3], other[4][1]
+    up = dot(n, axis)
+    across = sub(n, scale(up, axis))
+    flat = math.sqrt(dot(across, across))
+    rim = add(scale(other[4][0] / max(flat, 1e-300), across), scale(math.copysign(half, up), axis))
+    f = dot(n, d) - h - k - other[4][0] * flat - half * abs(up)
+    return f, sub(sub(sub(d, x), y), rim)
+
+
+@func
+def second(n, t, u, size, e, other):
+    """Sum of the radii of curvature of both across n: tt, tu, uu [m]."""
+    tt, tu, uu = radii(n, t, u, size, e)
+    if other[0][0] > 0.0:
+        m = other[2]
+        a, b, c = radii(inward(m, n), inward(m, t), inward(m, u), other[0], other[1])
+        tt, tu, uu = tt + a, tu + b, uu + c
+    if other[4][0] > 0.0:
+        side = cross(other[3], n)
+        flat = dot(side, side)
+        k = other[4][0] / max(flat * math.sqrt(flat), 1e-300)
+        a, b = dot(side, t), dot(side, u)
+        tt, tu, uu = tt + k * a * a, tu + k * a * b, uu + k * b * b
+    return tt, tu, uu
+
+
+@func
+def across(n):
+    """Two unit vectors at right angles to unit n and to each other."""
+    x, y, z = abs(n[0]), abs(n[1]), abs(n[2])
+    axis = (1.0, 0.0, 0.0) if x <= y and x <= z else ((0.0, 1.0, 0.0) if y <= z else (0.0, 0.0, 1.0))
+    t = normalize(cross(n, axis))
+    return t, cross(n, t)
+
+
+@part
+def climb(n, d, size, e, other):
+    """The unit n with the greatest f uphill from n, and f [m]: Newton's method within a radius that it can be trusted in.
+
+    n must not be zero. Only steps uphill are taken, so that the answer is never worse than the start.
+    """
+    length = size[0] + size[1] + size[2] + math.sqrt(dot(d, d))
+    f, way = value(n, d, size, e, other)
+    trust = 0.5
+    for _ in range(STEPS):
+        t, u = across(n)
+        g, k = dot(way, t), dot(way, u)
+        a, b, c = second(n, t, u, size, e, other)
+        a, c = a + f, c + f
+        # Uphill whatever the curvature: its lower eigenvalue is lifted above zero.
+        low = 0.5 * (a + c) - math.sqrt(0.25 * (a - c) * (a - c) + b * b)
+        lift = max(0.0, 1e-12 * length - low) if low < 1e-12 * length else 0.0
+        lift += abs(low) if low < 0.0 else 0.0
+        a, c = a + lift, c + lift
+        det = max(a * c - b * b, 1e-300)
+        p, q = (c * g - b * k) / det, (a * k - b * g) / det
+        step = math.sqrt(p * p + q * q)
+        if step > trust:
+            p, q, step = p * trust / step, q * trust / step, trust
+        gain = g * p + k * q - 0.5 * (a * p * p + 2.0 * b * p * q + c * q * q)
+        if not gain > STALLS * length and step < 1e-7:
+            break
+        m = normalize(add(n, add(scale(p, t), scale(q, u))))
+        h, ahead = value(m, d, size, e, other)
+        if h > f:
+            trust = min(1.0, 2.0 * step) if h - f > 0.5 * gain else (trust if h - f > 0.1 * gain else 0.5 * step)
+            n, f, way = m, h, ahead
+        else:
+            trust = 0.25 * step
+            if trust < 1e-15:
+                break
+    return n, f
+
+
+@part
+def around_edge(x, p, q, angle, size, e):
+    """The unit n = cos t p + sin t q, t from 0 to angle, with the greatest n . x - h(n): around the best of a few, by halving.
+
+    x (3,) [m]: a point of the edge, which is at right angles to unit p and q, from the centre of the superquadric.
+    """
+    n, best, top = p, -math.inf, 0.0
+    part_angle = angle / ARC
+    for k in range(ARC + 1):
+        t = k * part_angle
+        n = add(scale(math.cos(t), p), scale(math.sin(t), q))
+        f = dot(n, x) - reach(n, size, e)[0]
+        if f > best:
+            best, top = f, t
+    low, high = max(top - part_angle, 0.0), min(top + part_angle, angle)
+    for _ in range(46):
+        t = 0.5 * (low + high)
+        c, s = math.cos(t), math.sin(t)
+        n = add(scale(c, p), scale(s, q))
+        _, arm = reach(n, size, e)
+        slope = dot(sub(x, arm), sub(scale(c, q), scale(s, p)))
+        low, high = (t, high) if slope > 0.0 else (low, t)
+    return normalize(n)
+
+
+@func
+def point_like():
+    """What `value` takes for a point."""
+    return (0.0, 0.0, 0.0), (2.0, 2.0), NO_TURN, (0.0, 0.0, 1.0), (0.0, 0.0)
+
+
+@func
+def unit_axis(k):
+    """The k-th of x, -x, y, -y, z, -z."""
+    sign = 1.0 if k % 2 == 0 else -1.0
+    return (sign if k < 2 else 0.0, sign if 2 <= k < 4 else 0.0, sign if k >= 4 else 0.0)
+
+
+@part
+def highest(n, d, size, e, other):
+    """`climb` from the best of n, the way to the other and the axes."""
+    best, top = value(n, d, size, e, other)[0], n
+    for k in range(7):
+        start = unit_axis(k) if k < 6 else (normalize(d) if dot(d, d) > 0.0 else n)
+        f, _ = value(start, d, size, e, other)
+        if f > best:
+            best, top = f, start
+    return climb(top, d, size, e, other)

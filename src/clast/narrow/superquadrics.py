@@ -1,0 +1,322 @@
+"""A superquadric against any other shape: signed distance, normal and the one point where they touch.
+
+Everything is found in the axes of the superquadric, about its centre. Against smooth bodies the greatest separation is climbed to from several
+directions; against flat ones it is the best of faces, edges and corners: see `superquadric_support`.
+"""
+
+import math
+
+import numpy as np
+
+from ..broad.near import local_centre
+from ..kernels.backend import func, kernel, part
+from ..kernels.kinds import turn_of
+from ..kernels.vec import (
+    add,
+    cross,
+    dot,
+    load,
+    load4,
+    normalize,
+    quat_matrix,
+    quat_multiply,
+    rotate,
+    scale,
+    sub,
+    unrotate,
+)
+from ..shapes.superquadric import FLATTEST, SHARPEST
+from ..tables import CYLINDER, PLANE, SUPERQUADRIC, TRIANGLE
+from .ellipsoids import between
+from .polyhedra import ball_radius, conjugate
+from .sphere_walls import sphere_triangle
+from .superquadric_flat import hull_separation, triangle_separation
+from .superquadric_support import NO_TURN, across, around_edge, climb, inward, outward, radii, reach, unit_axis, value
+
+PERIODIC = False  # bound to the kernels
+NEXT_BEST = 0.95  # cosine between two directions that lead uphill to the same top, most likely
+SHELL = 16  # directions in which a shell is looked for
+
+
+@func
+def duals(parts, row):
+    """2 / (2 - e1) and 2 / (2 - e2) of a part; spheres and ellipsoids have exponents 1."""
+    one, two = parts.power[row, 0], parts.power[row, 1]
+    return (2.0 / (2.0 - (one if one > 0.0 else 1.0)), 2.0 / (2.0 - (two if two > 0.0 else 1.0)))
+
+
+@func
+def sizes(factor, parts, row):
+    """Half-axes (3,) [m] of a sphere, an ellipsoid or a superquadric."""
+    a, b, c = parts.size[row, 0], parts.size[row, 1], parts.size[row, 2]
+    return (factor * a, factor * (b if b > 0.0 else a), factor * (c if b > 0.0 else a))
+
+
+@part
+def greatest(d, size, e, other, margin):
+    """The greatest separation [m] of two smooth bodies and its n; a greater one than margin may be any above it."""
+    best, n = -math.inf, (1.0, 0.0, 0.0)
+    after, m = -math.inf, n
+    for k in range(13):
+        if k < 12:
+            start = unit_axis(k % 6)
+            start = start if k < 6 else outward(other[2], start)
+        else:
+            start = normalize(d) if dot(d, d) > 0.0 else n
+        f, _ = value(start, d, size, e, other)
+        if f > margin:
+            return f, start
+        if f > best:
+            if dot(start, n) < NEXT_BEST:
+                after, m = best, n
+            best, n = f, start
+        elif f > after and dot(start, n) < NEXT_BEST:
+            after, m = f, start
+    n, best = climb(n, d, size, e, other)
+    # While they are apart there is one top.
+    if best < 0.0 and after > -math.inf:
+        m, after = climb(m, d, size, e, other)
+        if after > best:
+            n, best = m, after
+    return best, n
+
+
+@func
+def bent(n, size, e):
+    """Radius [m] that stands for the curvature at the point with unit normal n in laws: that of Gauss, within limits."""
+    t, u = across(n)
+    tt, tu, uu = radii(n, t, u, size, e)
+    low, high = min(size[0], size[1], size[2]), max(size[0], size[1], size[2])
+    return min(max(math.sqrt(max(tt * uu - tu * tu, 0.0)), SHARPEST * low), FLATTEST * high)
+
+
+@part
+def rod_separation(d, axis, radius, half, size, e):
+    """The greatest separation [m] of a superquadric and a solid cylinder about d, and n from the superquadric to it."""
+    u = sub(d, scale(dot(d, axis), axis))
+    u = normalize(u) if dot(u, u) > 0.0 else across(axis)[0]
+    p = cross(axis, u)
+    side = n = around_edge(d, (-p[0], -p[1], -p[2]), u, math.pi, size, e)
+    if half == math.inf:
+        return dot(n, d) - reach(n, size, e)[0] - radius, n
+    other = (0.0, 0.0, 0.0), (2.0, 2.0), NO_TURN, axis, (radius, half)
+    best, _ = value(n, d, size, e, other)
+    sign = 1.0 if dot(d, axis) >= 0.0 else -1.0
+    end = scale(sign, axis)
+    f, _ = value(end, d, size, e, other)
+    if f > best:
+        best, n = f, end
+    # The rim, from several sides: where the side or an end begins there is an edge on which climbing ends.
+    for k in range(12):
+        end = scale(sign if k % 6 < 3 else -sign, axis)
+        start = add(scale(0.25 * (1 + k % 3), end), scale(0.25 * (3 - k % 3), side if k < 6 else u))
+        w, f = climb(normalize(start), d, size, e, other)
+        if f > best:
+            best, n = f, w
+    return best, n
+
+
+@part
+def shell_separation(d, axis, radius, half, size, e):
+    """The same inside a hollow cylinder: (whether the point is within its length, gap [m], n). Its rims are not felt."""
+    p, q = across(axis)
+    best, n = -math.inf, p
+    turn = 2.0 * math.pi / SHELL
+    for k in range(SHELL):
+        w = add(scale(math.cos(k * turn), p), scale(math.sin(k * turn), q))
+        f = reach(w, size, e)[0] - dot(w, d)
+        if f > best:
+            best, n = f, w
+    for side in range(3):
+        # Both neighbours of the best sample, which may have higher tops, and the middle.
+        start = add(n, scale(turn * (side - 1), cross(axis, n)))
+        a, b = normalize(start), cross(axis, normalize(start))
+        low, high = -turn, turn
+        for _ in range(48):
+            t = 0.5 * (low + high)
+            c, s = math.cos(t), math.sin(t)
+            w = add(scale(c, a), scale(s, b))
+            slope = dot(sub(reach(w, size, e)[1], d), sub(scale(c, b), scale(s, a)))
+            low, high = (t, high) if slope > 0.0 else (low, t)
+        f = reach(w, size, e)[0] - dot(w, d)
+        if f > best:
+            best, n = f, w
+    height = dot(sub(reach(n, size, e)[1], d), axis)
+    return abs(height) <= half, radius - best, normalize(n)
+
+
+@func
+def write_point(c, p, found, gap, n, arm, radius, points):
+    """Write the point of pair p, counted behind those of spheres, into slot c, if it was found."""
+    points.gap[c] = gap if found else np.inf
+    points.count[p] = 1 if found else 0
+    if found:
+        points.radius[c] = radius
+        points.feature[c] = 0
+        for i in range(3):
+            points.normal[c, i] = n[i]
+            points.arm[c, i] = arm[i]
+
+
+@func
+def write_pair(where, swap, away, gap, n, x, q, radius, points):
+    """Write the point of a pair of particles; where: slot, row; n and the point x in the axes of the superquadric, turned by q.
+
+    radius [m]: of curvature, reduced; swap: the superquadric is the second, away (3,) from the first.
+    """
+    arm, m = rotate(q, x), rotate(q, n)
+    if swap:
+        arm, m = add(arm, away), (-m[0], -m[1], -m[2])
+    write_point(where[0], where[1], True, gap, m, arm, radius, points)
+
+
+def smooth_row(k, where, bodies, shapes, parts, pairs, points, edges, margin):
+    """The contact point of the k-th pair of a list, a superquadric and a sphere, an ellipsoid or a superquadric in either order, with a
+    gap up to margin [m]; where: first pair, pairs before the first slot."""
+    p = where[0] + k
+    a, b = pairs.shape[p, 0], pairs.shape[p, 1]
+    c = pairs.slot[p - where[1]]
+    swap = shapes.kind[a] != SUPERQUADRIC
+    s, t = (b, a) if swap else (a, b)
+    q = turn_of(s, bodies, shapes, parts)
+    d = unrotate(q, between(s, t, shapes.centre, edges, PERIODIC))
+    size, e = sizes(bodies.scale[shapes.body[s]], parts, shapes.part[s]), duals(parts, shapes.part[s])
+    its, dual = sizes(bodies.scale[shapes.body[t]], parts, shapes.part[t]), duals(parts, shapes.part[t])
+    m = quat_matrix(quat_multiply(conjugate(q), turn_of(t, bodies, shapes, parts)))
+    gap, n = greatest(d, size, e, (its, dual, m, (0.0, 0.0, 1.0), (0.0, 0.0)), margin)
+    if gap <= margin:
+        away = between(a, b, shapes.centre, edges, PERIODIC)
+        one, two = bent(n, size, e), bent(inward(m, n), its, dual)
+        # On the sharper of the two the point is known better: on a flat side it may be anywhere.
+        x = add(reach(n, size, e)[1], scale(0.5 * gap, n))
+        if two < one:
+            x = sub(sub(d, outward(m, reach(inward(m, n), its, dual)[1])), scale(0.5 * gap, n))
+        write_pair((c, p - where[1]), swap, away, gap, n, x, q, one * two / (one + two), points)
+    else:
+        write_point(c, p - where[1], False, gap, n, n, 0.0, points)
+
+
+def hull_row(k, where, bodies, shapes, parts, hulls, pairs, points, edges, margin):
+    """The same of a superquadric and a polyhedron."""
+    p = where[0] + k
+    a, b = pairs.shape[p, 0], pairs.shape[p, 1]
+    c = pairs.slot[p - where[1]]
+    swap = shapes.kind[a] != SUPERQUADRIC
+    s, t = (b, a) if swap else (a, b)
+    q = turn_of(s, bodies, shapes, parts)
+    d = unrotate(q, between(s, t, shapes.centre, edges, PERIODIC))
+    size, e = sizes(bodies.scale[shapes.body[s]], parts, shapes.part[s]), duals(parts, shapes.part[s])
+    m = quat_matrix(quat_multiply(conjugate(q), load4(bodies.orientation, shapes.body[t])))
+    hull, factor = parts.feature[shapes.part[t]], bodies.scale[shapes.body[t]]
+    gap, n, y = hull_separation(d, m, hull, factor, hulls, size, e, margin)
+    if gap <= margin:
+        away = between(a, b, shapes.centre, edges, PERIODIC)
+        one, two = bent(n, size, e), ball_radius(t, bodies, shapes, parts)
+        x = sub(y, scale(0.5 * gap, n))
+        write_pair((c, p - where[1]), swap, away, gap, n, x, q, one * two / (one + two), points)
+    else:
+        write_point(c, p - where[1], False, gap, n, n, 0.0, points)
+
+
+# Whether superquadric s touches wall w, gap [m], n and the point of the wall, in the axes and units of the wall and of the superquadric; which of these a kernel gets
+# depends on the walls of a scene.
+
+
+@func
+def flat_touch(c, turn, size, e, parts, row, meshes):
+    """Against a plane."""
+    n = unrotate(turn, load(parts.axis, row))
+    n = (-n[0], -n[1], -n[2])
+    far, x = reach(n, size, e)
+    gap = dot(sub(c, load(parts.offset, row)), load(parts.axis, row)) - far
+    return True, gap, n, add(x, scale(gap, n))
+
+
+@func
+def bent_touch(c, turn, size, e, parts, row, meshes):
+    """Against a plane or a cylinder."""
+    if parts.kind[row] == PLANE:
+        return flat_touch(c, turn, size, e, parts, row, meshes)
+    d = unrotate(turn, sub(load(parts.offset, row), c))
+    axis = unrotate(turn, load(parts.axis, row))
+    radius, half = parts.size[row, 0], parts.size[row, 1]
+    found = True
+    if parts.size[row, 2] > 0.0:
+        found, gap, n = shell_separation(d, axis, radius, half, size, e)
+    else:
+        gap, n = rod_separation(d, axis, radius, half, size, e)
+    return found, gap, n, add(reach(n, size, e)[1], scale(gap, n))
+
+
+@func
+def sheet_touch(c, turn, size, e, parts, row, meshes):
+    """Against a plane or a triangle."""
+    if parts.kind[row] == PLANE:
+        return flat_touch(c, turn, size, e, parts, row, meshes)
+    t = parts.feature[row]
+    x = unrotate(turn, sub(load(meshes.vertex, meshes.triangle[t, 0]), c))
+    y = unrotate(turn, sub(load(meshes.vertex, meshes.triangle[t, 1]), c))
+    z = unrotate(turn, sub(load(meshes.vertex, meshes.triangle[t, 2]), c))
+    gap, n, x = triangle_separation(x, y, z, size, e)
+    # A sphere that touches the superquadric from inside at its point sees the triangle, and what is around it, as this does.
+    radius = max(size[0], size[1], size[2])
+    inner = sub(x, scale(radius + gap, n))
+    status, distance, _, _ = sphere_triangle(add(c, rotate(turn, inner)), meshes, t)
+    return status == 1 and abs(distance - radius - gap) <= 1e-7 * radius, gap, n, x
+
+
+@func
+def any_touch(c, turn, size, e, parts, row, meshes):
+    """Against any wall."""
+    if parts.kind[row] == TRIANGLE:
+        return sheet_touch(c, turn, size, e, parts, row, meshes)
+    return bent_touch(c, turn, size, e, parts, row, meshes)
+
+
+wall_touch = any_touch  # bound to the kernel
+
+
+def touch_for(parts):
+    """The function for the walls that there are in Parts."""
+    cylinders, triangles = bool((parts.kind == CYLINDER).any()), bool((parts.kind == TRIANGLE).any())
+    return ((flat_touch, sheet_touch), (bent_touch, any_touch))[cylinders][triangles]
+
+
+def wall_row(k, where, bodies, shapes, parts, meshes, box, pairs, points, margin):
+    """The contact point of the k-th pair of a list, a superquadric and a wall, with a gap up to margin [m]."""
+    p = where[0] + k
+    s, w = pairs.shape[p, 0], pairs.shape[p, 1]
+    wall, row = shapes.body[w], shapes.part[s]
+    factor = bodies.scale[wall]
+    q = turn_of(s, bodies, shapes, parts)
+    turn = quat_multiply(conjugate(load4(bodies.orientation, wall)), q)
+    size, e = sizes(bodies.scale[shapes.body[s]] / factor, parts, row), duals(parts, row)
+    found, gap, n, x = wall_touch(local_centre(s, w, bodies, shapes, box), turn, size, e, parts, shapes.part[w], meshes)
+    gap *= factor
+    arm = sub(scale(factor, x), scale(0.5 * gap, n))
+    found = found and gap <= margin
+    c = pairs.slot[p - where[1]]
+    write_point(c, p - where[1], found, gap, rotate(q, n), rotate(q, arm), factor * bent(n, size, e), points)
+
+
+def find_points(look, first, count, margin):
+    """Contact points of the pairs first to first + count of a list with smooth bodies; see `clast.narrow.dispatch`."""
+    there, where = look.there, (first, look.spheres_count)
+    find = kernel(smooth_row, grain=16, PERIODIC=bool(look.box.periodic))
+    find(count, where, there.bodies, there.shapes, there.parts, look.pairs, look.points, look.edges, margin)
+
+
+def find_hull_points(look, first, count, margin):
+    """The same with polyhedra."""
+    there, where = look.there, (first, look.spheres_count)
+    find = kernel(hull_row, grain=16, PERIODIC=bool(look.box.periodic))
+    tables = there.bodies, there.shapes, there.parts, there.hulls
+    find(count, where, *tables, look.pairs, look.points, look.edges, margin)
+
+
+def find_wall_points(look, first, count, margin):
+    """The same with walls."""
+    there, where = look.there, (first, look.spheres_count)
+    find = kernel(wall_row, grain=16, wall_touch=look.once("superquadric_walls", lambda: touch_for(look.parts)))
+    tables = there.bodies, there.shapes, there.parts, there.meshes, there.box
+    find(count, where, *tables, look.pairs, look.points, margin)

@@ -369,17 +369,17 @@ def numbers_in(value, path=()):
         yield path
 
 
-def every_field(folder, text=SCENE, steps=1):
-    """Every number of a scene file times everything in WRONG."""
+def every_field(folder, text=SCENE, steps=1, stride=1):
+    """Every number of a scene file times everything in WRONG; stride: or each so many of these."""
     tries = sum(1 for _ in numbers_in(tomllib.loads(text))) * len(WRONG)
-    return apart("fields", tries, folder=str(folder), text=text, steps=steps)
+    return apart("fields", tries // stride, folder=str(folder), text=text, steps=steps, stride=stride)
 
 
-def changing(folder, text, steps):
+def changing(folder, text, steps, stride):
     cases = [(path, name) for path in numbers_in(tomllib.loads(text)) for name in WRONG]
 
     def attempt(k):
-        path, name = cases[k]
+        path, name = cases[k * stride]
         changed = tomllib.loads(text)
         inner = changed
         for step in path[:-1]:

@@ -41,13 +41,13 @@ def test_mesh_files(tmp_path):
 
 
 def test_every_number_of_a_scene_file(tmp_path):
-    counted = fine(attacks.every_field(tmp_path))
-    assert counted["refused"] > 200 and counted["taken"] > 100
+    counted = fine(attacks.every_field(tmp_path, stride=9))
+    assert counted["refused"] > 80 and counted["taken"] > 5
 
 
 def test_every_number_of_a_scene_file_with_hard_contacts(tmp_path):
-    counted = fine(attacks.every_field(tmp_path, attacks.HARD, steps=0))
-    assert counted["refused"] > 100 and counted["taken"] > 30
+    counted = fine(attacks.every_field(tmp_path, attacks.HARD, steps=0, stride=9))
+    assert counted["refused"] > 50 and counted["taken"] > 3
 
 
 def test_poses_of_spheres():

@@ -415,10 +415,7 @@ def check(
         state = "present" if find_spec(name) else f"missing, for {purpose}: pip install 'clast[{extra}]'"
         print(f"{name:<11} {state}")
     if compile_all:
-        from .scenes import warming
-
-        new = warming.compile_kernels()
-        print(f"kernels     {f'{new} compiled and kept' if new else 'all ready, nothing to compile'}")
+        compile_kernels()
     else:
         print("kernels     compiled when first needed; clast check --compile does it for all ready scenes at once")
 
@@ -428,3 +425,11 @@ def writable(folder):
     while not folder.exists():
         folder = folder.parent
     return os.access(folder, os.W_OK)
+
+
+def compile_kernels():
+    """Compile the kernels of every ready scene, one process a core, with a bar."""
+    from .scenes.compiling import compile_scenes
+
+    new = compile_scenes()
+    print(f"kernels     {f'{new} compiled and kept' if new else 'all ready, nothing to compile'}")

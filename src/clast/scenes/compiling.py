@@ -1,7 +1,14 @@
-"""Kernels of all ready scenes, compiled ahead of the first run."""
+"""The kernels of all ready scenes, compiled ahead of the first run."""
 
 import os
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 
+from rich.console import Console
+from rich.progress import Progress
+
+from ..kernels import ahead, backend
+from ..run.rehearsal import rehearse
 from . import SCENES
 
 # Those first that have least in common, so that processes side by side have enough to do.
@@ -10,8 +17,6 @@ WARMED = ("drum", "cube-drum", "granulate", "chain-on-gravel", "ellipsoid-hopper
 
 def warm(name):
     """Take a few steps of a ready scene; how many kernels were compiled on the way."""
-    from ..kernels import backend
-
     before = len(backend.compiled())
     backend.set_threads(1)  # the other cores are compiling too
     sim = SCENES[name](count=30).simulation()
@@ -23,9 +28,6 @@ def warm(name):
 
 def listen_to(name, heard):
     """Kernels that a ready scene launches, from a rehearsal with rows as plain Python; as far as it gets in a few seconds."""
-    from ..kernels import ahead
-    from ..run.rehearsal import rehearse
-
     known = len(heard.tasks)
     heard.begin()
     try:
@@ -36,19 +38,11 @@ def listen_to(name, heard):
     return list(heard.tasks.values())[known:]
 
 
-def compile_kernels():
+def compile_scenes():
     """Compile the kernels of every ready scene, one process a core, with a bar; then run each scene, to see that none is left.
 
     Returns how many were compiled.
     """
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from multiprocessing import get_context
-
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from ..kernels import ahead
-
     names, new = (*WARMED, *(name for name in SCENES if name not in WARMED)), []
     os.environ["CLAST_WORKERS"] = str(count := max(1, ahead.workers()))
     console = Console(stderr=True, highlight=False)

@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 DRUM := out/drum
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lowest check format wheel bench clean
+.PHONY: help setup demo test test-all lowest check format wheel bench reliability clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | column -t -s '|' 2>/dev/null || grep -E '^[a-z-]+:.*## ' Makefile
@@ -69,9 +69,20 @@ format: setup  ## put the sources into the common form
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-wheel: setup  ## build the package into dist/
+# Kernels of the ready scenes come inside, compiled for processors of this level; elsewhere they are compiled as from the sources.
+LEVEL := NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES=+avx,+avx2,+bmi,+bmi2,+cmov,+cx16,+f16c,+fma,+fxsr,+lzcnt,+movbe,+popcnt,+sse4.2,+xsave
+COMPILED := src/clast/kernels/compiled
+
+wheel: setup  ## build the package into dist/, with the kernels of the ready scenes compiled
+	@rm -rf build/kernels $(COMPILED)
+	@$(LEVEL) NUMBA_CACHE_DIR=build/kernels $(BIN)/clast check --compile
+	@$(LEVEL) $(BIN)/python -m clast.kernels.shipped build/kernels
 	@$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
+	@rm -rf $(COMPILED)
 	@ls dist/*.whl
+
+reliability: setup  ## attack files, scenes, meshes and solvers, many times; about an hour, goes on where it was stopped
+	@$(BIN)/python tests/campaign/run.py
 
 bench: setup  ## time the ready scenes
 	@$(BIN)/python benchmarks/run.py

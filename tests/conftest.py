@@ -1,11 +1,15 @@
 """What all tests share, and which of them belong together when several processes run them."""
 
+import os
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+
+# There is one process of tests a core already; each compiles for itself.
+os.environ.setdefault("CLAST_WORKERS", "0")
 
 # In a fresh clone most of the time goes into compiling, so tests that need the same kernels run in the same process. One
 # row is one group, with patterns of `file::test[parameters]`; the first row that fits counts, and a file that fits nowhere
@@ -16,7 +20,7 @@ GROUPS = {
     "complementarity": "*hard_*::* *complementarity*::* test_docs::*complementarity* test_docs::*joints*",
     "ellipsoids": "*ellipsoid*::* test_list::*ellipsoid* test_ready::*ellipsoid* test_docs::*ellipsoids*",
     "meshes": "*surface*::* *mesh*::* test_ready::*granulate* test_ready::*particles* test_docs::*meshes*",
-    "spheres": "test_bits::* test_list::* test_gas::* test_f*::* *impact*::* test_laws::* *motion*::*",
+    "spheres": "test_bits::* test_list::* test_gas::* test_f*::* test_runs::* *campaign*::* *impact*::* test_laws::* *motion*::*",
     "cuda": "test_cuda::*",
     "search": "test_broad::* test_boxes::* *spacetree*::* test_docs::*spacetree*",
     "joints": "*join*::*",

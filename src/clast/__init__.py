@@ -18,6 +18,7 @@ _HOMES = {
     "Mesh": "shapes",
     "MeshWall": "shapes",
     "NotConverged": "errors",
+    "NotWritten": "errors",
     "Oscillation": "scene.drives",
     "Penetrated": "errors",
     "Plane": "shapes",
@@ -39,10 +40,18 @@ _HOMES = {
     "triangle_distance": "narrow.triangle_distance",
 }
 
-__all__ = list(_HOMES)
+_ROOMS = ("files", "measure", "scenes", "view")  # modules that users call by name
+
+__all__ = [*_HOMES, *_ROOMS, "__version__"]
 
 
 def __getattr__(name):
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("clast")
+    if name in _ROOMS:
+        return _import_module(f".{name}", __name__)
     if name not in _HOMES:
         raise AttributeError(f"module 'clast' has no attribute {name!r}")
     value = getattr(_import_module(f".{_HOMES[name]}", __name__), name)

@@ -22,7 +22,10 @@ NAMES = (
     *("silo", "tank", "shaker", "mixer", "floating-ball"),
     *("chain-on-gravel", "tracked-vehicle"),
 )
-RESULTS = ("checkpoint.h5", "checkpoint.previous.h5", "trajectory.h5", "report.json", "picture.png", "run.json")
+RESULTS = (
+    *("checkpoint.h5", "checkpoint.previous.h5", "trajectory.h5", "trajectory.journal.h5"),
+    *("report.json", "series.csv", "picture.png", "run.json"),
+)
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 app = typer.Typer(
@@ -67,6 +70,8 @@ def answer(arguments=None):
         return complain(fault, FAILED)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as fault:
         return complain(f"{fault.filename}: {fault.strerror}" if fault.filename else fault, WRONG_INPUT)
+    except OSError as fault:  # a full disk, say
+        return complain(f"{fault.filename}: {fault.strerror}" if fault.filename else fault, FAILED)
     except Exception as fault:
         if not hasattr(fault, "format_message"):  # a mistake in clast: the traceback is what a report needs
             raise
@@ -129,6 +134,24 @@ def number(least, words):
     return typer.Option(parser=whole(least), metavar="N", help=words)
 
 
+def tell_version(asked: bool):
+    """Print the version and leave."""
+    if asked:
+        from importlib.metadata import version
+
+        print(f"clast {version('clast')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=tell_version, is_eager=True, help="print the version and leave")
+    ] = False,
+):
+    """Contacts between very many bodies, and how they move."""
+
+
 @app.command()
 def run(
     what: Annotated[
@@ -144,6 +167,9 @@ def run(
     resume: Annotated[Path | None, typer.Option(help="go on with the run in this folder or checkpoint file")] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace an earlier run in the output folder")] = False,
+    outside: Annotated[
+        bool, typer.Option("--outside", help="a scene file may read files that are not below its own folder")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress, no report")] = False,
 ):
     """Run a scene and write its results into a folder."""
@@ -151,7 +177,8 @@ def run(
         raise Wrong(f"--device {device}: choose cpu or cuda")
     set_threads(threads)
     if resume is None:
-        sim, output, plan = start(what, until, every, output, dt, count, seed, device, overwrite)
+        ready = describe(what, count, seed, outside)
+        sim, output, plan = start(ready, what, until, every, output, dt, device, overwrite)
     else:
         fixed = {"SCENE": what, "--dt": dt, "--count": count, "--seed": seed, "--overwrite": overwrite or None}
         given = [name for name, value in fixed.items() if value is not None]
@@ -171,8 +198,8 @@ def set_threads(count):
         backend.set_threads(count)
 
 
-def describe(what, count, seed):
-    """The ready scene of that name, or the one in that file."""
+def describe(what, count, seed, outside=False):
+    """The ready scene of that name, or the one in that file; outside: which may name files of other folders."""
     from .errors import nearest
 
     if what is None:
@@ -191,12 +218,11 @@ def describe(what, count, seed):
         raise Wrong(f"--{next(iter(options))} is for ready scenes; {what} says its own numbers, change them there")
     from .scenefile import load
 
-    return load(what)
+    return load(what, outside=outside)
 
 
-def start(what, until, every, output, dt, count, seed, device, overwrite):
+def start(ready, what, until, every, output, dt, device, overwrite):
     """A new run: (simulation, folder, plan). Nothing is written before every check has passed."""
-    ready = describe(what, count, seed)
     name = what if what in NAMES else Path(what).stem
     output = Path("out") / name if output is None else output
     if output.exists() and not output.is_dir():
@@ -217,9 +243,16 @@ def start(what, until, every, output, dt, count, seed, device, overwrite):
         "until": ready.until if until is None else until,
         "every": min(ready.every, until or ready.until) if every is None else every,
     }
+    check_times(sim, plan)
     for file in earlier:
         (output / file).unlink()
     return sim, output, plan
+
+
+def check_times(sim, plan):
+    """Refuse what no run can follow before anything is written."""
+    with typed_by_user():
+        sim.check_times(plan["until"], plan["every"])
 
 
 def go_on(path, until, every, output, device):
@@ -251,7 +284,8 @@ def go_on(path, until, every, output, device):
         raise Wrong(f"--resume {path}: until when? add --until T")
     if plan["until"] <= sim.time:
         raise Wrong(f"{path} is at t = {sim.time:g} s already; to go on say a later time, --until {2.0 * sim.time:g}")
-    plan.setdefault("every", (plan["until"] - sim.time) / 50.0)
+    plan.setdefault("every", max((plan["until"] - sim.time) / 50.0, sim.dt))
+    check_times(sim, plan)
     return sim, output, plan
 
 
@@ -315,18 +349,30 @@ def trajectory(folder):
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="folder of a run")]):
     """Print the numbers of a run."""
     file = folder / "report.json"
-    if not file.is_file():
-        trajectory(folder)
-        raise Wrong(f"{folder}: has no report.json yet, the run did not end; go on: clast run --resume {folder}")
-    with typed_by_user(f"{file} is damaged"):
-        numbers = json.loads(file.read_text(encoding="utf-8"))
-    if not isinstance(numbers, dict):
-        raise Wrong(f"{file} is not a report of a run")
+    if file.is_file():
+        with typed_by_user(f"{file} is damaged"):
+            numbers = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(numbers, dict):
+            raise Wrong(f"{file} is not a report of a run")
+    else:
+        numbers = so_far(folder)
     rows = list(flat(numbers))
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
         values = value if isinstance(value, list) else [value]
         print(f"{name:<{width}}  " + ", ".join(f"{v:.6g}" if isinstance(v, float) else str(v) for v in values))
+
+
+def so_far(folder):
+    """What is known of a run that is under way or was killed: the numbers of its last frame."""
+    from .files.trajectory import Trajectory
+
+    with Trajectory(trajectory(folder)) as frames:
+        series = frames.series()
+    if not len(series["time"]):
+        raise Wrong(f"{folder}: the run has no frame yet; go on: clast run --resume {folder}")
+    complain(f"{folder}: the run did not end; these are the numbers of its last frame", OK)
+    return {"frames": len(series["time"])} | {name: column[-1].item() for name, column in series.items()}
 
 
 def flat(numbers, prefix=""):
@@ -369,7 +415,10 @@ def check(
         state = "present" if find_spec(name) else f"missing, for {purpose}: pip install 'clast[{extra}]'"
         print(f"{name:<11} {state}")
     if compile_all:
-        compile_kernels()
+        from .scenes import warming
+
+        new = warming.compile_kernels()
+        print(f"kernels     {f'{new} compiled and kept' if new else 'all ready, nothing to compile'}")
     else:
         print("kernels     compiled when first needed; clast check --compile does it for all ready scenes at once")
 
@@ -379,45 +428,3 @@ def writable(folder):
     while not folder.exists():
         folder = folder.parent
     return os.access(folder, os.W_OK)
-
-
-# Those first that have least in common, so that processes side by side seldom compile the same.
-WARMED = ("drum", "cube-drum", "granulate", "chain-on-gravel", "ellipsoid-hopper", "tank")
-
-
-def warm(name):
-    """Take a few steps of a ready scene; how many kernels were compiled on the way."""
-    from .kernels import backend
-    from .scenes import SCENES
-
-    backend.set_threads(1)  # the other cores are compiling too
-    sim = SCENES[name](count=30).simulation()
-    # What is poured or dropped has to fall before it meets anything, and only then all kernels are needed.
-    sim.step(6000 if sim.scene.inlets else 60)
-    sim.report()
-    return len(backend.compiled())
-
-
-def compile_kernels():
-    """Compile the kernels of every ready scene, one process a core, with a bar."""
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from multiprocessing import get_context
-
-    from rich.console import Console
-    from rich.progress import track
-
-    names = (*WARMED, *(name for name in NAMES if name not in WARMED))
-    console, new = Console(stderr=True, highlight=False), 0
-    pool = ProcessPoolExecutor(max_workers=min(os.cpu_count() or 1, len(names)), mp_context=get_context("spawn"))
-    try:
-        waiting = [pool.submit(warm, name) for name in names]
-        done = as_completed(waiting)
-        for one in track(done, "compiling kernels, once", total=len(names), console=console):
-            new += one.result()
-    finally:
-        # Ctrl-C must not wait for a compiler.
-        for process in list((pool._processes or {}).values()):
-            if any(not one.done() for one in waiting):
-                process.terminate()
-        pool.shutdown(wait=False, cancel_futures=True)
-    print(f"kernels     {f'{new} compiled and kept' if new else 'all ready, nothing to compile'}")

@@ -6,6 +6,7 @@
     ├── Escaped        a body left the declared world
     ├── NotConverged   a solver stopped above its tolerance and the user asked to be told
     ├── Damaged        a file is incomplete or fails its checksum
+    ├── NotWritten     a file cannot be written: the disk is full, or another run writes it
     └── SceneError     a scene file is wrong; the message has file, key, value and what to do
     Unavailable        (an ImportError) an optional package or a device is missing
 
@@ -37,6 +38,10 @@ class NotConverged(ClastError):
 
 class Damaged(ClastError):
     """A file is incomplete or was changed after it was written."""
+
+
+class NotWritten(ClastError, OSError):
+    """A file cannot be written: the disk is full, say; what was there before stays."""
 
 
 class SceneError(ClastError, ValueError):

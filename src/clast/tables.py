@@ -262,7 +262,6 @@ class ContactPoints(NamedTuple):
     gap: np.ndarray  # (c,) [m], negative when overlapping; infinite if the slot is not in use
     feature: np.ndarray  # (c,) int32, what touches, the same in the next step
     radius: np.ndarray  # (c,) [m], reduced radius of curvature, for laws
-    share: np.ndarray  # (c,) part of the stiffness of its manifold's contact
     overlap: np.ndarray  # (c,) [m], that the law sees: of the deepest point that looks the same way
     force: np.ndarray  # (c,3) [N], on the second shape
     couple: np.ndarray  # (c,3) [N m], of rolling resistance on the second shape; (0,3) without
@@ -273,10 +272,11 @@ class History(NamedTuple):
 
     live: np.ndarray  # (c,) int8, 1 if the slot was in use in the last step
     slip: np.ndarray  # (c,3) [m]
+    share: np.ndarray  # (c,) part of the stiffness of its manifold's contact
     angle: np.ndarray  # (c,3) [rad]; (0,3) without rolling friction
     arm: np.ndarray  # (c,3) [m], as in ContactPoints; not kept where a manifold has one slot, here and below
     normal: np.ndarray  # (c,3) unit
-    # Of hard contacts, which keep no slip, angle and normal, (0,3) each:
+    # Of hard contacts, which keep no slip, share, angle and normal, no rows each:
     impulse: np.ndarray  # (c,3) [N s] on the second shape, or (c,6) with couples over a length
 
 
@@ -306,7 +306,7 @@ def geometry_points(pairs, count, device=np):
         gap, radius = device.zeros(count, np.float64), device.zeros(count, np.float64)
     none, line = device.zeros((0, 3), np.float64), device.zeros(0, np.float64)
     many, feature = device.zeros(pairs, np.int32), device.zeros(count, np.int32)
-    return ContactPoints(many, arm, normal, gap, feature, radius, line, line, none, none)
+    return ContactPoints(many, arm, normal, gap, feature, radius, line, none, none)
 
 
 def empty_points(pairs, count, rolling, device=np):
@@ -323,10 +323,11 @@ def empty_points(pairs, count, rolling, device=np):
         share, overlap = device.zeros(count, np.float64), device.zeros(count, np.float64)
         last_arm, last_normal = device.zeros((count, 3), np.float64), device.zeros((count, 3), np.float64)
     couple = device.zeros((wide, 3), np.float64)
-    points = points._replace(share=share, overlap=overlap, force=force, couple=couple)
+    points = points._replace(overlap=overlap, force=force, couple=couple)
     history = History(
         live=device.zeros(count, np.int8),
         slip=slip,
+        share=share,
         angle=device.zeros((wide, 3), np.float64),
         arm=last_arm,
         normal=last_normal,
@@ -339,7 +340,9 @@ def impulse_points(pairs, count, width):
     """ContactPoints and History for impulses of `width` numbers, of so many pairs with `count` slots in all, none in use."""
     points = geometry_points(pairs, count)
     count, none = len(points.gap), np.zeros((0, 3))
-    history = History(np.zeros(count, np.int8), none, none, np.zeros((count, 3)), none, np.zeros((count, width)))
+    history = History(
+        np.zeros(count, np.int8), none, none[:, 0], none, np.zeros((count, 3)), none, np.zeros((count, width))
+    )
     return points, history
 
 

@@ -151,7 +151,8 @@ def test_another_process_with_one_thread(plain):
     """Nothing depends on hash seeds, on the time or on how many threads there could be."""
     program = "import test_bits as t; s = t.start(); s.step(t.STEPS); print(t.digest(t.state(s)))"
     here = Path(__file__).parent
-    surroundings = os.environ | {"NUMBA_NUM_THREADS": "1", "PYTHONHASHSEED": "7", "PYTHONPATH": str(here)}
+    path = os.pathsep.join([str(here), str(Path(clast.__file__).parents[1])])  # the same clast, wherever it came from
+    surroundings = os.environ | {"NUMBA_NUM_THREADS": "1", "PYTHONHASHSEED": "7", "PYTHONPATH": path}
     done = subprocess.run(
         [sys.executable, "-c", program], env=surroundings, cwd=here, capture_output=True, text=True, timeout=300
     )

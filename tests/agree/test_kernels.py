@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 
 import clast
-from clast.kernels import backend, reached
+from clast.kernels import backend, launch, reached
 
 SEARCH = """
 import clast
 from clast.kernels import backend
+from clast.kernels.reached import stored
 scene = clast.Scene()
 scene.add(clast.Sphere(0.01), position=[(0.0, 0.0, 0.0), (0.0, 0.0, 0.0198)])
 print(len(clast.find_contacts(scene).gap), len(backend.compiled()))
@@ -29,6 +30,7 @@ print(len(clast.find_contacts(scene).gap), len(backend.compiled()))
 STEPS = """
 import clast
 from clast.kernels import backend
+from clast.kernels.reached import stored
 scene = clast.Scene()
 scene.add(clast.Plane())
 scene.add(clast.Sphere(0.01), position=[(0.0, 0.0, 0.0099), (0.0, 0.0, 0.0298)])
@@ -59,6 +61,7 @@ NAMES = """
 import importlib, inspect, json, pkgutil, sys
 import clast
 from clast.kernels import backend
+from clast.kernels.reached import stored
 rows = {}
 for module in pkgutil.walk_packages(clast.__path__, "clast."):
     if not module.name.startswith(("clast.__main__", "clast.view", "clast.cli")):
@@ -319,6 +322,7 @@ import sys
 import numpy as np
 from typing import NamedTuple
 from clast.kernels import backend
+from clast.kernels.reached import stored
 from helping import help, stir
 
 class {table}(NamedTuple):
@@ -330,7 +334,7 @@ def one_row(i, table, target):
 def two_row(i, table, target):
     target[i] = table.a[i] - table.b[i]
 
-@backend.stored()
+@stored()
 def three(x):
     return stir(x)
 
@@ -345,6 +349,7 @@ if __name__ == "__main__":
 """
 HELPING = """
 from clast.kernels import backend
+from clast.kernels.reached import stored
 
 @backend.func
 def help(x):
@@ -420,20 +425,70 @@ def test_columns_can_be_asked_for_in_any_way(row):
         target[:] = 7.0
 
 
+def watched_loop(row):
+    """A loop that compiles and runs nothing, and lists of what it packed and ran."""
+    packed, ran = [], []
+
+    def pack(*given):
+        packed.append(given)
+        return 0, 0  # no block: giving it back does nothing
+
+    names = backend.kernel(row).reached.names
+    return launch.Loop(pack, names, lambda block, part, count, threads: ran.append((count, threads))), packed, ran
+
+
 def test_only_columns_that_the_code_names_are_handed_over():
-    seen = []
-    loop = backend.Loop(lambda *given: seen.append(given), backend.kernel(named_row).reached.names)
+    loop, packed, ran = watched_loop(named_row)
     table, target = Table(np.zeros(3), np.ones(3), np.zeros(3)), np.zeros(3)
-    for _ in range(2):
-        loop(3, table, target)
-    loop(3, table, target, threads=1)
-    assert [threads for threads, *_ in seen] == [0, 0, 1]
-    for _, count, given, other in seen:
-        assert count == 3 and other is target
+    loop(3, table, target)
+    loop(3, table, target.copy(), threads=1)
+    assert ran == [(3, 0), (3, 1)]
+    for given, _ in packed:
         assert type(given) is Table
         assert given.a is None and given.b is table.b and given.c is None
+    assert packed[0][1] is target
     loop(3, Other(*table), target)  # another class in the same place
-    assert type(seen[3][2]) is Other
+    assert type(packed[2][0]) is Other
+
+
+def test_the_same_arguments_are_packed_once():
+    loop, packed, ran = watched_loop(named_row)
+    table, target = Table(np.zeros(3), np.ones(3), np.zeros(3)), np.zeros(3)
+    for count in (3, 2, 1):
+        loop(count, table, target)
+    assert len(packed) == 1 and [count for count, _ in ran] == [3, 2, 1]
+    loop(3, table._replace(b=np.ones(3)), target)
+    assert len(packed) == 2
+    loop(3, table, target)
+    assert len(packed) == 3
+
+
+def test_blocks_of_large_tables_are_not_kept():
+    loop, packed, _ = watched_loop(named_row)
+    table = Table(np.zeros(3), np.ones(launch.HELD // 8), np.zeros(3))
+    for _ in range(2):
+        loop(3, table, np.zeros(3))
+    assert len(packed) == 2 and loop.block is None
+
+
+def allocating_row(i, table, target):
+    """Makes an array, so numba counts references to all arrays here."""
+    local = np.empty(2)
+    local[0] = table.b[i]
+    target[i] = local[0]
+
+
+def test_a_block_that_is_run_again_reads_what_arrays_hold_now():
+    kernel = backend.kernel(allocating_row, allocates=True)
+    table, target = Table(np.zeros(3), np.arange(3.0), np.zeros(3)), np.zeros(3)
+    for k in range(200):
+        table.b[:] = k
+        kernel(3, table, target)
+        assert target.tolist() == [k, k, k]
+    assert kernel.loop.block is not None
+    other = np.zeros(3)
+    kernel(3, table, other)
+    assert other.tolist() == [199.0] * 3
 
 
 def count_row(i, target, thread):
@@ -474,11 +529,11 @@ def test_rows_are_spread_over_threads(layer):
 
 def test_a_kernel_takes_the_number_of_threads_that_is_quicker():
     pace, taken = backend.Pace(), []
-    for launch in range(10_000):
+    for turn in range(10_000):
         threads = pace.choose()
         # One thread is three times as quick, then three times as slow; at times something else is in the way.
-        seconds = (1.0 if (threads == 1) == (launch < 5000) else 3.0) + (20.0 if launch % 97 == 0 else 0.0)
-        pace.note(threads, seconds if launch else 1000.0)
+        seconds = (1.0 if (threads == 1) == (turn < 5000) else 3.0) + (20.0 if turn % 97 == 0 else 0.0)
+        pace.note(threads, seconds if turn else 1000.0)
         taken.append(threads)
     assert sum(taken[100:5000]) > 0.95 * 4900
     assert sum(taken[8000:]) < 0.05 * 2000

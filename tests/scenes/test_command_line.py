@@ -36,7 +36,14 @@ def done(tmp_path_factory):
 
 def test_run_leaves_all_it_promises(done):
     files = {file.name for file in done.iterdir()}
-    assert files == {"checkpoint.h5", "checkpoint.previous.h5", "trajectory.h5", "report.json", "run.json"}
+    assert files == {
+        "checkpoint.h5",
+        "checkpoint.previous.h5",
+        "trajectory.h5",
+        "report.json",
+        "series.csv",
+        "run.json",
+    }
     report = json.loads((done / "report.json").read_text())
     assert report["steps"] == round(0.02 / 3e-5)
 

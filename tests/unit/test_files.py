@@ -13,7 +13,7 @@ import pytest
 
 import clast
 from clast import errors, files, tables
-from clast.files import checkpoint, trajectory, vtk
+from clast.files import checkpoint, disk, trajectory, vtk
 from clast.scene.stacking import empty_hulls, empty_surfaces
 
 GROUPS = {
@@ -123,17 +123,32 @@ def test_a_changed_attribute_is_noticed(tmp_path):
 def test_other_files_and_other_versions_are_named_as_such(tmp_path):
     path = tmp_path / "checkpoint.h5"
     checkpoint.write(path, GROUPS, {})
-    with h5py.File(path, "r+") as file:
-        file.attrs["version"] = 99
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"clast checkpoint    8 ", b"clast checkpoint   99 "))
     with pytest.raises(errors.ClastError, match="version 99"):
         checkpoint.read(path)
     trajectory.Trajectory(tmp_path / "trajectory.h5", "w").close()
     with pytest.raises(ValueError, match="not a clast checkpoint"):
         checkpoint.read(tmp_path / "trajectory.h5")
+    path.write_bytes(whole)
     with pytest.raises(ValueError, match="not a clast trajectory"):
         trajectory.Trajectory(path)
+    with h5py.File(tmp_path / "trajectory.h5", "r+") as file:
+        file.attrs["version"] = 99
+    with pytest.raises(errors.ClastError, match="version 99"):
+        trajectory.Trajectory(tmp_path / "trajectory.h5")
     with pytest.raises(FileNotFoundError):
         checkpoint.read(tmp_path / "nowhere.h5")
+
+
+@pytest.mark.parametrize(
+    "kind, version, read", [("checkpoint", 7, checkpoint.read), ("trajectory", 3, trajectory.Trajectory)]
+)
+def test_files_of_earlier_versions_are_named_without_a_look_inside(tmp_path, kind, version, read):
+    with h5py.File(tmp_path / "old.h5", "w") as file:
+        file.attrs["format"], file.attrs["version"] = f"clast {kind}", version
+    with pytest.raises(errors.ClastError, match=f"version {version} or earlier"):
+        read(tmp_path / "old.h5")
 
 
 def test_what_cannot_be_stored_is_refused_before_anything_is_written(tmp_path):
@@ -191,7 +206,7 @@ def test_an_unfinished_last_frame_is_ignored_and_then_dropped(tmp_path):
         run.append(0.0, 0, columns(2))
         run.append(0.1, 1, columns(2))
     with h5py.File(path, "r+") as file:
-        del file["frames/00000001"].attrs["complete"]
+        del file["frames/00000001"].attrs["sha256"]
     with trajectory.Trajectory(path) as run:
         assert len(run) == 1
     with trajectory.Trajectory(path, "a") as run:
@@ -244,6 +259,182 @@ def test_a_damaged_trajectory_says_so(tmp_path):
         trajectory.Trajectory(tmp_path / "trajectory.h5")
     with pytest.raises(FileNotFoundError):
         trajectory.Trajectory(tmp_path / "nowhere.h5")
+
+
+def test_an_altered_number_in_a_frame_or_in_the_header_is_noticed(tmp_path):
+    path = tmp_path / "trajectory.h5"
+    with trajectory.Trajectory(path, "w") as run:
+        run.header({"parts": {"size": np.array([1.5, 2.5])}}, {"title": "drum"})
+        for k in range(3):
+            run.append(0.1 * k, k, {"position": np.full((4, 3), 10.0 + k)}, {"kinetic": 1.0})
+    whole = path.read_bytes()
+    for old, new in (
+        (np.full(12, 11.0, np.float32), np.full(12, 11.5, np.float32)),
+        (np.array([1.5, 2.5]), np.ones(2)),
+    ):
+        assert whole.count(old.tobytes()) == 1
+        path.write_bytes(whole.replace(old.tobytes(), new.tobytes()))
+        with trajectory.Trajectory(path) as run:
+            assert run[0].time == 0.0 and run[2].time == 0.2
+            with pytest.raises(errors.Damaged, match="does not match its checksum"):
+                (run[1], run.groups)
+
+
+def forged(path, change):
+    """Change a trajectory or a checkpoint as HDF5, and give the checkpoint the seal that belongs to it."""
+    with h5py.File(path, "r+") as file:
+        change(file)
+    if "checkpoint" in path.name:  # HDF5 has cut off the old seal
+        path.write_bytes(path.read_bytes() + checkpoint._seal(checkpoint._digest(path)))
+
+
+@pytest.mark.parametrize("how", ["external link", "soft link", "external storage", "virtual", "bomb", "no such type"])
+@pytest.mark.parametrize("kind", ["checkpoint", "trajectory"])
+def test_nothing_outside_the_file_is_read(tmp_path, kind, how):
+    (tmp_path / "secret").write_bytes(np.arange(30.0).tobytes())
+    with h5py.File(tmp_path / "secret.h5", "w") as file:
+        file["x"] = np.arange(30.0).reshape(10, 3)
+    path = tmp_path / f"{kind}.h5"
+    if kind == "checkpoint":
+        checkpoint.write(path, GROUPS, {})
+        place = "groups/bodies"
+    else:
+        with trajectory.Trajectory(path, "w") as run:
+            run.append(0.0, 0, columns(10))
+        place = "frames/00000000"
+
+    def change(file):
+        group = file[place]
+        del group["position"]
+        if how == "external link":
+            group["position"] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "/x")
+        elif how == "soft link":
+            group["position"] = h5py.SoftLink(f"/{place}/number")
+        elif how == "external storage":
+            there = [(str(tmp_path / "secret"), 0, 240)]
+            group.create_dataset("position", (10, 3), float, external=there)
+        elif how == "virtual":
+            layout = h5py.VirtualLayout((10, 3), float)
+            layout[:] = h5py.VirtualSource(str(tmp_path / "secret.h5"), "x", (10, 3))
+            group.create_virtual_dataset("position", layout)
+        elif how == "bomb":  # ten terabytes of zeros in a few bytes
+            group.create_dataset("position", (10**12,), float, chunks=(10**6,), compression="gzip")
+        else:
+            group["position"] = "text"
+
+    forged(path, change)
+    with pytest.raises(errors.Damaged, match="position is a link|position is not stored as plain numbers"):
+        checkpoint.read(path) if kind == "checkpoint" else trajectory.Trajectory(path)[0]
+
+
+def refused_or_same(damaged, path, read, good):
+    """Whether a damaged file is refused by a named error, or gives what the whole one gave."""
+    path.write_bytes(damaged)
+    try:
+        return read(path) == good
+    except (errors.ClastError, ValueError) as fault:
+        return "\n" not in str(fault)
+
+
+def numbers_of(path):
+    """All that a checkpoint or a trajectory holds, to compare."""
+    if "checkpoint" in path.name:
+        groups, attributes = checkpoint.read(path)
+        return {name: {k: c.tobytes() for k, c in columns.items()} for name, columns in groups.items()}, attributes
+    with trajectory.Trajectory(path) as run:
+        head = {name: {k: c.tobytes() for k, c in columns.items()} for name, columns in run.groups.items()}
+        return head, run.attributes, [repr(frame) for frame in run]
+
+
+@pytest.mark.parametrize("kind", ["checkpoint", "trajectory"])
+def test_no_cut_and_no_flipped_bit_goes_unnoticed(tmp_path, kind):
+    path = tmp_path / f"{kind}.h5"
+    if kind == "checkpoint":
+        checkpoint.write(path, GROUPS, ATTRIBUTES)
+    else:
+        with trajectory.Trajectory(path, "w") as run:
+            run.header(GROUPS, ATTRIBUTES)
+            for k in range(10):
+                run.append(0.1 * k, k, columns(3), {"kinetic": 1.0, "contacts": 2.0})
+    whole, good, random = path.read_bytes(), numbers_of(path), np.random.default_rng(1)
+    for cut in random.integers(len(whole), size=30):
+        path.write_bytes(whole[:cut])
+        with pytest.raises((errors.ClastError, ValueError)):
+            numbers_of(path)
+    for at, bit in zip(random.integers(len(whole), size=100), random.integers(8, size=100)):
+        changed = bytearray(whole)
+        changed[at] ^= 1 << bit
+        assert refused_or_same(bytes(changed), path, numbers_of, good), f"byte {at}, bit {bit}"
+
+
+def test_a_full_disk_is_one_line_and_what_was_there_stays(tmp_path, monkeypatch):
+    checkpoint.write(tmp_path / "checkpoint.h5", GROUPS, {"k": 0})
+    run = trajectory.Trajectory(tmp_path / "trajectory.h5", "w")
+    run.append(0.0, 0, columns(5))
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(disk, "put_all", full)
+    with pytest.raises(errors.NotWritten, match=r"checkpoint\.h5' cannot be written: No space left on device$"):
+        checkpoint.write(tmp_path / "checkpoint.h5", GROUPS, {"k": 1})
+    with pytest.raises(errors.NotWritten, match=r"trajectory\.h5' cannot be written: No space left on device$"):
+        run.append(0.1, 1, columns(5))
+    run.close()
+    monkeypatch.undo()
+    assert checkpoint.read(tmp_path / "checkpoint.h5")[1] == {"k": 0}
+    with trajectory.Trajectory(tmp_path / "trajectory.h5") as run:
+        assert [frame.step for frame in run] == [0]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.h5", "trajectory.h5"]
+
+
+def test_a_kill_between_any_two_writes_leaves_all_frames_before(tmp_path, monkeypatch):
+    path = tmp_path / "trajectory.h5"
+    with trajectory.Trajectory(path, "w") as run:
+        for k in range(8):  # the ninth makes HDF5 arrange the group anew
+            run.append(0.1 * k, k, columns(3))
+    whole, put_all, counted = path.read_bytes(), disk.put_all, []
+    monkeypatch.setattr(disk, "put_all", lambda *given: (counted.append(1), put_all(*given))[1])
+    with trajectory.Trajectory(path, "a") as run:
+        run.append(0.8, 8, columns(4))
+    monkeypatch.undo()
+    assert len(counted) > 10
+    for last in range(len(counted)):
+        path.write_bytes(whole)
+        pid = os.fork()
+        if pid == 0:
+            left = iter(range(last, -1, -1))
+
+            def put(file, data, left=left):
+                more = next(left)
+                put_all(file, bytes(data)[: len(data) if more else len(data) // 2])
+                if not more:
+                    os._exit(0)
+
+            disk.put_all = put
+            try:
+                run = trajectory.Trajectory(path, "a")
+                run.append(0.8, 8, columns(4))
+                run.close()
+            finally:
+                os._exit(1)
+        assert os.waitpid(pid, 0)[1] == 0
+        for mode in ("r", "a"):
+            with trajectory.Trajectory(path, mode) as run:
+                assert [frame.step for frame in run][:8] == list(range(8)), f"killed in write {last}"
+                assert len(run) in (8, 9)
+        assert not disk.journal_of(path).exists()
+
+
+def test_two_runs_do_not_write_one_trajectory(tmp_path):
+    with trajectory.Trajectory(tmp_path / "t.h5", "w") as run:
+        run.append(0.0, 0, columns(2))
+        for mode in ("a", "w"):
+            with pytest.raises(errors.NotWritten, match="being written by another run"):
+                trajectory.Trajectory(tmp_path / "t.h5", mode)
+        run.append(0.1, 1, columns(2))
+        with trajectory.Trajectory(tmp_path / "t.h5") as seen:
+            assert len(seen) == 2
 
 
 def filled(table, rows, /, **columns):

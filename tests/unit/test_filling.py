@@ -1,11 +1,13 @@
 """Random and lattice filling, size distributions, inlets and outlets."""
 
 import math
+import time
 
 import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
+from clast.scene import clearance
 from clast.scene.filling import Inlet, Outlet, Sizes, random_orientation
 from clast.scene.scene import Scene
 from clast.shapes import Clump, Cylinder, MeshWall, Plane, Quad, Sphere
@@ -134,13 +136,44 @@ def test_inside_is_asked_for_whole_arrays_and_obeyed():
 
 def test_what_does_not_fit_is_told_with_numbers_and_leaves_the_scene_as_it_was():
     scene = Scene()
-    with pytest.raises(ValueError, match=r"placed only \d+ of 500 .*solid fraction 0\.3\d\d.*larger box.*lattice"):
-        scene.fill(Sphere(0.1), count=500, box=UNIT, seed=1)
+    with pytest.raises(ValueError, match=r"placed only \d+ of 160 .*solid fraction 0\.[23]\d\d.*larger box.*lattice"):
+        scene.fill(Sphere(0.1), count=160, box=UNIT, seed=1)
     with pytest.raises(ValueError, match=r"placed only 125 of 126 .*'lattice'.*spacing is 0\.2 m"):
         scene.fill(Sphere(0.1), count=126, box=UNIT, method="lattice")
     with pytest.raises(ValueError, match=r"diameter 1\.2 m .* only 1 m wide"):
         scene.fill(Sphere(0.6), count=1, box=UNIT)
     assert len(scene.bodies.number) == 0 and len(scene.molds.first) == 0 and scene.materials == []
+
+
+@pytest.mark.parametrize("method", ["random", "lattice"])
+def test_what_can_never_fit_is_refused_at_once(method):
+    scene = Scene()
+    scene.add(Plane())
+    began = time.perf_counter()
+    for count in (10**6, 10**9, 10**18):
+        with pytest.raises(ValueError, match=r"bodies .* take at least .* it would need .* m\^3: use a larger box"):
+            scene.fill(Sphere(0.01), count=count, box=UNIT, method=method)
+    for far in (1e9, 9e18, 1e200, 1e308):
+        for box in (((0, 0, 0), (far, far, far)), ((0, 0, 0), (far, 1, 1)), ((-far, 0, 0), (1, 1, 1))):
+            with pytest.raises(
+                ValueError, match=r"numbers are (too coarse .* stay within 1e\+07 m of the origin|at most 1e\+30)"
+            ):
+                scene.fill(Sphere(0.01), count=10, box=box, method=method)
+            with pytest.raises(ValueError, match="numbers are (too coarse|at most)"):
+                scene.inlet(Sphere(0.01), rate=1.0, box=box)
+    assert time.perf_counter() - began < 5.0
+
+
+@pytest.mark.parametrize("method", ["random", "lattice"])
+@pytest.mark.parametrize("box", [(9e6, 1, 1), (1, 9e6, 9e6), (9e6, 9e6, 0.03), (9e6, 9e6, 9e6)])
+def test_a_wide_box_for_few_bodies_costs_little(method, box):
+    scene = Scene()
+    scene.add(Plane())
+    began = time.perf_counter()
+    scene.fill(Sphere(0.01), count=10, box=((0, 0, 0), box), method=method)
+    assert len(scene.bodies.number) == 11 and time.perf_counter() - began < 5.0
+    balls = clearance.stack_balls(np.zeros(3), np.array(box, float), np.zeros((0, 3)), np.zeros(0), np.full(10, 0.01))
+    assert len(balls.head) < 100_000
 
 
 def test_a_lattice_fills_from_the_bottom_up_and_jitter_makes_no_overlap():

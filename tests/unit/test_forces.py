@@ -50,10 +50,10 @@ class Manifold:
         forces.force_row(0, (0, 1, 0), family, *tables, self.scratch, np.array([MATERIAL]), (0.0,) * 6, dt)
         return self.wrench.force[0].copy(), self.wrench.moment[0, 0].copy()
 
-    def taken_up(self):
+    def taken_up(self, shares=True):
         """The slips that the points start from."""
         tables = self.pairs, self.points, self.history, self.wrench
-        count = forces.match(0, 1, (False, True, False), *self.scratch, *tables, True, self.rolling)
+        count = forces.match(0, 1, (False, shares, False), *self.scratch, *tables, 1.5, self.rolling)
         return self.scratch[2][:count, history.SLIP : history.SLIP + 3]
 
 
@@ -112,13 +112,53 @@ def test_a_twisted_patch_turns_back():
     assert moment[2] < 0.0
 
 
+def test_points_of_one_area_slip_together():
+    """The slips that points remember are taken for one shift and one turn, by how much each bears; new points have their slip of it."""
+    made = Manifold().put(SQUARE, [1e-5, 1e-5, 2e-5, 2e-5])
+    made.press()
+    shift, turn = np.array([1e-7, -2e-7, 0.0]), 3e-5
+    made.history.slip[:] = [shift + turn * np.array([-y, x, 0.0]) for x, y in SQUARE]
+    new = [(2e-3, 1e-3), (-3e-3, 0.0), (0.0, 5e-4)]
+    expected = [shift + turn * np.array([-y, x, 0.0]) for x, y in new]
+    assert made.put(new, [1e-5] * 3).taken_up() == pytest.approx(np.array(expected), rel=1e-12)
+
+
+def test_what_bears_more_counts_more():
+    made = Manifold().put(SQUARE[:2], [1e-5, 4e-5])
+    made.press()
+    made.history.slip[:2] = (1e-7, 0.0, 0.0), (2e-7, 0.0, 0.0)
+    share = made.history.share[:2]
+    assert share == pytest.approx([1 / 9, 8 / 9])
+    taken = made.put([(0.0, -1e-3)], [1e-5]).taken_up()[0]
+    assert taken == pytest.approx((1e-7 / 9 + 2e-7 * 8 / 9, 0.0, 0.0), rel=1e-12)
+
+
+def test_points_that_look_the_other_way_do_not_slip_along():
+    made = Manifold().put(SQUARE[:2], [1e-5] * 2, [UP, (0.0, 0.0, -1.0)])
+    made.press()
+    made.history.slip[:2] = (1e-7, 0.0, 0.0), (5e-7, 0.0, 0.0)
+    made.put(SQUARE[:2], [1e-5] * 2, [UP, (0.0, 0.0, -1.0)])
+    assert made.taken_up() == pytest.approx(np.array([[1e-7, 0.0, 0.0], [5e-7, 0.0, 0.0]]), rel=1e-12)
+
+
+def test_a_corner_that_lifts_does_not_lose_the_slip():
+    """A patch that rocks: damping leaves no pressure at two of its corners, and its friction is that of the patch at rest."""
+    made = Manifold().put(SQUARE, [1e-5] * 4)
+    made.press(velocity=(1e-4, 0.0, 0.0))
+    before = made.history.slip.copy()
+    made.put(SQUARE, [1e-5] * 4)
+    made.press(spin=(0.0, 10.0, 0.0), dt=1e-12)
+    assert (made.points.force[:, 2] == 0.0).sum() == 2
+    assert made.history.slip == pytest.approx(before, rel=1e-6, abs=1e-20)
+
+
 def test_a_point_takes_the_slip_of_the_nearest_one_before():
-    """Whichever slots hold them: here the two change places, and a third begins between them."""
+    """Of areas of their own, whichever slots hold them: here the two change places, and a third begins between them."""
     made = Manifold().put([(0.0, 0.0), (4e-3, 0.0)], [1e-5] * 2)
     made.press()
     made.history.slip[:2] = (1e-7, 0.0, 0.0), (0.0, 2e-7, 0.0)
     made.put([(4e-3, 1e-5), (1e-5, 0.0), (1.5e-3, 0.0)], [1e-5] * 3)
-    assert made.taken_up().tolist() == [[0.0, 2e-7, 0.0], [1e-7, 0.0, 0.0], [1e-7, 0.0, 0.0]]
+    assert made.taken_up(shares=False).tolist() == [[0.0, 2e-7, 0.0], [1e-7, 0.0, 0.0], [1e-7, 0.0, 0.0]]
 
 
 @pytest.mark.parametrize(
@@ -134,7 +174,7 @@ def test_a_slip_is_handed_on_only_to_what_is_near_and_looks_the_same_way(place, 
     made.press()
     made.history.slip[0] = (0.0, 1e-7, 0.0)
     made.put([place], [1e-5], [normal])
-    assert made.taken_up()[0].any() == found
+    assert made.taken_up(shares=False)[0].any() == found
 
 
 def test_a_point_that_ends_is_forgotten():
@@ -152,10 +192,12 @@ def test_rolling_resistance_grows_up_to_its_limit_and_does_not_depend_on_the_num
         made.put(SQUARE[:count], [1e-5] * count)
         force, _ = made.press(spin=(0.0, 5.0, 0.0))
     couple = made.points.couple[:count].sum(0)
-    # The points move up and down with the spin, which damps; the limit is that of their own normal force.
-    normal = made.points.force[:count, 2].sum()
+    # The points move up and down with the spin, which damps; the limit is that of the pressure at their middle.
+    x, y = np.mean(SQUARE[:count], axis=0)
+    touch = laws.Touch(1e-5, 5.0 * x, UP, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 1.0, RADIUS)
+    normal = laws.hertz(touch, laws.Mix(*MATERIAL), 1e-5)[0]
     assert couple == pytest.approx((0.0, -MATERIAL[5] * RADIUS * normal, 0.0), rel=1e-9, abs=1e-12)
-    assert force[2] == pytest.approx(normal)
+    assert force[2] == pytest.approx(made.points.force[:count, 2].sum())
 
 
 def test_mirror_images_have_the_same_order():

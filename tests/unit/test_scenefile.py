@@ -383,3 +383,21 @@ def test_a_body_inside_a_wall_is_found_and_touching_is_allowed(load):
     with pytest.raises(SceneError, match=r"bodies 0 \(walls\[0\]\) and 1 \(bodies\[0\]\) overlap by 0.005 m"):
         load(floor + BALL.replace("0.5]", "0.005]")).simulation()
     load(floor + BALL.replace("0.5]", "0.0099]") + "[run]\ndt = 1e-5").simulation()
+
+
+def test_a_scene_file_reads_below_its_own_folder_only(tmp_path):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    cube = (Path(__file__).parents[1] / "data" / "meshes" / "cup.obj").read_bytes()
+    (tmp_path / "cup.obj").write_bytes(cube)
+    (inner / "link.obj").symlink_to(tmp_path / "cup.obj")
+    for name in ("../cup.obj", str(tmp_path / "cup.obj"), "link.obj", "../../../../etc/hosts", "../nowhere.obj"):
+        (inner / "scene.toml").write_text(BALL + f'[[walls]]\nkind = "mesh"\nfile = "{name}"\n')
+        with pytest.raises(SceneError, match=r"walls\[0\]\.file = .*outside the folder of the scene file.*--outside"):
+            scenefile.load(inner / "scene.toml")
+        if name.endswith(("cup.obj", "link.obj")):
+            assert len(scenefile.load(inner / "scene.toml", outside=True).scene.bodies.number) == 2
+    for name in ("x\\u0000y", "a" * 5000):
+        (inner / "scene.toml").write_text(BALL + f'[[walls]]\nkind = "mesh"\nfile = "{name}"\n')
+        with pytest.raises(SceneError, match="no such file"):
+            scenefile.load(inner / "scene.toml")

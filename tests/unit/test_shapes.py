@@ -419,3 +419,52 @@ def test_reference_meshes_load_with_sound_topology():
             wall = load_mesh(file)
             if len(wall.triangles) < 200:
                 check_topology(wall.mesh)
+
+
+def meshes_to_break(folder):
+    """The same box in every format, and an open cup, as bytes by name."""
+    box = trimesh.creation.box()
+    for kind in ("ply", "off", "stl", "obj"):
+        box.export(folder / f"box.{kind}")
+    (folder / "ascii.stl").write_text(trimesh.exchange.stl.export_stl_ascii(box))
+    (folder / "ascii.ply").write_bytes(trimesh.exchange.ply.export_ply(box, encoding="ascii"))
+    found = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    return found | {"cup.obj": (Path(__file__).parents[1] / "data" / "meshes" / "cup.obj").read_bytes()}
+
+
+@pytest.mark.parametrize("shape", ["wall", "mesh"])
+def test_a_mesh_that_was_cut_or_changed_is_one_line_or_a_mesh(tmp_path, capsys, shape):
+    random = np.random.default_rng(1)
+    words = [b"1e308", b"nan", b"-1", b"99999999999", b"\n", b"", b"\0\xff\xff\xff", b"/", b"mtllib /etc/passwd\n"]
+    for name, whole in meshes_to_break(tmp_path).items():
+        taken = 0
+        for k in range(40):
+            at = int(random.integers(len(whole)))
+            changed = whole[:at] if k % 2 else whole[:at] + words[k % 9] + whole[at + int(random.integers(4)) :]
+            (tmp_path / name).write_bytes(changed)
+            told = ""
+            try:
+                load_mesh(tmp_path / name, shape=shape)
+                taken += k % 2
+            except ValueError as fault:
+                told = str(fault)
+            assert told == "" or ("\n" not in told and name in told and len(told) < 500)
+        # An OBJ file does not tell its length: one that lacks its last triangles looks whole.
+        assert taken <= (2 if name.endswith("obj") else 0), name
+    assert capsys.readouterr().err == ""
+
+
+def test_vertices_too_far_out_are_refused():
+    with pytest.raises(ValueError, match=r"vertex 2 of the mesh is at .*1e\+200.* too coarse"):
+        MeshWall([(0, 0, 0), (1, 0, 0), (0, 1e200, 0)], [(0, 1, 2)])
+
+
+def test_a_mesh_file_reads_no_other_file(tmp_path, monkeypatch):
+    (tmp_path / "a.obj").write_text("mtllib secret.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nusemtl x\nf 1 2 3\n")
+    (tmp_path / "secret.mtl").write_text("newmtl x\n")
+    asked = []
+    monkeypatch.setattr(trimesh.resolvers.FilePathResolver, "get", lambda self, name: asked.append(name) or b"")
+    load_mesh(tmp_path / "a.obj")
+    assert asked == []
+    trimesh.load(tmp_path / "a.obj")
+    assert asked  # else this test would see nothing

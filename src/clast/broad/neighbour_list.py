@@ -203,6 +203,7 @@ def copy_history(d, source, c, target):
         for i in range(3):
             target.arm[c, i] = source.arm[d, i]
         if len(target.slip) > 0:
+            target.share[c] = source.share[d]
             for i in range(3):
                 target.slip[c, i] = source.slip[d, i]
                 target.normal[c, i] = source.normal[d, i]

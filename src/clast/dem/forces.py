@@ -12,11 +12,12 @@ from ..broad.near import image
 from ..kernels import backend
 from ..kernels.backend import func, fused, kernel
 from ..kernels.kinds import is_wall
+from ..kernels.launch import same
 from ..kernels.rows import PER_MASS, SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.vec import add, cross, dot, scale, sub
 from . import history as remembered
 from . import laws
-from .history import bring_near, take_up
+from .history import bring_near, take_up, take_up_area
 from .laws import Mix, Touch, mix_of
 
 WIDTH = 64
@@ -27,35 +28,43 @@ law = laws.hertz
 ROLLING = False
 PERIODIC = False
 UNIFORM = False  # one material
-SHARED = True  # the law has a stiffness that points share
+POWER = 1.5  # with which the law's normal force grows, by which points share a stiffness; 0: they do not
 
 # Rows of the lanes: what the law reads, and in the same array, so that the compiler makes vector instructions, what it writes.
 RELATIVE, SPIN_A, SPIN_B, ARM, AWAY, NORMAL, SLIP, ANGLE = 0, 3, 6, 9, 12, 15, 18, 21
-OVERLAP, LIGHTNESS, RADIUS, SHARE, MIX = 24, 25, 26, 27, 28
-ROWS = 35
+OVERLAP, LIGHTNESS, RADIUS, SHARE, CENTRE, MIX = 24, 25, 26, 27, 28, 31
+ROWS = 38
 FORCE, COUPLE, MOMENT, BACK = RELATIVE, SPIN_A, SPIN_B, AWAY
 
 
 @fused
-def answer(v, spins, arms, n, overlap, slip, lightness, radius, mix, dt, law):
-    """Answer of a contact point: normal force, force on b, slip.
+def respond(overlap, rate, n, slide, slip, lightness, radius, mix, dt, law):
+    """The law at a contact point whose overlap grows at `rate`: normal force, shear force, slip."""
+    return law(Touch(overlap, rate, n, slide, slip, 1.0 / lightness, radius), mix, dt)
+
+
+@fused
+def answer(v, spins, arms, centre, n, overlap, slip, lightness, radius, mix, dt, law):
+    """Answer of a contact point: the pressure that limits friction [N], force on b, slip.
 
     v (3,): velocity of the centre of b against that of a; spins, arms (2,3): of a and of b, arms from the centre to the point;
-    lightness: sum of 1/mass.
+    centre (3,): from the point to the centre of pressure of its area; lightness: sum of 1/mass.
     """
     v = sub(add(v, cross(spins[1], arms[1])), cross(spins[0], arms[0]))
     opening = dot(v, n)
     slide = sub(v, scale(opening, n))
-    touch = Touch(overlap, -opening, n, slide, slip, 1.0 / lightness, radius)
-    normal, shear, slip = law(touch, mix, dt)
-    return normal, add(scale(normal, n), shear), slip
+    # Shear is answered under the pressure of the whole area, which knows nothing of its rocking.
+    whole = opening + dot(cross(sub(spins[1], spins[0]), centre), n)
+    normal, _, _ = respond(overlap, -opening, n, slide, slip, lightness, radius, mix, dt, law)
+    pressure, shear, slip = respond(overlap, -whole, n, slide, slip, lightness, radius, mix, dt, law)
+    return pressure, add(scale(normal, n), shear), slip
 
 
 @fused
-def rolling_couple(angle, wa, wb, n, normal, overlap, radius, mix, dt):
+def rolling_couple(angle, wa, wb, n, pressure, overlap, radius, mix, dt):
     """Rolling resistance of a contact point: couple on b [N m], and the rolling angle to remember."""
     stiffness = 8.0 * mix.shear * math.sqrt(radius * overlap)
-    return laws.roll(angle, sub(wb, wa), normal, n, stiffness, radius, mix, dt)
+    return laws.roll(angle, sub(wb, wa), pressure, n, stiffness, radius, mix, dt)
 
 
 @func
@@ -107,6 +116,7 @@ def gather(k, c, p, h, tables, near, mixes, edges, lane, about, family):
             lane[ARM + i, k] = near[h, remembered.ARM + i]
             lane[NORMAL + i, k] = near[h, remembered.NORMAL + i]
             lane[SLIP + i, k] = near[h, remembered.SLIP + i]
+            lane[CENTRE + i, k] = near[h, remembered.CENTRE + i]
             if rolling:
                 lane[ANGLE + i, k] = near[h, remembered.ANGLE + i]
         lane[RADIUS, k] = near[h, remembered.RADIUS]
@@ -150,7 +160,7 @@ def scatter(k, c, q, lane, points, history, wrench, rolling, lone):
             wrench.force[q, i] += lane[FORCE + i, k]
             wrench.moment[q, 0, i] += lane[MOMENT + i, k]
             wrench.moment[q, 1, i] += lane[BACK + i, k]
-    points.share[c], points.overlap[c] = lane[SHARE, k], lane[OVERLAP, k]
+    history.share[c], points.overlap[c] = lane[SHARE, k], lane[OVERLAP, k]
     history.live[c] = 1
 
 
@@ -180,7 +190,7 @@ def forget(q, pairs, points, history, wrench):
 
 
 @func
-def match(first, last, family, waiting, whose, near, pairs, points, history, wrench, shared, rolling):
+def match(first, last, family, waiting, whose, near, pairs, points, history, wrench, power, rolling):
     """List the points in use of the manifolds first to last and their pairs: how many; near: what they share and take up."""
     lone, shares, _ = family
     manifold, slot, many, live = pairs.manifold, pairs.slot, points.count, wrench.live
@@ -203,7 +213,8 @@ def match(first, last, family, waiting, whose, near, pairs, points, history, wre
                 found += 1
                 left -= 1
             c += 1
-    bring_near(found, waiting, points, history, near)
+    area = shares and power > 0.0
+    bring_near(found, waiting, area, points, history, near)
     begin = 0
     for m in range(first, last):
         low, high = manifold[np.uintp(m)], manifold[np.uintp(m + 1)]
@@ -211,8 +222,11 @@ def match(first, last, family, waiting, whose, near, pairs, points, history, wre
         while end < found and whose[np.uintp(end)] < high:
             end += 1
         every = slot[np.uintp(low)], slot[np.uintp(high)]
-        for k in range(begin, end):
-            take_up(k, waiting[k], begin, end, every, shares, near, history, shared, rolling)
+        if area:
+            take_up_area(begin, end, every, near, history, power, rolling)
+        else:
+            for k in range(begin, end):
+                take_up(k, waiting[k], every, near, history, rolling)
         begin = end
         for q in range(low, high):
             if many[np.uintp(q)] > 0 or live[np.uintp(q)] == 1:
@@ -223,7 +237,7 @@ def match(first, last, family, waiting, whose, near, pairs, points, history, wre
 @func
 def work_off(first, last, family, work, spheres, tables, mixes, edges, dt, law, about):
     """Forces of all points of the manifolds first to last; about: whether there are periodic axes, rolling friction, one
-    material, a stiffness that is shared.
+    material, and the power with which the law's normal force grows.
 
     family: whether every manifold has one slot (lone), which takes up its own history and shares with none; whether points
     stand for one area of contact and share its stiffness; whether the second shapes are walls.
@@ -231,12 +245,16 @@ def work_off(first, last, family, work, spheres, tables, mixes, edges, dt, law, 
     A function of its own, because the row that makes the lanes counts references to all arrays of a table at every look into
     it: forces of 3,000 points took 320 us there.
     """
-    _, rolling, uniform, shared = about
+    _, rolling, uniform, power = about
     _, _, pairs, points, history, wrench = tables
     lane, waiting, whose, near = work
     lone = family[0]
-    found = match(first, last, family, waiting, whose, near, pairs, points, history, wrench, shared, rolling)
+    found = match(first, last, family, waiting, whose, near, pairs, points, history, wrench, power, rolling)
     mix = mix_of(mixes, 0)
+    if lone:
+        # A point that is alone is the centre of pressure.
+        for k in range(WIDTH):
+            put(lane, CENTRE, k, (0.0, 0.0, 0.0))
     for at in range(0, found, WIDTH):
         used = min(WIDTH, found - at)
         for k in range(used):
@@ -247,6 +265,8 @@ def work_off(first, last, family, work, spheres, tables, mixes, edges, dt, law, 
             for k in range(used, WIDTH):
                 for i in range(ROWS):
                     lane[i, k] = 1.0
+                if lone:
+                    put(lane, CENTRE, k, (0.0, 0.0, 0.0))
         for k in range(WIDTH):
             if not uniform:
                 mix = Mix(
@@ -262,14 +282,13 @@ def work_off(first, last, family, work, spheres, tables, mixes, edges, dt, law, 
             arm = vector(lane, ARM, k)
             arms = (arm, sub(arm, vector(lane, AWAY, k)))
             v, slip, overlap = vector(lane, RELATIVE, k), vector(lane, SLIP, k), lane[OVERLAP, k]
-            normal, force, slip = answer(
-                v, (wa, wb), arms, n, overlap, slip, lane[LIGHTNESS, k], lane[RADIUS, k], mix, dt, law
-            )
+            centre, lightness, radius = vector(lane, CENTRE, k), lane[LIGHTNESS, k], lane[RADIUS, k]
+            pressure, force, slip = answer(v, (wa, wb), arms, centre, n, overlap, slip, lightness, radius, mix, dt, law)
             force = scale(lane[SHARE, k], force)
             moment, back = cross(arms[0], force), cross(arms[1], force)
             if rolling:
                 angle = vector(lane, ANGLE, k)
-                couple, angle = rolling_couple(angle, wa, wb, n, normal, lane[OVERLAP, k], lane[RADIUS, k], mix, dt)
+                couple, angle = rolling_couple(angle, wa, wb, n, pressure, overlap, radius, mix, dt)
                 couple = scale(lane[SHARE, k], couple)
                 moment, back = add(moment, couple), add(back, couple)
                 put(lane, COUPLE, k, couple)
@@ -290,7 +309,7 @@ def force_block(block, where, family, rows, shapes, pairs, points, history, wren
     near = np.empty((0 if family[0] else many, remembered.COLUMNS))
     work = (np.empty((ROWS, WIDTH)), np.empty(many + 1, np.int64), np.empty(many + 1, np.int64), near)
     tables = (rows, shapes, pairs, points, history, wrench)
-    work_off(first, last, family, work, spheres, tables, mixes, edges, dt, law, (PERIODIC, ROLLING, UNIFORM, SHARED))
+    work_off(first, last, family, work, spheres, tables, mixes, edges, dt, law, (PERIODIC, ROLLING, UNIFORM, POWER))
 
 
 def force_row(k, where, family, rows, shapes, pairs, points, history, wrench, scratch, mixes, edges, dt):
@@ -300,7 +319,7 @@ def force_row(k, where, family, rows, shapes, pairs, points, history, wrench, sc
     m = begin + k
     low, high = pairs.slot[pairs.manifold[m]], pairs.slot[pairs.manifold[m + 1]]
     waiting, whose, near = waiting[low:high], whose[low:high], near[low:high]
-    found = match(m, m + 1, family, waiting, whose, near, pairs, points, history, wrench, SHARED, ROLLING)
+    found = match(m, m + 1, family, waiting, whose, near, pairs, points, history, wrench, POWER, ROLLING)
     for h in range(found):
         c, q = waiting[h], whose[h]
         p = q + spheres
@@ -322,12 +341,13 @@ def force_row(k, where, family, rows, shapes, pairs, points, history, wrench, sc
         share, overlap, radius = near[h, remembered.SHARE], near[h, remembered.OVERLAP], near[h, remembered.RADIUS]
         lightness = rows[a, PER_MASS] + rows[b, PER_MASS]
         arms = (arm, sub(arm, away))
-        normal, force, slip = answer(v, (wa, wb), arms, n, overlap, slip, lightness, radius, mix, dt, law)
+        centre = remembered.vector(near, h, remembered.CENTRE)
+        pressure, force, slip = answer(v, (wa, wb), arms, centre, n, overlap, slip, lightness, radius, mix, dt, law)
         force = scale(share, force)
         moment, back = cross(arms[0], force), cross(arms[1], force)
         if ROLLING:
             angle = remembered.vector(near, h, remembered.ANGLE)
-            couple, angle = rolling_couple(angle, wa, wb, n, normal, overlap, radius, mix, dt)
+            couple, angle = rolling_couple(angle, wa, wb, n, pressure, overlap, radius, mix, dt)
             couple = scale(share, couple)
             moment, back = add(moment, couple), add(back, couple)
             for i in range(3):
@@ -341,12 +361,12 @@ def force_row(k, where, family, rows, shapes, pairs, points, history, wrench, sc
             wrench.force[q, i] += force[i]
             wrench.moment[q, 0, i] += moment[i]
             wrench.moment[q, 1, i] += back[i]
-        points.share[c], points.overlap[c] = share, overlap
+        history.share[c], points.overlap[c] = share, overlap
         history.live[c] = 1
 
 
-def compose(law, rolling, periodic, uniform, shared):
-    """The kernel of contact points for a law; shared: it has a stiffness that points share."""
+def compose(law, rolling, periodic, uniform, power):
+    """The kernel of contact points for a law; power: with which its normal force grows, see `clast.dem.laws.Law`."""
     on_cpu = backend.DEVICE[-1] is backend.CPU
     return kernel(
         force_block if on_cpu else force_row,
@@ -357,7 +377,7 @@ def compose(law, rolling, periodic, uniform, shared):
         ROLLING=rolling,
         PERIODIC=periodic,
         UNIFORM=uniform,
-        SHARED=shared,
+        POWER=power,
     )
 
 
@@ -376,8 +396,8 @@ def apply(force_kernel, state, mixes, edges, dt):
         lists = device.empty(slots, np.int64), device.empty(slots, np.int64)
         scratch = *lists, device.empty((slots, remembered.COLUMNS), np.float64)
     for r in state.ranges:
-        family = is_lone(state, r.family), r.family.shares, r.family.walls
-        where = r.manifold, r.manifolds, state.spheres_count
+        family = same(is_lone(state, r.family), r.family.shares, r.family.walls)
+        where = same(r.manifold, r.manifolds, state.spheres_count)
         if on_cpu:
             force_kernel((r.manifolds + BLOCK - 1) // BLOCK, where, family, *tables, mixes, edges, dt)
         else:

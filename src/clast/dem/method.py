@@ -12,7 +12,7 @@ from ..motion import integrate
 from ..narrow.triangle_lanes import METHODS
 from ..scene.materials import BLAZE, HALO, HARD, combine
 from ..tables import FREE, is_particle
-from . import laws
+from . import laws, own_law
 
 CROWD = 8.0  # points of contact, each with a spring of its own, that the time step of the law "halo" allows for
 PULL = -1e300  # [N], the least normal force of a law that may pull
@@ -46,7 +46,9 @@ class DEM:
     penetration: str = "raise"
 
     def __post_init__(self):
-        if not callable(self.law):
+        if callable(self.law):
+            own_law.check(self.law)
+        else:
             pick("contact law", self.law, laws.LAWS)
         pick("integrator", self.integrator, integrate.INTEGRATORS)
         pick("broad phase", self.broad, BROAD)
@@ -66,7 +68,7 @@ class DEM:
     def recipe(self):
         """The Law that belongs to `law`; a user's own function gets the damping of the Hertz law."""
         if callable(self.law):
-            return laws.Law(self.law, laws.hertz_damping, laws.hertz_energy, True)
+            return laws.Law(self.law, laws.hertz_damping, laws.hertz_energy, True, 1.5)
         recipe = laws.LAWS[self.law]
         return recipe if self.conserving else recipe._replace(function=laws.blaze_plain)
 

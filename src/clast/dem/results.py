@@ -97,7 +97,7 @@ def springs_of(state):
         np.linalg.norm(slip, axis=1),
         np.concatenate([own.prod(1) / own.sum(1), points.radius[slot]]),
         pairs.mix[np.concatenate([ball, row])],
-        np.concatenate([np.ones(len(ball)), points.share[slot]]),
+        np.concatenate([np.ones(len(ball)), history.share[slot]]),
     )
 
 

@@ -4,6 +4,7 @@ import math
 import time as clock
 import warnings
 from copy import copy
+from operator import is_
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy as np
 from ..broad.search import BROAD
 from ..errors import Diverged, pick
 from ..kernels import backend
-from ..kernels.backend import kernel
 from ..motion import integrate
 from ..motion.state import State, place_parts
 from ..motion.stepper import Stepper
@@ -37,6 +37,7 @@ class Smooth(Stepper):
         with backend.use(self.device):
             self.state = State(self.scene, self.box, copy(BROAD[self.method.broad]), self.rolling, self.method.margin)
             self._bind()
+        self._around = None  # Space and Watch of the last step
         self._fresh = True  # forces of the present positions are not there yet
         self._open = False  # forces are there, but the step that they end is not ended yet
 
@@ -80,7 +81,8 @@ class Smooth(Stepper):
             self._open = False
             self.seconds["bodies"] += clock.perf_counter() - began
 
-    def _advance(self, kernel, dt):
+    def _advance(self, stage, dt):
+        kernel, kicks = stage
         state, chunk = self.state, self.device.chunk
         chunks, there = (len(state.bodies.mass) + chunk - 1) // chunk, state.there
         if len(self._moved) != chunks:
@@ -88,7 +90,10 @@ class Smooth(Stepper):
         acting = state.pairs, state.spheres, state.wrench
         space = integrate.Space(self.scene.gravity, self.world, state.edges)
         watch = integrate.Watch(state.reference, there.turned_from, self._moved, self._status)
-        kernel(chunks, chunk, there.bodies, there.rows, there.inertias, *acting, dt, self.kicks, space, watch)
+        # The same objects while nothing in them changes: then the launch is the same, and known.
+        if self._around is None or not all(map(is_, (*space, *watch), (*self._around[0], *self._around[1]))):
+            self._around = space, watch
+        kernel(chunks, chunk, there.bodies, there.rows, there.inertias, *acting, dt, kicks, *self._around)
 
     def _find_pairs(self):
         """Make the list of pairs anew if a body may have moved out of it."""
@@ -102,7 +107,8 @@ class Smooth(Stepper):
                 far = max(far, place_parts(bodies, shapes, parts, self.box, there.rows, *moved))
             state.since += 1
             # Two bodies may have come towards each other, or a body and a wall.
-            if far + max(far, state.walls_moved()) >= state.margin:
+            state.closed = far + max(far, state.walls_moved())
+            if state.closed >= state.margin:
                 self._check_speed(far)
                 state.rebuild()
             else:
@@ -121,7 +127,7 @@ class Smooth(Stepper):
         """Contact points, what they remember, and what the law answers."""
         state = self.state
         crossing = find_points(state, OVERLAP, self.method.narrow, self.method.tolerance)
-        sphere_pairs.apply(self._kernels.spheres, state, self._mixes, state.edges, dt)
+        self.coincident += sphere_pairs.apply(self._kernels.spheres, state, self._mixes, state.edges, dt)
         forces.apply(self._kernels.points, state, self._mixes, state.edges, dt)
         if state.triangulated:
             self.look_for_crossings(
@@ -140,15 +146,15 @@ class Smooth(Stepper):
         has |= {"PERIODIC": bool(self.box.periodic), "COUPLES": self.rolling}
         has |= {"PARTS": bool(apart.any()), "POINTS": bool((state.parts.kind != SPHERE).any())}
         about = self.method.recipe.function, self.rolling, has["PERIODIC"], len(self.mixes) == 1
+        move, through, finish = integrate.compose(self.method.integrator, clumps, **has)
         self._kernels = SimpleNamespace(
-            move=integrate.compose(clumps, SUM=False, **has),
-            through=integrate.compose(clumps, SUM=True, **has),
-            finish=kernel(integrate.advance_row, grain=4, SUM=True, MOVE=False, **has),
+            move=move,
+            through=through,
+            finish=finish,
             spheres=sphere_pairs.compose(*about),
-            points=forces.compose(*about, self.method.recipe.shared),
+            points=forces.compose(*about, self.method.recipe.power),
         )
         self._mixes = self.device.to_device(self.mixes)
-        self.kicks = integrate.INTEGRATORS[self.method.integrator]
         self._moved, self._status = self.device.zeros(0, np.float64), self.device.zeros(0, np.int8)
 
     def rebuild(self):
@@ -157,13 +163,13 @@ class Smooth(Stepper):
 
     def remember(self):
         """What contacts remember and do, for a checkpoint: tables by name."""
-        return {**results.remember(self.state), "counted": {"crossings": np.array(self.crossings)}}
+        return {**results.remember(self.state), "counted": self.counted()}
 
     def recall(self, groups, steps):
         """Make the neighbour list of a simulation that goes on after so many steps, and give its contacts what `remember`
         kept."""
         self.steps = steps
-        self.crossings = int(groups["counted"]["crossings"])
+        self.recount(groups["counted"])
         with backend.use(self.device):
             self.state.rebuild()
             results.recall(self.state, groups)

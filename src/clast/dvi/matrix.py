@@ -14,6 +14,7 @@ from .interior import interior_point
 from .projections import solve3
 from .solvers import SOLVERS, Workspace, measure, solve
 
+ROUNDED = 1e-9  # a residual that rounding alone could have is not looked at below this
 FINISHED = 2000  # most cones for the interior-point method, whose factors fill up
 LOCAL = 40  # most steps of a cone's own small problem in a sweep
 
@@ -183,7 +184,18 @@ def solve_cone(W, q, mu, *, solver="apgd", tolerance=1e-8, iterations=5000, coul
         used += found.iterations
         if found.residual > least:
             found = solve(cones, best, **{**options, "guess": None}, iterations=0)
-    return ConeSolution(found.impulse.ravel(), found.velocity.ravel(), found.residual, used, found.converged)
+    impulse = found.impulse.ravel()
+    least = _rounding(matrix, impulse, q)
+    converged = found.converged and least <= max(tolerance, ROUNDED)
+    residual = max(found.residual, least) if found.converged and not converged else found.residual
+    return ConeSolution(impulse, found.velocity.ravel(), residual, used, converged)
+
+
+def _rounding(matrix, impulse, q):
+    """What rounding alone may make of the residual: where impulses grow beyond all bounds, velocities are lost in their last digits,
+    and a residual computed from them may be 0 without any meaning."""
+    size = float(np.linalg.norm(q))
+    return float(np.finfo(float).eps * np.linalg.norm(abs(matrix) @ np.abs(impulse))) / size if size > 0.0 else 0.0
 
 
 def _guess(cones, matrix, space):

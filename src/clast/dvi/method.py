@@ -12,7 +12,8 @@ from ..errors import pick
 from ..kernels.backend import func
 from ..kernels.rows import CENTRE, PER_INERTIA, PER_MASS, SPIN, VELOCITY, centre_at, put_vector, spin_at, velocity_at
 from ..kernels.vec import add, dot, load, load4, load_matrix, quat_exponential, quat_multiply, scale, sub
-from ..motion.integrate import FINE, NOT_A_NUMBER, OUTSIDE, near_unit, spin_of, tumble, wrap
+from ..motion.integrate import FINE, NOT_A_NUMBER, OUTSIDE, wrap
+from ..motion.rotation import near_unit, spin_of, tumble
 from ..scene.materials import combine
 from . import solvers
 from .constraints import Mixes, turn_of

@@ -6,7 +6,8 @@ import math
 import numpy as np
 
 from ..kernels import primitives
-from ..kernels.backend import kernel, stored
+from ..kernels.backend import kernel
+from ..kernels.reached import stored
 from ..kernels.rows import PER_MASS
 from . import constraints as blocks
 from .constraints import CHUNK, Constraints

@@ -239,7 +239,8 @@ def barzilai_borwein(run):
             run.retreat(step)
             continue
         if run.energy > max(recent) + 1e-4 * before and -before < curvature:
-            part = max(-before / curvature, 1e-3)
+            # Where a step changed nothing but last digits, both may be rounded to nothing.
+            part = max(-before / curvature, 1e-3) if curvature != 0.0 else 1e-3
             run.shorten(part, run.energy_old + part * before + 0.5 * part * part * curvature)
         recent = [*recent[-9:], run.energy]
         if curvature > 0.0 and speed > 0.0:

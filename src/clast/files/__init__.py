@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import errors, tables
-from . import checkpoint, csv, vtk
+from . import checkpoint, csv, disk, vtk
 
 WRITERS = {".csv": csv.write, ".vtp": vtk.write_points}  # each takes (path, columns)
 
@@ -22,6 +22,10 @@ def save(path, scene):
     `<stem>.polyhedra.vtp`, the triangles of meshes into `<stem>.meshes.vtp` and finite walls into `<stem>.walls.vtp`. Missing folders are made; a file appears whole or not
     at all.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"save: the first argument must be the path of a file, got {path!r}")
+    if not all(hasattr(scene, name) for name in ("bodies", "shapes", "parts")):
+        raise TypeError(f"save: the second argument must be a clast.Scene, got {scene!r}")
     path = Path(path)
     writer = errors.pick("file format", path.suffix.lower(), WRITERS)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -81,9 +85,10 @@ def _whole(path, writer, *content):
     """Write beside `path` and rename, so that a reader never meets half a file."""
     writing = path.with_name(f"{path.stem}.writing{path.suffix}")
     try:
-        writer(writing, *content)
-        checkpoint.sync(writing)
-        os.replace(writing, path)
+        with disk.writing(path):
+            writer(writing, *content)
+            checkpoint.sync(writing)
+            os.replace(writing, path)
     except BaseException:
         writing.unlink(missing_ok=True)
         raise

@@ -1,8 +1,9 @@
-"""Full state in one HDF5 file, replaced as a whole and checked by a SHA-256 sum when it is read.
+"""Full state in one HDF5 file, replaced as a whole; its SHA-256 sum is checked before anything else looks at it.
 
-On disk: the tables under `groups/<group>/<column>` (contiguous, uncompressed), the attributes as JSON text in
-`attributes`, and `format`, `version` and `sha256` at the root. A crash at any moment leaves either the old file or the
-new one under the final name; the one before it stays beside it as `<stem>.previous<suffix>`.
+On disk: the tables under `groups/<group>/<column>` (contiguous, uncompressed) and the attributes as JSON text in
+`attributes`; behind the HDF5 data, where HDF5 does not look, one line with format, version and the sum of all before it. A crash
+at any moment leaves either the old file or the new one under the final name; the one before it stays beside it as
+`<stem>.previous<suffix>`.
 """
 
 import hashlib
@@ -14,9 +15,12 @@ import h5py
 import numpy as np
 
 from .. import errors
+from . import disk
 
 FORMAT = "clast checkpoint"
 VERSION = 8
+SEAL = len(f"\n{FORMAT} {VERSION:4d} sha256 {'0' * 64}\n")  # bytes of the last line
+EARLY = 8192  # bytes from the start within which files of version 7 and before name their format
 
 
 def previous(path):
@@ -36,14 +40,11 @@ def write(path, groups, attributes):
     text = as_json(attributes)
     writing = path.with_name(f"{path.stem}.writing{path.suffix}")
     try:
-        with h5py.File(writing, "w") as file:
-            file.attrs["format"] = FORMAT
-            file.attrs["version"] = VERSION
-            file.attrs["sha256"] = checksum(groups, text)
-            file.create_dataset("attributes", data=np.frombuffer(text, np.uint8))
-            write_groups(file.create_group("groups"), groups)
-            file.flush()
-        sync(writing)
+        with disk.writing(path):
+            _write_hdf5(writing, groups, text)
+            with open(writing, "ab") as file:
+                file.write(_seal(_digest(writing)))
+            sync(writing)
         if path.exists():
             _keep(path, previous(path))
         os.replace(writing, path)
@@ -59,41 +60,66 @@ def read(path):
     if not path.exists():
         hint = f"; an earlier one is there: clast.resume({str(previous(path))!r})" if previous(path).exists() else ""
         raise FileNotFoundError(f"no checkpoint {str(path)!r}{hint}")
+    with open(path, "rb", buffering=0) as file:
+        _check(path, file)
+        with disk.reading(f"checkpoint {str(path)!r}", _remedy(path)), h5py.File(file, "r") as stored:
+            text = disk.column(stored, "attributes").tobytes()
+            return read_groups(disk.inside(stored, "groups", h5py.Group)), json.loads(text)
+
+
+def _write_hdf5(path, groups, text):
+    sink = disk.Sink(path, "w+b")
     try:
-        with h5py.File(path, "r", locking=False) as file:
-            found, version = file.attrs.get("format"), file.attrs.get("version")
-            if found == FORMAT and version == VERSION:
-                text = file["attributes"][()].tobytes()
-                groups = read_groups(file["groups"])
-                stored = file.attrs["sha256"]
-    except PermissionError:
+        with h5py.File(sink, "w") as file:
+            file.create_dataset("attributes", data=np.frombuffer(text, np.uint8))
+            write_groups(file.create_group("groups"), groups)
+        sink.check()
+    except RuntimeError:  # of HDF5, which reads back what could not be written
+        sink.check()
         raise
-    # A flipped bit can surface as nearly anything inside the HDF5 library.
-    except (OSError, KeyError, ValueError, TypeError, RuntimeError, AttributeError, MemoryError) as cause:
-        raise errors.Damaged(_damaged(path, f"cannot be read ({cause})")) from cause
-    if found != FORMAT:
-        raise ValueError(f"{str(path)!r} is not a clast checkpoint (its format is {found!r}); give a checkpoint.h5")
-    if version != VERSION:
-        raise errors.ClastError(
-            f"checkpoint {str(path)!r} has format version {version}, this clast reads {VERSION}; "
-            "continue with the version of clast that wrote it, or run again"
-        )
-    if checksum(groups, text) != stored:
-        raise errors.Damaged(_damaged(path, "does not match its checksum"))
-    return groups, json.loads(text)
+    finally:
+        sink.close()
 
 
-def checksum(groups, text):
-    """SHA-256 of all names, dtypes, shapes and bytes in sorted order, and of the JSON bytes `text`."""
-    digest = hashlib.sha256(f"{FORMAT} {VERSION}\n".encode())
-    for group in sorted(groups):
-        digest.update(f"group {group}\n".encode())
-        for name in sorted(groups[group]):
-            column = groups[group][name]
-            digest.update(f"column {name} {column.dtype.str} {column.shape}\n".encode())
-            digest.update(column.reshape(-1).view(np.uint8))
-    digest.update(b"attributes\n" + text)
-    return digest.hexdigest()
+def _digest(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _seal(digest):
+    """The last line of a file whose other bytes have this sum."""
+    return f"\n{FORMAT} {VERSION:4d} sha256 {digest}\n".encode()
+
+
+def _check(path, file):
+    """Raise unless the open file ends in a line that has the sum of everything before."""
+    size = os.fstat(file.fileno()).st_size
+    digest, left = hashlib.sha256(), max(size - SEAL, 0)
+    while left and (piece := file.read(min(left, 1 << 20))):
+        digest.update(piece)
+        left -= len(piece)
+    seal = file.read(SEAL)
+    if seal == _seal(digest.hexdigest()):
+        return
+    words = seal.split()
+    known = len(seal) == SEAL and seal.startswith(f"\n{FORMAT} ".encode()) and len(words) == 5
+    if known and words[2].isdigit() and int(words[2]) != VERSION:
+        raise _other_version(path, int(words[2]))
+    if not known:
+        file.seek(0)
+        start = file.read(EARLY)
+        if FORMAT.encode() in start and start.startswith(b"\x89HDF"):
+            raise _other_version(path, "7 or earlier")
+        if b"clast trajectory" in start:
+            raise ValueError(f"{str(path)!r} is not a clast checkpoint but a trajectory; give a checkpoint.h5")
+    raise errors.Damaged(f"checkpoint {str(path)!r} does not match its checksum; {_remedy(path)}")
+
+
+def _other_version(path, version):
+    return errors.ClastError(
+        f"checkpoint {str(path)!r} has format version {version}, this clast reads {VERSION}; "
+        "continue with the version of clast that wrote it, or run again"
+    )
 
 
 def as_groups(groups):
@@ -138,9 +164,8 @@ def write_groups(parent, groups):
 
 def read_groups(parent):
     """All columns of all groups below the HDF5 group `parent`, as arrays."""
-    return {
-        group: {name: np.asarray(column[()]) for name, column in columns.items()} for group, columns in parent.items()
-    }
+    groups = {name: disk.inside(parent, name, h5py.Group) for name in parent}
+    return {group: {name: disk.column(columns, name) for name in columns} for group, columns in groups.items()}
 
 
 def sync(path):
@@ -178,8 +203,8 @@ def _name(name):
     return name
 
 
-def _damaged(path, what):
+def _remedy(path):
     earlier = previous(path)
     if earlier.exists():
-        return f"checkpoint {str(path)!r} {what}; go on from the one before it: clast.resume({str(earlier)!r})"
-    return f"checkpoint {str(path)!r} {what}, and there is no earlier one ({str(earlier)!r}); run again from the start"
+        return f"go on from the one before it: clast.resume({str(earlier)!r})"
+    return f"there is no earlier one ({str(earlier)!r}): run again from the start"

@@ -1,9 +1,11 @@
 """A run as a row of frames in one HDF5 file: `header/` once, then one group `frames/<number>` per frame.
 
-Floats are kept in single precision (the checkpoint has full precision), integers as they are. Every frame is flushed
-and marked complete last, so a killed run leaves all frames that were finished.
+Floats are kept in single precision (the checkpoint has full precision), integers as they are. A frame is there whole or not
+at all, whenever the run is killed (see `disk.Journaled`), and has a SHA-256 sum over all it holds. HDF5 itself keeps sums of its own
+tables in files of version 1.8 and later, which these are.
 """
 
+import hashlib
 import json
 from pathlib import Path
 from typing import NamedTuple
@@ -12,13 +14,13 @@ import h5py
 import numpy as np
 
 from .. import errors
-from . import checkpoint
+from . import checkpoint, disk
 
 FORMAT = "clast trajectory"
 VERSION = 4
+LIBRARY = ("v108", "v108")
 # What is kept of `tables.Bodies`: enough for pictures and measures, not for going on.
-COLUMNS = ("number", "position", "orientation", "velocity", "spin", "scale", "mold", "material", "motion")
-SCALAR = "scalar "  # prefix of the HDF5 attributes that hold a frame's scalars
+COLUMNS = ("number", "position", "orientation", "velocity", "spin", "scale", "mass", "mold", "material", "motion")
 
 
 class Frame(NamedTuple):
@@ -41,33 +43,54 @@ class Trajectory:
         if mode not in ("r", "w", "a"):
             raise ValueError(f"trajectory mode must be 'r', 'w' or 'a', got {mode!r}")
         fresh = mode == "w" or (mode == "a" and not self.path.exists())
+        self._sink = self._file = None
         try:
-            if mode == "r":  # No lock: looking at a run must not stop it.
-                self._file = h5py.File(self.path, "r", locking=False)
-            else:
-                self._file = h5py.File(self.path, "w" if fresh else "r+")
-        except (FileNotFoundError, PermissionError):
-            raise
-        except BlockingIOError as cause:
-            raise OSError(
-                f"trajectory {str(self.path)!r} is being written by another run; stop that one or choose another folder"
-            ) from cause
-        except OSError as cause:
-            raise errors.Damaged(
-                f"trajectory {str(self.path)!r} cannot be read ({cause}); move it away: "
-                "the checkpoint beside it does not need it"
-            ) from cause
-        try:
-            if fresh:
-                self._file.attrs["format"] = FORMAT
-                self._file.attrs["version"] = VERSION
-                self._file.create_group("frames")
-                self._file.flush()
-            self._check()
-            self._count = self._complete(drop=mode == "a")
+            if not fresh:
+                self._look()
+            with self._reading():
+                if mode == "r":  # No lock: looking at a run must not stop it.
+                    self._file = h5py.File(disk.as_committed(self.path), "r", locking=False)
+                else:
+                    self._file = self._open(fresh)
+                found = self._file.attrs["format"], self._file.attrs["version"]
+            self._check(*found)
+            with self._reading():
+                self._count = self._complete(drop=mode == "a")
+            self._commit()
         except BaseException:
-            self._file.close()
+            self.close()
             raise
+
+    def _open(self, fresh):
+        """The file for writing."""
+        try:
+            with disk.writing(self.path):
+                self._sink = disk.Journaled(self.path, fresh=fresh)
+        except errors.NotWritten as fault:
+            if not isinstance(fault.__cause__, BlockingIOError):
+                raise
+            raise errors.NotWritten(
+                f"trajectory {str(self.path)!r} is being written by another run; stop that one or choose another folder"
+            ) from fault
+        file = h5py.File(self._sink, "w" if fresh else "r+", libver=LIBRARY)
+        if fresh:
+            file.attrs["format"], file.attrs["version"] = np.bytes_(FORMAT), VERSION
+            file.create_group("frames")
+        return file
+
+    def _commit(self):
+        """All that was written stands."""
+        if self._sink is not None:
+            with disk.writing(self.path):
+                try:
+                    self._file.flush()
+                except (OSError, RuntimeError):  # of HDF5, which reads back what could not be written
+                    self._sink.check()
+                    raise
+                self._sink.commit()
+
+    def _reading(self):
+        return disk.reading(f"trajectory {str(self.path)!r}", "move it away: the checkpoint beside it does not need it")
 
     def header(self, groups, attributes=None):
         """Store the tables that hold for all frames ("molds", "parts", "meshes", "hulls", "surfaces"); replaces an earlier header."""
@@ -77,17 +100,30 @@ class Trajectory:
         header = self._file.create_group("header")
         header.create_dataset("attributes", data=np.frombuffer(text, np.uint8))
         checkpoint.write_groups(header.create_group("groups"), groups)
-        self._file.flush()
+        header.attrs["sha256"] = _sum("header", text, groups)
+        self._commit()
+
+    def _header(self):
+        """(groups, attributes) of the header, checked."""
+        if "header" not in self._file:
+            return {}, {}
+        with self._reading():
+            header = disk.inside(self._file, "header", h5py.Group)
+            text = disk.column(header, "attributes").tobytes()
+            groups = checkpoint.read_groups(disk.inside(header, "groups", h5py.Group))
+            if disk.text(header, "sha256") != _sum("header", text, groups):
+                raise ValueError("the header does not match its checksum")
+            return groups, json.loads(text)
 
     @property
     def groups(self):
         """The tables of the header: dict[str, dict[str, array]]; empty if there is no header."""
-        return checkpoint.read_groups(self._file["header/groups"]) if "header" in self._file else {}
+        return self._header()[0]
 
     @property
     def attributes(self):
         """The attributes of the header: dict; empty if there is no header."""
-        return json.loads(self._file["header/attributes"][()].tobytes()) if "header" in self._file else {}
+        return self._header()[1]
 
     def append(self, time, step, columns, scalars=None):
         """Add a frame and flush it.
@@ -98,20 +134,18 @@ class Trajectory:
         if hasattr(columns, "_asdict"):
             columns = {name: getattr(columns, name) for name in COLUMNS}
         columns = checkpoint.as_groups({"columns": columns})["columns"]
+        columns = {k: c.astype(np.float32) if c.dtype.kind == "f" else c for k, c in columns.items()}
         scalars = {str(name): float(value) for name, value in (scalars or {}).items()}
         name = _name(self._count)
         if name in self._file["frames"]:  # what an append left that raised half way
             del self._file["frames"][name]
         frame = self._file["frames"].create_group(name)
         for key, column in columns.items():
-            frame.create_dataset(key, data=column.astype(np.float32) if column.dtype.kind == "f" else column)
-        for key, value in scalars.items():
-            frame.attrs[SCALAR + key] = value
-        frame.attrs["time"] = float(time)
-        frame.attrs["step"] = int(step)
-        self._file.flush()
-        frame.attrs["complete"] = True
-        self._file.flush()
+            frame.create_dataset(key, data=column)
+        text = checkpoint.as_json({"time": float(time), "step": int(step), "scalars": scalars})
+        frame.attrs["about"] = np.bytes_(text)
+        frame.attrs["sha256"] = _sum(name, text, {"columns": columns})
+        self._commit()
         self._count += 1
 
     def truncate_after(self, step):
@@ -120,19 +154,46 @@ class Trajectory:
         The file does not become smaller; the space is used again by frames appended before it is closed.
         """
         before = self._count
-        while self._count and self._file["frames"][_name(self._count - 1)].attrs["step"] > step:
-            self._count -= 1
-            del self._file["frames"][_name(self._count)]
-        self._file.flush()
+        with self._reading():
+            while self._count and self._about(self._count - 1)["step"] > step:
+                self._count -= 1
+                del self._file["frames"][_name(self._count)]
+        self._commit()
         return before - self._count
 
     def times(self):
         """Times of all frames, (frames,) [s]."""
-        return np.array([self._file["frames"][_name(i)].attrs["time"] for i in range(self._count)], dtype=float)
+        with self._reading():
+            return np.array([self._about(i)["time"] for i in range(self._count)], dtype=float)
+
+    def series(self):
+        """Numbers over time: dict of arrays (frames,), `time` [s], `step`, and every scalar; NaN where a frame lacks it."""
+        with self._reading():
+            told = [self._about(i) for i in range(self._count)]
+        names = dict.fromkeys(name for one in told for name in one["scalars"])
+        series = {
+            "time": np.array([one["time"] for one in told], float),
+            "step": np.array([one["step"] for one in told], int),
+        }
+        return series | {name: np.array([one["scalars"].get(name, np.nan) for one in told], float) for name in names}
 
     def close(self):
         """Close the file; the object is of no further use."""
-        self._file.close()
+        if self._sink is None:
+            if self._file is not None:
+                self._file.close()
+            return
+        try:
+            if self._file is not None:
+                self._file.close()
+            if not self._sink.closed and self._sink.fault is None:
+                self._sink.commit()
+        except (OSError, RuntimeError):
+            # Behind a fault of the disk, which was told when it came, HDF5 complains once more.
+            if self._sink.fault is None:
+                raise
+        finally:
+            self._sink.close()  # behind a fault the file is put back to the last whole frame
 
     def __len__(self):
         return self._count
@@ -143,10 +204,15 @@ class Trajectory:
         place = index + self._count if index < 0 else index
         if not 0 <= place < self._count:
             raise IndexError(f"frame {index} of {str(self.path)!r}, which has {self._count} frames")
-        frame = self._file["frames"][_name(place)]
-        scalars = {k.removeprefix(SCALAR): float(v) for k, v in frame.attrs.items() if k.startswith(SCALAR)}
-        columns = {name: column[()] for name, column in frame.items()}
-        return Frame(float(frame.attrs["time"]), int(frame.attrs["step"]), columns, scalars)
+        name = _name(place)
+        with self._reading():
+            frame = disk.inside(self._frames(), name, h5py.Group)
+            text = disk.text(frame, "about")
+            columns = {key: disk.column(frame, key) for key in frame}
+            if disk.text(frame, "sha256") != _sum(name, text, {"columns": columns}):
+                raise ValueError(f"frame {place} does not match its checksum")
+            about = json.loads(text)
+            return Frame(float(about["time"]), int(about["step"]), columns, about["scalars"])
 
     def __iter__(self):
         return (self[i] for i in range(self._count))
@@ -157,9 +223,25 @@ class Trajectory:
     def __exit__(self, *_):
         self.close()
 
-    def _check(self):
-        found, version = self._file.attrs.get("format"), self._file.attrs.get("version")
-        if found != FORMAT:
+    def _frames(self):
+        return disk.inside(self._file, "frames", h5py.Group)
+
+    def _about(self, index):
+        """Time, step and scalars of a frame, without its columns and so without its checksum; HDF5 has one for these."""
+        return json.loads(disk.text(disk.inside(self._frames(), _name(index), h5py.Group), "about"))
+
+    def _look(self):
+        """Refuse what this clast did not write before HDF5 looks at it: without sums of its tables it may search for ever."""
+        with open(self.path, "rb") as file:
+            start = file.read(8192)
+        if start[:8] == b"\x89HDF\r\n\x1a\n" and start[8:9] in (b"\0", b"\1"):
+            if FORMAT.encode() in start:
+                self._check(FORMAT.encode(), "3 or earlier")
+            self._check(b"another HDF5 file", None)
+
+    def _check(self, found, version):
+        if found != FORMAT.encode():
+            found = found.decode(errors="replace") if isinstance(found, bytes) else found
             raise ValueError(f"{str(self.path)!r} is not a clast trajectory (its format is {found!r})")
         if version != VERSION:
             raise errors.ClastError(
@@ -169,16 +251,26 @@ class Trajectory:
 
     def _complete(self, drop):
         """Number of finished frames; with `drop` an unfinished last one is deleted."""
-        frames = self._file["frames"]
+        frames = self._frames()
         count = len(frames)
         while count:
             name = _name(count - 1)
-            if name in frames and frames[name].attrs.get("complete", False):
+            if name in frames and "sha256" in disk.inside(frames, name, h5py.Group).attrs:
                 break
             count -= 1
             if drop and name in frames:
                 del frames[name]
         return count
+
+
+def _sum(name, text, groups):
+    """SHA-256 of a name, JSON bytes, and all names, dtypes, shapes and bytes of tables in sorted order."""
+    digest = hashlib.sha256(f"{FORMAT} {VERSION} {name}\n".encode() + text)
+    for group in sorted(groups):
+        for key, column in sorted(groups[group].items()):
+            digest.update(f"\ncolumn {group} {key} {column.dtype.str} {column.shape}\n".encode())
+            digest.update(np.ascontiguousarray(column).reshape(-1).view(np.uint8))
+    return np.bytes_(digest.hexdigest())
 
 
 def _name(index):

@@ -32,7 +32,7 @@ from ..kernels.vec import (
     sub,
     unrotate,
 )
-from ..motion.integrate import tumble
+from ..motion.rotation import tumble
 
 ROWS = 6  # of a joint, at the most
 COMPLIANCE = 1e-10  # added to the diagonal of S, relative to it: closed loops demand some things twice

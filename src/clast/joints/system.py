@@ -228,7 +228,7 @@ class JointSystem:
     def aim(self, rows, dt):
         """Change velocities in `rows` so that a drift over dt closes the joints of groups that touch.
 
-        The drift must be x += dt v and, for the rotation, `clast.motion.integrate.tumble`.
+        The drift must be x += dt v and, for the rotation, `clast.motion.rotation.tumble`.
         """
         if self.touching.any():
             self._fetch(rows)

@@ -12,16 +12,19 @@ in the wall kernel. A row that makes arrays of its own (`allocates`) cannot do w
 import functools
 import inspect
 import os
+import threading
 import types
-from contextlib import contextmanager
 from time import perf_counter
 
 import numba
 import numpy as np
 from numba.core.registry import CPUDispatcher
 
-from .reached import Reached, Store, is_table
-from .spread import spread
+from . import watch
+from .launch import Loop, run_phases, run_rows
+from .library import InnerCompiler, outer
+from .reached import Reached, Store
+from .spread import pack
 
 # A thread that spins while it waits for work keeps others from running on a busy machine: a launch of two threads took
 # 6 ms with the OpenMP library's own choice, 74 us with this one, and 13 us with no spinning at all; but on a quiet
@@ -49,6 +52,7 @@ FUSE = {"contract", "nsz"}  # the fast-math flags that do not reorder sums
 # numba makes two more functions of each one, through which Python and C could call it and which take every array of
 # its arguments apart. Without them a start with 300 spheres compiled for 27 s in place of 35.
 INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+PLAIN: list = [None]  # the thread that runs kernels as plain Python, see `ahead`
 
 
 class Inner(CPUDispatcher):
@@ -60,14 +64,21 @@ class Inner(CPUDispatcher):
         return numba.jit(**options)(self.py_func)
 
     def __call__(self, *arguments, **names):
+        if PLAIN[0] == threading.get_ident():
+            return self.py_func(*arguments, **names)
         return self.outer(*arguments, **names)
+
+    def compile(self, sig):
+        # numba asks at every call in the code of others; its own answer takes locks and clocks even where it is known.
+        known = self.overloads.get(sig) if isinstance(sig, tuple) else None
+        return known.entry_point if known is not None else super().compile(sig)
 
 
 def inner(function, **flags):
     """Compile a function for use inside kernels; in the CUDA simulator it stays plain Python."""
     if SIMULATED:
         return function
-    compiled = numba.njit(error_model="numpy", **flags, **INNER)(function)
+    compiled = numba.njit(error_model="numpy", pipeline_class=InnerCompiler, **flags, **INNER)(function)
     compiled.__class__ = Inner
     return compiled
 
@@ -93,17 +104,6 @@ def search(function):
     return inner(function, _nrt=False, fastmath=FUSE | {"nnan"})
 
 
-def stored(**flags):
-    """numba.njit with these flags for a function that Python calls, kept on disk by all that it reaches."""
-
-    def compile_later(function):
-        compiled = numba.njit(**flags)(function)
-        compiled._cache = Store(function)
-        return compiled
-
-    return compile_later
-
-
 def bind(function, **names):
     """The same code with other global names: how a law or a constant is put into a kernel without a closure."""
     plain = getattr(function, "py_func", function)
@@ -114,17 +114,9 @@ def bind(function, **names):
     return bound
 
 
-# What a kernel is made of: a plain loop over a range of rows, and what spreads it over threads.
-ROWS = """def {name}_rows(_first, _last, {arguments}):
-    for _i in range(_first, _last):
-        _row(_i, {arguments})
-"""
-LOOP = """def {name}(_threads, _count, {arguments}):
-    spread(_rows, 0, _count, _threads, ({arguments},))
-"""
-PHASED = """def {name}(_threads, _start, {arguments}):
-    for _p in range(len(_start) - 1):
-        spread(_rows, _start[_p], _start[_p + 1], _threads, ({arguments},))
+# What a kernel is made of.
+PACK = """def {name}({arguments}):
+    return pack(_row, ({arguments},))
 """
 
 
@@ -137,10 +129,8 @@ class Kernel:
         self.grain = grain
         self.paces = {}  # by the number of binary digits of the number of rows
         self.phased = phased
-        self.template = PHASED if phased else LOOP
         self.row_flags = {"forceinline": True, "fastmath": fastmath, "_nrt": allocates}
-        self.rows_flags = {"fastmath": fastmath, "_nrt": allocates}
-        self.loop_flags = {"error_model": "numpy", "_nrt": allocates, "no_cfunc_wrapper": True}
+        self.loop_flags = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 
     def __call__(self, count, *arguments):
         DEVICE[-1].launch(self, count, arguments)
@@ -159,13 +149,13 @@ class Kernel:
     def reached(self):
         """Everything that compiling this kernel takes in."""
         bound = sorted(self.bound.items(), key=lambda item: item[0])
-        return Reached(self.inner_row, bound, self.rows_flags, self.loop_flags, ROWS, self.template, spread)
+        return Reached(self.inner_row, bound, self.loop_flags, self.phased, PACK, pack)
 
     @functools.cached_property
     def name(self):
         """The title and a hash of everything that compiling this kernel takes in."""
         name = f"{self.title}_{self.reached.digest}"
-        _titles[name] = self.title
+        watch.TITLES[name] = self.title
         return name
 
     @functools.cached_property
@@ -174,19 +164,17 @@ class Kernel:
         if SIMULATED:
             return self.plain_loop
         if self.name not in _loops:
-            _loops[self.name] = Loop(self.compile(), self.reached.names)
+            _loops[self.name] = Loop(self.compile(), self.reached.names, run_phases if self.phased else run_rows)
         return _loops[self.name]
 
     def compile(self):
         """The loop for numba, not yet compiled for any arguments."""
         arguments = ", ".join(list(inspect.signature(self.row).parameters)[1:])
-        source = (ROWS + self.template).format(name=self.name, arguments=arguments)
-        scope = {"spread": spread, "_row": self.inner_row, "__name__": self.row.__module__}
+        source = PACK.format(name=self.name, arguments=arguments)
+        scope = {"pack": pack, "_row": self.inner_row, "__name__": self.row.__module__}
         exec(compile(source, self.row.__code__.co_filename, "exec"), scope)
-        scope["_rows"] = inner(scope[f"{self.name}_rows"], **self.rows_flags)
-        loop = numba.njit(**self.loop_flags)(scope[self.name])
-        loop._cache = Store(scope[self.name], known=True)
-        numba.get_num_threads()  # starts the threads, and with them come the functions that `spread` calls
+        loop = outer(scope[self.name], **self.loop_flags)
+        loop._cache = Store(scope[self.name], known=self.reached)
         return loop
 
     def plain_loop(self, count, *arguments, threads=1):
@@ -196,54 +184,8 @@ class Kernel:
             row(i, *arguments)
 
 
-class Loop:
-    """A compiled loop. Columns of tables that its code cannot name are handed over as None.
-
-    Every array of an argument is some ten numbers in each call and each function: one small kernel took 6.5 s to compile and
-    10.8 us to call with a table of 60 arrays, 0.8 s and 5.4 us with 4 of them. The table keeps its class and the places of its
-    columns, so it can still be indexed or unpacked.
-    """
-
-    def __init__(self, compiled, names):
-        self.compiled = compiled
-        self.names = names
-        self.senders = {}  # by the classes of the arguments
-
-    def __call__(self, count, *arguments, threads=0):
-        """threads: 1, or 0 for as many as numba.get_num_threads() tells."""
-        kinds = tuple(map(type, arguments))
-        send = self.senders.get(kinds)
-        if send is not None:
-            send(threads, count, *arguments)
-            return
-        send = self.sender(kinds)
-        try:
-            send(threads, count, *arguments)
-        except numba.TypingError:
-            # Perhaps a column was asked for by its place. If not, the same error comes again.
-            send = self.compiled
-            send(threads, count, *arguments)
-        self.senders[kinds] = send
-
-    def sender(self, kinds):
-        """A function that calls the loop with arguments of these classes; as text, because it runs in every launch."""
-        scope = {"compiled": self.compiled, "new": tuple.__new__}
-        given = []
-        for k, kind in enumerate(kinds):
-            text = f"a{k}"
-            if is_table(kind) and not self.names.issuperset(kind._fields):
-                scope[f"Table{k}"] = kind
-                columns = [f"a{k}[{j}]" if name in self.names else "None" for j, name in enumerate(kind._fields)]
-                text = f"new(Table{k}, ({', '.join(columns)},))"
-            given.append(text)
-        names = ", ".join(f"a{k}" for k in range(len(kinds)))
-        exec(f"def send(threads, count, {names}):\n    compiled(threads, count, {', '.join(given)})\n", scope)
-        return scope["send"]
-
-
 _kernels: dict = {}
 _loops: dict = {}  # by the name of the kernel
-_titles: dict = {}  # of kernels, by their names
 
 
 def kernel(row, fastmath=False, grain=512, allocates=False, phased=False, **bound):
@@ -341,7 +283,8 @@ class CPU:
     @staticmethod
     def peak(array):
         """The largest entry, or 0 where there is none."""
-        return float(array.max()) if len(array) else 0.0
+        # NumPy's maximum takes 3 us, also of one number.
+        return float(array.max()) if len(array) > 20 else float(max(array.tolist(), default=0.0))
 
     @staticmethod
     def put(target, rows, values):
@@ -378,13 +321,17 @@ class CPU:
 DEVICE: list = [CPU]
 
 
-@contextmanager
-def use(device):
+class use:
     """Run kernels on this device within the block."""
-    DEVICE.append(device)
-    try:
-        yield device
-    finally:
+
+    def __init__(self, device):
+        self.device = device
+
+    def __enter__(self):
+        DEVICE.append(self.device)
+        return self.device
+
+    def __exit__(self, *fault):
         DEVICE.pop()
 
 
@@ -403,65 +350,4 @@ def layers():
     return ", ".join(numba.config.THREADING_LAYER_PRIORITY)
 
 
-class _Watch:
-    """Counts compilations and tells a listener about each."""
-
-    def __init__(self):
-        self.names = []
-        self.listener = None
-        self.depth = 0
-
-    def on_start(self, event):
-        self.depth += 1
-        if self.depth == 1 and self.listener is not None:
-            self.listener(self._name(event), False)
-
-    def on_end(self, event):
-        self.depth -= 1
-        if self.depth == 0:
-            self.names.append(self._name(event))
-            if self.listener is not None:
-                self.listener(self.names[-1], True)
-
-    @staticmethod
-    def _name(event):
-        dispatcher = event.data.get("dispatcher") if isinstance(event.data, dict) else None
-        name = getattr(getattr(dispatcher, "py_func", None), "__name__", "kernel")
-        return _titles.get(name, name)
-
-    def notify(self, event):
-        (self.on_start if event.is_start else self.on_end)(event)
-
-
-_watch = _Watch()
-
-
-def _install_watch():
-    from numba.core import event
-
-    class Listener(event.Listener):
-        def on_start(self, happening):
-            _watch.on_start(happening)
-
-        def on_end(self, happening):
-            _watch.on_end(happening)
-
-    event.register("numba:compile", Listener())
-
-
-_install_watch()
-
-
-def compiled():
-    """Names of the kernels that this process compiled instead of loading them from the cache."""
-    return list(_watch.names)
-
-
-@contextmanager
-def watching(listener):
-    """Call listener(name, done) before and after each compilation within the block."""
-    before, _watch.listener = _watch.listener, listener
-    try:
-        yield
-    finally:
-        _watch.listener = before
+compiled, watching = watch.compiled, watch.watching

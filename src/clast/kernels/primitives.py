@@ -1,49 +1,88 @@
 """Prefix sum and grouping by key, in a fixed order whatever the number of threads.
 
-The loops here are written with prange themselves: they run over chunks, not rows.
+The loops here are handed to threads by `spread` themselves: they run over chunks, not rows, and one launch does them all.
 """
 
 import numpy as np
-from numba import prange
 
 from . import backend
+from .reached import stored
+from .spread import spread
 
 CHUNK = 16384  # elements a task; fixed, so that the order of work does not depend on the number of threads
 
 
-@backend.stored(parallel=True)
-def _scan(count, start):
-    n = count.shape[0]
-    chunks = (n + CHUNK - 1) // CHUNK
-    total = np.zeros(chunks + 1, np.int64)
-    for c in prange(chunks):
-        s = 0
-        for i in range(c * CHUNK, min(n, (c + 1) * CHUNK)):
-            s += count[i]
-        total[c + 1] = s
+@backend.func
+def add_chunk(c, count, total):
+    """The sum of a chunk into total (chunks+1,), one place on."""
+    s = 0
+    for i in range(c * CHUNK, min(count.shape[0], (c + 1) * CHUNK)):
+        s += count[i]
+    total[c + 1] = s
+
+
+@backend.func
+def start_chunk(c, count, total, start):
+    """Prefix sums of a chunk; total: the sum before each chunk."""
+    s = total[c]
+    for i in range(c * CHUNK, min(count.shape[0], (c + 1) * CHUNK)):
+        start[i] = s
+        s += count[i]
+
+
+@stored(_nrt=False, error_model="numpy", no_cfunc_wrapper=True)
+def _scan(threads, count, total, start):
+    chunks = total.shape[0] - 1
+    total[0] = 0
+    spread(add_chunk, 0, chunks, threads, (count, total))
     for c in range(chunks):
         total[c + 1] += total[c]
-    for c in prange(chunks):
-        s = total[c]
-        for i in range(c * CHUNK, min(n, (c + 1) * CHUNK)):
-            start[i] = s
-            s += count[i]
-    start[n] = total[chunks]
+    spread(start_chunk, 0, chunks, threads, (count, total, start))
+    start[count.shape[0]] = total[chunks]
 
 
-@backend.stored(parallel=True)
-def _group(key, groups, start, order):
-    n = key.shape[0]
-    shift = 0
-    while (groups >> shift) > 1024:
-        shift += 1
-    buckets = (groups >> shift) + 1
-    chunks = (n + CHUNK - 1) // CHUNK
-    tally = np.zeros((chunks, buckets), np.int32)
-    for c in prange(chunks):
-        for i in range(c * CHUNK, min(n, (c + 1) * CHUNK)):
-            tally[c, key[i] >> shift] += 1
-    first = np.zeros(buckets + 1, np.int32)
+@backend.func
+def tally_chunk(c, key, shift, tally):
+    """How many keys of a chunk fall into each bucket."""
+    for b in range(tally.shape[1]):
+        tally[c, b] = 0
+    for i in range(c * CHUNK, min(key.shape[0], (c + 1) * CHUNK)):
+        tally[c, key[i] >> shift] += 1
+
+
+@backend.func
+def sort_chunk(c, key, shift, tally, coarse):
+    """Coarse pass: every chunk writes its rows, in order, to its own place in each bucket."""
+    for i in range(c * CHUNK, min(key.shape[0], (c + 1) * CHUNK)):
+        b = key[i] >> shift
+        coarse[tally[c, b]] = i
+        tally[c, b] += 1
+
+
+@backend.func
+def sort_bucket(b, key, groups, shift, first, coarse, start, order):
+    """Fine pass: a bucket is a short range of keys that fits into the cache."""
+    low, high = b << shift, min(groups, (b + 1) << shift)
+    # While rows are written, the place after a key holds where its next row goes; in the end that is where the key ends.
+    for k in range(low, high):
+        start[k + 1] = 0
+    for j in range(first[b], first[b + 1]):
+        start[key[coarse[j]] + 1] += 1
+    at = first[b]
+    for k in range(low, high):
+        many = start[k + 1]
+        start[k + 1] = at
+        at += many
+    for j in range(first[b], first[b + 1]):
+        k = key[coarse[j]] + 1
+        order[start[k]] = coarse[j]
+        start[k] += 1
+
+
+@stored(_nrt=False, error_model="numpy", no_cfunc_wrapper=True)
+def _group(threads, key, groups, shift, tally, first, coarse, start, order):
+    chunks, buckets = tally.shape
+    spread(tally_chunk, 0, chunks, threads, (key, shift, tally))
     running = 0
     for b in range(buckets):
         first[b] = running
@@ -52,30 +91,9 @@ def _group(key, groups, start, order):
             tally[c, b] = running
             running += t
     first[buckets] = running
-    # Coarse pass: every chunk writes its rows, in order, to its own place in each bucket.
-    coarse = np.empty(n, np.int32)
-    for c in prange(chunks):
-        for i in range(c * CHUNK, min(n, (c + 1) * CHUNK)):
-            b = key[i] >> shift
-            coarse[tally[c, b]] = i
-            tally[c, b] += 1
-    # Fine pass: a bucket is a short range of keys that fits into the cache.
-    width = 1 << shift
-    for b in prange(buckets):
-        low = b << shift
-        local = np.zeros(width + 1, np.int32)
-        for j in range(first[b], first[b + 1]):
-            local[key[coarse[j]] - low + 1] += 1
-        local[0] = first[b]
-        for k in range(width):
-            local[k + 1] += local[k]
-            if low + k < groups:
-                start[low + k] = local[k]
-        for j in range(first[b], first[b + 1]):
-            k = key[coarse[j]] - low
-            order[local[k]] = coarse[j]
-            local[k] += 1
-    start[groups] = n
+    start[0] = 0
+    spread(sort_chunk, 0, chunks, threads, (key, shift, tally, coarse))
+    spread(sort_bucket, 0, buckets, threads, (key, groups, shift, first, coarse, start, order))
 
 
 def scan(count):
@@ -84,7 +102,8 @@ def scan(count):
     if device is not backend.CPU:
         return device.scan(count)
     start = np.empty(len(count) + 1, np.int64)
-    _scan(count, start)
+    chunks = (len(count) + CHUNK - 1) // CHUNK
+    _scan(0 if chunks > 1 else 1, count, np.empty(chunks + 1, np.int64), start)
     return start
 
 
@@ -96,7 +115,11 @@ def group(key, groups):
     device = backend.DEVICE[-1]
     if device is not backend.CPU:
         return device.group(key, groups)
+    n = len(key)
+    shift = max(0, int(groups).bit_length() - 11)  # so that there are at most 2048 buckets
+    chunks, buckets = (n + CHUNK - 1) // CHUNK, (groups >> shift) + 1
     start = np.empty(groups + 1, np.int32)
-    order = np.empty(len(key), np.int32)
-    _group(key, groups, start, order)
+    order = np.empty(n, np.int32)
+    tally, first, coarse = np.empty((chunks, buckets), np.int32), np.empty(buckets + 1, np.int32), np.empty(n, np.int32)
+    _group(0 if chunks > 1 else 1, key, groups, shift, tally, first, coarse, start, order)
     return start, order

@@ -21,6 +21,9 @@ import numpy as np
 from numba.core import types as numba_types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from . import shipped
+from .library import outer
+
 VERSIONS = f"{sys.version_info[:3]} {numba.__version__} {llvmlite.__version__} {np.__version__}"
 # numba brings its own versions of what is in here; their names and its version say all.
 KNOWN = {"numba", "numpy", "llvmlite", *sys.stdlib_module_names}
@@ -182,24 +185,102 @@ class _Index(IndexDataCacheFile):
             return {}
 
 
+# What to do when a stored function is not on the disk, once: it may bring this and others. See `ahead`.
+missing: list = []
+
+
 class Store(FunctionCache):
     """numba's disk cache for one function, by what it reaches in place of its file.
 
-    known: the name of the function carries the hash already. Otherwise it is taken when a compiled form is first asked
-    for: only then everything that the function calls has been defined.
+    known: what the function reaches, if its name carries that hash already. Otherwise it is looked up when a compiled form is
+    first asked for: only then everything that the function calls has been defined.
     """
 
-    def __init__(self, function, known=False):
+    def __init__(self, function, known=None):
         super().__init__(function)
-        self.known = known
+        self.known = known is not None
+        if self.known:
+            self.reached = known
+
+    @functools.cached_property
+    def reached(self):
+        return Reached(self._py_func)
+
+    @property
+    def name(self):
+        """The name of the function with the hash."""
+        return self._py_func.__name__ + ("" if self.known else f".{self.reached.digest}")
+
+    @property
+    def size(self):
+        """How much code the function reaches, in letters: a guess at how long it takes to compile."""
+        return sum(map(len, self.reached.text))
+
+    @functools.cached_property
+    def _base(self):
+        return self._impl.filename_base + ("" if self.known else f".{self.reached.digest}")
 
     @functools.cached_property
     def _file(self):
-        base = self._impl.filename_base + ("" if self.known else f".{Reached(self._py_func).digest}")
-        return _Index(cache_path=self._cache_path, filename_base=base, source_stamp="known by name")
+        return _Index(cache_path=self._cache_path, filename_base=self._base, source_stamp="known by name")
+
+    def _shipped(self, sig, context):
+        """(index, key) of the form that came with the package, if it has any that fit here."""
+        level = shipped.level(VERSIONS)
+        if level is None:
+            return None
+        key = self._index_key(sig, context.codegen())
+        return _Index(str(shipped.FOLDER), self._base, "known by name"), (key[0], level, *key[2:])
+
+    def holds(self, types, context):
+        """Whether the form for these types is on the disk."""
+        place = self._shipped(types, context)
+        if place is not None and place[1] in place[0]._load_index():
+            return True
+        return self._index_key(types, context.codegen()) in self._file._load_index()
+
+    def _load(self, sig, context):
+        found = super().load_overload(sig, context)
+        if found is None and (place := self._shipped(sig, context)) is not None:
+            data = place[0].load(place[1])
+            found = None if data is None else self._impl.rebuild(context, data)
+        return found
+
+    def load_overload(self, sig, target_context):
+        found = self._load(sig, target_context)
+        if found is None and missing:
+            missing.pop()()
+            found = self._load(sig, target_context)
+        return found
+
+    def save_overload(self, sig, data):
+        # As numba does with what it loads: functions that only kernels call have no other place for their environments.
+        for environment in data._find_referenced_environments():
+            data.codegen.set_env(environment.env_name, environment)
+        super().save_overload(sig, data)
 
     # numba makes one of its own and looks for it under this name.
     _cache_file = property(lambda self: self._file, lambda self, given: None)
 
     def _index_key(self, sig, codegen):
         return (*super()._index_key(sig, codegen), tuple(layouts(kind) for kind in getattr(sig, "args", sig)))
+
+
+STORED: list = []  # what `stored` has made
+
+
+def kept(function, **flags):
+    """A compiled function that Python calls, kept on disk by all that it reaches."""
+    compiled = outer(function, **flags)
+    compiled._cache = Store(function)
+    return compiled
+
+
+def stored(**flags):
+    """numba.njit with these flags for a function that Python calls, kept on disk by all that it reaches."""
+
+    def compile_later(function):
+        STORED.append(kept(function, **flags))
+        return STORED[-1]
+
+    return compile_later

@@ -3,11 +3,17 @@
 That option compiles a loop a second time, as a generalised ufunc, and takes every array apart for it. Here a plain loop
 over a range of rows is handed to the same C function of the threading layer, with its arguments in one block of memory. 300 spheres
 on a plane compiled for 25 s in place of 32.
+
+A launch has two halves. `pack`, compiled for each kernel, writes its arguments into a block; `run`, compiled once, has the
+rows of a range worked off with such a block. A block can be run again: taking tables apart is most of what a small launch costs.
 """
 
+import numba
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
+
+from .library import InnerCompiler
 
 LONG = ir.IntType(64)
 INT = ir.IntType(32)
@@ -19,58 +25,49 @@ PART = ir.FunctionType(ir.VoidType(), [BYTES.as_pointer(), LONGS, LONGS, BYTES])
 PARALLEL_FOR = ir.FunctionType(
     ir.VoidType(), [PART.as_pointer(), BYTES.as_pointer(), LONGS, LONGS, BYTES, LONG, LONG, INT]
 )
+# A block begins with the range of rows and the number of parts; the arguments follow.
+HEAD = [LONG, LONG, LONG]
+WHOLE = types.int64
+
+
+def without_owners(builder, value, kind, at=()):
+    """The value of a tuple with arrays that belong to nobody: what numba keeps to count references ends with the call of `pack`."""
+    for place, inner in enumerate(kind.types):
+        if isinstance(inner, types.Array):
+            for owner in (0, 1):  # meminfo and parent, the first two fields
+                value = builder.insert_value(value, BYTES(None), [*at, place, owner])
+        elif isinstance(inner, types.BaseTuple):
+            value = without_owners(builder, value, inner, (*at, place))
+    return value
+
+
+def start_threads():
+    """Start numba's threads: with them come the functions that are called here."""
+    numba.get_num_threads()
 
 
 @intrinsic
-def spread(typing, rows, first, last, threads, arguments):
-    """Call rows(first, last, *arguments) for parts of the range, one for each thread.
+def pack(typing, row, arguments):
+    """Address of a new block with these arguments, and of the function that calls row(i, *arguments) for a part of a range.
 
-    rows: a compiled function that raises nothing. threads: 1, and the calling thread does it all, or 0 for as many as
-    numba.get_num_threads() tells.
+    row: a compiled function that raises nothing. The block knows where arrays lie, and does not keep them.
     """
-    whole = types.int64
-    call = rows.get_call_type(typing, (whole, whole, *arguments.types), {})
+    call = row.get_call_type(typing, (WHOLE, *arguments.types), {})
 
     def generate(context, builder, signature, values):
-        _, first, last, threads, packed = values
-        first, last, threads = (
-            context.cast(builder, value, kind, whole)
-            for value, kind in zip((first, last, threads), signature.args[1:4], strict=True)
-        )
-        asked = cgutils.get_or_insert_function(builder.module, ir.FunctionType(INT, []), "get_num_threads")
-        with builder.if_else(builder.icmp_signed("==", threads, LONG(1))) as (one, many):
-            with one:
-                block_one = builder.basic_block
-            with many:
-                counted = builder.sext(builder.call(asked, []), LONG)
-                block_many = builder.basic_block
-        parts = builder.phi(LONG)
-        parts.add_incoming(LONG(1), block_one)
-        parts.add_incoming(counted, block_many)
-
-        kinds = ir.LiteralStructType([LONG, LONG, LONG, context.get_value_type(arguments)])
-        shared = cgutils.alloca_once(builder, kinds)
-        for place, value in enumerate((first, last, parts, packed)):
-            builder.store(value, cgutils.gep_inbounds(builder, shared, 0, place))
+        kinds = ir.LiteralStructType([*HEAD, context.get_value_type(arguments)])
+        size = context.get_abi_sizeof(kinds)
+        allocate = cgutils.get_or_insert_function(builder.module, ir.FunctionType(BYTES, [LONG]), "malloc")
+        block = builder.call(allocate, [LONG(size)])
+        packed = without_owners(builder, values[1], arguments)
+        builder.store(packed, cgutils.gep_inbounds(builder, builder.bitcast(block, kinds.as_pointer()), 0, len(HEAD)))
         part = part_function(context, builder.module, kinds)
-
-        # Parts are counted by a pointer that starts at nothing and goes on by one.
-        counter = cgutils.alloca_once_value(builder, LONG(0).inttoptr(BYTES))
-        extent = cgutils.alloca_once_value(builder, parts)
-        step = cgutils.alloca_once_value(builder, LONG(1))
-        block = builder.bitcast(shared, BYTES)
-        with builder.if_else(builder.icmp_signed("==", parts, LONG(1))) as (one, many):
-            with one:
-                builder.call(part, [counter, extent, step, block])
-            with many:
-                parallel_for = cgutils.get_or_insert_function(builder.module, PARALLEL_FOR, "numba_parallel_for")
-                number = builder.trunc(parts, INT)
-                builder.call(parallel_for, [part, counter, extent, step, block, LONG(0), LONG(1), number])
-        return context.get_dummy_value()
+        addresses = [builder.ptrtoint(block, LONG), builder.ptrtoint(part, LONG)]
+        return context.make_tuple(builder, signature.return_type, addresses)
 
     def part_function(context, module, kinds):
         """Works off the parts from the one in its first argument, as many as its second says."""
-        compiled = rows.dispatcher.overloads[tuple(call.args)]
+        compiled = row.dispatcher.overloads[tuple(call.args)]
         context.active_code_library.add_linking_library(compiled.library)
         target = context.declare_function(module, compiled.fndesc)
         function = ir.Function(module, PART, module.get_unique_name("part"))
@@ -84,10 +81,80 @@ def spread(typing, rows, first, last, threads, arguments):
         length = builder.sub(last, first)
         low, high = (builder.add(first, builder.sdiv(builder.mul(length, k), parts)) for k in (begin, end))
         given = [
-            builder.load(cgutils.gep_inbounds(builder, shared, 0, 3, place)) for place in range(len(arguments.types))
+            builder.load(cgutils.gep_inbounds(builder, shared, 0, len(HEAD), place))
+            for place in range(len(arguments.types))
         ]
-        context.call_conv.call_function(builder, target, call.return_type, call.args, [low, high, *given])
+        with cgutils.for_range_slice(builder, low, high, LONG(1), LONG) as (i, _):
+            context.call_conv.call_function(builder, target, call.return_type, call.args, [i, *given])
         builder.ret_void()
         return function
 
-    return types.void(rows, first, last, threads, arguments), generate
+    return types.UniTuple(WHOLE, 2)(row, arguments), generate
+
+
+@intrinsic
+def run(typing, block, part, first, last, threads):
+    """Have the rows first to last worked off with a block and a function of `pack`.
+
+    threads: 1, and the calling thread does it all, or 0 for as many as numba.get_num_threads() tells.
+    """
+    start_threads()
+
+    def generate(context, builder, signature, values):
+        context.active_code_library._reload_init.add(start_threads)  # also where the code comes from the cache
+        block, part, first, last, threads = (
+            context.cast(builder, value, kind, WHOLE) for value, kind in zip(values, signature.args, strict=True)
+        )
+        asked = cgutils.get_or_insert_function(builder.module, ir.FunctionType(INT, []), "get_num_threads")
+        with builder.if_else(builder.icmp_signed("==", threads, LONG(1))) as (one, many):
+            with one:
+                block_one = builder.basic_block
+            with many:
+                counted = builder.sext(builder.call(asked, []), LONG)
+                block_many = builder.basic_block
+        parts = builder.phi(LONG)
+        parts.add_incoming(LONG(1), block_one)
+        parts.add_incoming(counted, block_many)
+
+        head = builder.inttoptr(block, ir.LiteralStructType(HEAD).as_pointer())
+        for place, value in enumerate((first, last, parts)):
+            builder.store(value, cgutils.gep_inbounds(builder, head, 0, place))
+        function = builder.inttoptr(part, PART.as_pointer())
+        # Parts are counted by a pointer that starts at nothing and goes on by one.
+        counter = cgutils.alloca_once_value(builder, LONG(0).inttoptr(BYTES))
+        extent = cgutils.alloca_once_value(builder, parts)
+        step = cgutils.alloca_once_value(builder, LONG(1))
+        shared = builder.inttoptr(block, BYTES)
+        with builder.if_else(builder.icmp_signed("==", parts, LONG(1))) as (one, many):
+            with one:
+                builder.call(function, [counter, extent, step, shared])
+            with many:
+                parallel_for = cgutils.get_or_insert_function(builder.module, PARALLEL_FOR, "numba_parallel_for")
+                number = builder.trunc(parts, INT)
+                builder.call(parallel_for, [function, counter, extent, step, shared, LONG(0), LONG(1), number])
+        return context.get_dummy_value()
+
+    return types.void(block, part, first, last, threads), generate
+
+
+@intrinsic
+def release(typing, block):
+    """Give the memory of a block back."""
+
+    def generate(context, builder, signature, values):
+        free = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [BYTES]), "free")
+        builder.call(free, [builder.inttoptr(values[0], BYTES)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+FLAGS: dict = {"error_model": "numpy", "_nrt": False, "forceinline": True, "pipeline_class": InnerCompiler}
+
+
+@numba.njit(**FLAGS)
+def spread(row, first, last, threads, arguments):
+    """Call row(i, *arguments) for all i of the range, in one part for each thread: a launch from compiled code."""
+    block, part = pack(row, arguments)
+    run(block, part, first, last, threads)
+    release(block)

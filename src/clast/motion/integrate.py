@@ -29,10 +29,8 @@ from ..kernels.rows import (
     velocity_at,
 )
 from ..kernels.vec import (
-    SMALL,
     add,
     cross,
-    dot,
     load,
     load4,
     load_matrix,
@@ -46,6 +44,7 @@ from ..kernels.vec import (
     unrotate,
 )
 from ..tables import FREE
+from .rotation import near_unit, spin_of, tumble, turn_freely, turns_little
 
 INTEGRATORS = {"verlet": (0.5, 0.0, 0.5), "symplectic": (1.0, 0.0, 0.0), "explicit": (0.0, 1.0, 0.0)}
 
@@ -56,8 +55,7 @@ SOLIDS = False  # some body is neither a sphere nor made of spheres
 PERIODIC = False
 COUPLES = False  # contacts of spheres have couples
 POINTS = True  # there are contacts other than of spheres
-SUM = True
-MOVE = True
+MOVE = True  # the kernel can begin a step
 
 
 class Inertias(NamedTuple):
@@ -77,6 +75,16 @@ class Space(NamedTuple):
     edges: tuple  # (6,) lengths of the periodic box [m] and their inverses
 
 
+class Kicks(NamedTuple):
+    """The integrator, and what of a step is done: numbers, not bound to kernels, so that one kernel does all."""
+
+    before: float  # fractions of the time step: the kick before the drift
+    between: float  # after it, still with the old forces
+    after: float  # with the new forces
+    ends: bool  # add up the contact forces and end a step
+    begins: bool  # begin the next: kick, drift and turn
+
+
 class Watch(NamedTuple):
     """Where bodies were when the neighbour list was made, and how far they have come."""
 
@@ -90,63 +98,6 @@ class Watch(NamedTuple):
 FINE = 0
 NOT_A_NUMBER = 1
 OUTSIDE = 2
-
-
-@func
-def near_unit(q):
-    """A quaternion that is a unit quaternion up to rounding, made so again without a root or a division."""
-    s = 1.5 - 0.5 * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3])
-    return (s * q[0], s * q[1], s * q[2], s * q[3])
-
-
-@func
-def spin_of(q, momentum, inverse):
-    """Spin that goes with an angular momentum at orientation q, both in world axes."""
-    return rotate(q, matrix_vector(inverse, unrotate(q, momentum)))
-
-
-@func
-def free_turn(momentum, inverse, dt, exponential):
-    """Rotation vector (3,) [rad], in body axes, of a body that turns freely for a time dt.
-
-    momentum (3,): its angular momentum in body axes at the start. A fourth-order Lie group method (Munthe-Kaas 1999),
-    whose error per step is of order (spin dt)^5. In body axes the momentum turns the other way as the body turns, which
-    costs half of what the same method costs in world axes.
-    """
-    k1 = scale(dt, matrix_vector(inverse, momentum))
-    k2 = scale(dt, matrix_vector(inverse, unrotate(exponential(scale(0.5, k1)), momentum)))
-    u = add(scale(0.5, k2), scale(0.125, cross(k1, k2)))
-    k3 = scale(dt, matrix_vector(inverse, unrotate(exponential(u), momentum)))
-    k4 = scale(dt, matrix_vector(inverse, unrotate(exponential(k3), momentum)))
-    u = scale(1.0 / 6.0, add(add(k1, scale(2.0, add(k2, k3))), k4))
-    return add(u, scale(1.0 / 12.0, cross(k1, k4)))
-
-
-@func
-def turn_freely(q, momentum, inverse, dt, exponential):
-    """New orientation and spin of a body with this angular momentum, in its own axes, after one step of free rotation.
-
-    The angular momentum stays what it is to rounding. exponential: `quat_exponential`, or its series for small angles.
-    """
-    turn = exponential(free_turn(momentum, inverse, dt, exponential))
-    after = near_unit(quat_multiply(q, turn))
-    return after, rotate(after, matrix_vector(inverse, unrotate(turn, momentum)))
-
-
-@func
-def tumble(q, w, inertia, inverse, dt):
-    """Free rotation of a body that is not round over one step: new orientation and spin."""
-    return turn_freely(q, matrix_vector(inertia, unrotate(q, w)), inverse, dt, quat_exponential)
-
-
-@func
-def turns_little(momentum, inverse, dt):
-    """Whether all turns that `turn_freely` looks at are small for certain."""
-    square = 0.0
-    for i in range(3):
-        square += dot(inverse[i], inverse[i])
-    # A hundredth less: the last turn is longer than those that it is made of by a twelfth of their square.
-    return dt * dt * square * dot(momentum, momentum) < 0.99 * 4.0 * SMALL
 
 
 @func
@@ -251,8 +202,8 @@ def judge(state, x, w, far, world):
 def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, kicks, space, watch):
     """Advance one chunk of bodies: end a step, begin the next, or both at once.
 
-    SUM ends a step: the contact forces of a body are added in the order of its partners' numbers, and kick it. MOVE
-    begins one: kicks with the old forces, drift and turning; then `moved` and `status` tell how far the farthest body
+    kicks.ends: the contact forces of a body are added in the order of its partners' numbers, and kick it. kicks.begins:
+    kicks with the old forces, drift and turning; then `moved` and `status` tell how far the farthest body
     of the chunk is from its reference [m^2] and whether all is well. Between two steps both are done in one pass,
     because memory is read once then; arrays are taken out of their tables once a chunk, which halves the time again.
 
@@ -265,7 +216,8 @@ def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, ki
     orientation, forces, torques = bodies.orientation, bodies.force, bodies.torque
     start, entry, pair = pairs.start, pairs.entry, pairs.shape
     acting, wrenches = (spheres.action, spheres.couple), (wrench.force, wrench.moment)
-    before, after, last = kicks[0] * dt, kicks[1] * dt, kicks[2] * dt
+    before, after, last = kicks.before * dt, kicks.between * dt, kicks.after * dt
+    ends, begins = kicks.ends, kicks.begins
     farthest = 0.0
     state = FINE
     for row in range(c * chunk, min(len(orientation), (c + 1) * chunk)):
@@ -281,7 +233,7 @@ def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, ki
             tumbling = not inertias.round[bodies.mold[i]]
             inverse = load_matrix(inertias.inverse, bodies.mold[i])
             per_size = per_mass / (bodies.scale[i] * bodies.scale[i])
-        if SUM:
+        if ends:
             f, torque = add_up(
                 i, x, rows[i, REACH], start, entry, pair, rows, acting, wrenches, (PARTS, COUPLES, POINTS)
             )
@@ -292,10 +244,10 @@ def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, ki
             turning = scale(per_size, spin_of(load4(orientation, i), torque, inverse))
         else:
             turning = scale(per_inertia, torque)
-        if SUM:
+        if ends:
             v = add(v, scale(last, a))
             w = add(w, scale(last, turning))
-        if MOVE:
+        if MOVE and begins:
             v = add(v, scale(before, a))
             w = add(w, scale(before, turning))
             x = add(x, scale(dt, v))
@@ -318,7 +270,7 @@ def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, ki
             torques[i, 0], torques[i, 1], torques[i, 2] = torque
         put_vector(rows, i, VELOCITY, v)
         put_vector(rows, i, SPIN, w)
-    if MOVE:
+    if MOVE and begins:
         watch.moved[c] = farthest
         watch.status[c] = state
 
@@ -359,7 +311,7 @@ def put_lane(lane, k, momentum, inverse, q, kick, far):
 
 
 def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, kicks, space, watch):
-    """`advance_row` with MOVE for a scene where some bodies are not round: these wait in lanes, and are turned together."""
+    """`advance_row` that begins a step, for a scene where some bodies are not round: these wait in lanes, and are turned together."""
     gravity, world, edges = space.gravity, space.world, space.edges
     reference, turned_from, swing = watch.reference, watch.turned_from, inertias.swing
     inverses = inertias.inverse
@@ -372,7 +324,8 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
     )
     start, entry, pair, is_round, inertia = pairs.start, pairs.entry, pairs.shape, inertias.round, inertias.inertia
     acting, wrenches = (spheres.action, spheres.couple), (wrench.force, wrench.moment)
-    before, after, last = kicks[0] * dt, kicks[1] * dt, kicks[2] * dt
+    before, after, last = kicks.before * dt, kicks.between * dt, kicks.after * dt
+    ends = kicks.ends
     farthest = 0.0
     state = FINE
     lane, waiting = np.empty((TURN_ROWS, TURNED)), np.empty(TURNED, np.int64)
@@ -392,7 +345,7 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
             w = spin_at(rows, i)
             q, m = load4(orientation, i), np.uintp(mold[i])
             inverse = load_matrix(inverses, m)
-            if SUM:
+            if ends:
                 f, torque = add_up(
                     i, x, rows[i, REACH], start, entry, pair, rows, acting, wrenches, (PARTS, COUPLES, POINTS)
                 )
@@ -403,7 +356,7 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
                 turning = scale(rows[i, PER_INERTIA], torque)
             else:
                 turning = scale(per_mass / (scales[i] * scales[i]), spin_of(q, torque, inverse))
-            if SUM:
+            if ends:
                 v = add(v, scale(last, a))
                 w = add(w, scale(last, turning))
             v = add(v, scale(before, a))
@@ -451,12 +404,18 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
     watch.status[c] = state
 
 
-def compose(lanes, **bound):
-    """The kernel that moves bodies; lanes: some are not round, and are turned side by side on the CPU."""
+def compose(integrator, lanes, **bound):
+    """(kernel, kicks) that begin a step, that end one and begin the next, and that end one; lanes: some bodies are not round, and
+    are turned side by side on the CPU."""
     if lanes and backend.DEVICE[-1] is backend.CPU:
+        finish = kernel(advance_row, grain=4, MOVE=False, **bound)
         bound = {name: value for name, value in bound.items() if name != "CLUMPS"}
-        return kernel(advance_block, grain=4, allocates=True, **bound)
-    return kernel(advance_row, grain=4, MOVE=True, **bound)
+        through = kernel(advance_block, grain=4, allocates=True, **bound)
+    else:
+        through = finish = kernel(advance_row, grain=4, **bound)
+    stages = (False, True), (True, True), (True, False)
+    begin, both, end = (Kicks(*INTEGRATORS[integrator], *stage) for stage in stages)
+    return (through, begin), (through, both), (finish, end)
 
 
 def place_row(c, chunk, first, bodies, shapes, parts, rows, reference, turned_from, moved, edges):

@@ -21,6 +21,7 @@ class Stepper:
         self.scene, self.method, self.device, self.box = scene, method, device, box
         self.steps = 0
         self.crossings = 0  # pairs of bodies whose surfaces crossed, summed over steps
+        self.coincident = 0  # pairs of spheres with one centre, summed over steps of DEM
         low, high = scene.world or ((-math.inf,) * 3, (math.inf,) * 3)
         self.world = (*map(float, low), *map(float, high))
 
@@ -28,6 +29,14 @@ class Stepper:
     def time(self):
         """Simulated time [s]."""
         return self.steps * self.dt
+
+    def counted(self):
+        """What is counted over steps, for a checkpoint."""
+        return {"crossings": np.array(self.crossings), "coincident": np.array(self.coincident)}
+
+    def recount(self, counted):
+        """Go on from what `counted` gave."""
+        self.crossings, self.coincident = int(counted["crossings"]), int(counted["coincident"])
 
     def poses(self, time):
         """Rows of driven bodies, each with the position, orientation, velocity and spin that its drive has at `time`."""

@@ -10,6 +10,7 @@ from ..broad.search import BROAD, find_pairs, periodic_box
 from ..errors import pick
 from ..kernels import backend, primitives
 from ..kernels.backend import kernel
+from ..scene.scene import Scene
 from ..scene.stacking import make_trees
 from ..shapes.ellipsoid_form import make_forms
 from ..tables import ELLIPSOID, Contacts, empty_contacts, is_wall
@@ -201,6 +202,8 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, s
     distance less the halo: surfaces that cross have minus the halo, and a body wholly inside another has as much less as the
     nearest triangles are away. Bodies that are walls make no contacts with each other.
     """
+    if not isinstance(scene, Scene):
+        raise TypeError(f"find_contacts: the first argument must be a clast.Scene, got {scene!r}")
     margin = float(margin)
     if math.isnan(margin) or margin < 0.0:
         raise ValueError(f"find_contacts: margin = {margin} must be 0 or more, in metres")

@@ -55,17 +55,28 @@ def contact_points(ha, ka, hb, kb, turn, d, found, hulls, margin, work):
 
 @func
 def edge_patch(ka, kb, turn, d, found, size, hulls, margin, work):
-    """Points of b where an edge of it crosses an edge of a: where they cross, and if faces beside both edges are nearly
-    parallel, corners of what these have in common. A box that lies on another a little askew is held as one that lies flat.
+    """Points of b where an edge of it crosses an edge of a: where they cross, and if a face beside one of the edges is nearly at
+    right angles to the normal, corners of what the face beside the other has over it. A box that lies on another a little
+    askew is held as one that lies flat, and an edge that lies over a face is held at both ends, not now here, now there.
     """
     s, n, _, one, two = found
     crossing = add(nearest_of_edges(one, ka, two, kb, turn, d, hulls), scale(s, n))
     face, level = face_beside(one, n, hulls)
-    w = matrix_vector(transposed(turn), n)
-    other, back = face_beside(two, (-w[0], -w[1], -w[2]), hulls)
+    back = transposed(turn)
+    w = matrix_vector(back, n)
+    other, back_level = face_beside(two, (-w[0], -w[1], -w[2]), hulls)
     here, kept = SCRATCH, 0
-    if min(level, back) > STEEP:
-        here, count = common_outline(ka, face, kb, other, turn, d, 1.0 / level, hulls, margin, work)
+    if max(level, back_level) > STEEP:
+        if level > STEEP:
+            here, count = common_outline(ka, face, kb, other, turn, d, 1.0 / level, hulls, margin, work)
+        else:
+            away = matrix_vector(back, d)
+            away = (-away[0], -away[1], -away[2])
+            here, count = common_outline(kb, other, ka, face, back, away, 1.0 / back_level, hulls, margin, work)
+            for i in range(count):
+                # From points of a in the axes of b to points of b in the axes of a.
+                x = add(d, matrix_vector(turn, get(work, here + 4 * i)))
+                put(work, here + 4 * i, add(x, scale(work[here + 4 * i + 3], n)))
         near = CROSSING * size
         for i in range(count):
             x = sub(get(work, here + 4 * i), crossing)

@@ -135,10 +135,15 @@ def points_row(k, first, spheres, bodies, shapes, parts, meshes, forms, box, pai
             points.arm[c, i] = arm[i]
 
 
+def points_kernel(look):
+    """The kernel for what the shapes of a list are."""
+    touch = touch_for(look.ellipsoids, len(look.meshes.triangle) > 0)
+    return kernel(points_row, grain=128, wall_touch=touch, ELLIPSOIDS=look.ellipsoids)
+
+
 def find_points(look, first, count, margin):
     """Contact points of the pairs first to first + count of a list; see `clast.narrow.dispatch`."""
     there = look.there
-    triangles = len(look.meshes.triangle) > 0
-    find = kernel(points_row, grain=128, wall_touch=touch_for(look.ellipsoids, triangles), ELLIPSOIDS=look.ellipsoids)
+    find = look.once("round_walls", lambda: points_kernel(look))
     tables = there.bodies, there.shapes, there.parts, there.meshes
     find(count, first, look.spheres_count, *tables, there.forms, there.box, look.pairs, look.points, margin)

@@ -17,6 +17,7 @@ class Report:
     dt: float  # [s]
     steps: int
     seconds: dict  # [s], wall time by stage
+    compiling: float  # [s], wall time of compiling kernels, no part of seconds
     steps_per_second: float
     bodies: int  # free ones
     contacts: int
@@ -24,6 +25,8 @@ class Report:
     rebuilds: int
     removed: int
     poured: int
+    inlets: dict  # of each: count of bodies and mass [kg]
+    outlets: dict
     deepest: float  # [m], largest overlap
     energy: dict  # [J]
     momentum: list  # [kg m/s]
@@ -32,6 +35,7 @@ class Report:
     # energy that parting overlaps added at the most [J], with joints how far they were open [m]; empty for DEM
     grid: dict  # of the broad phase "spacetree" in its last search: levels, cells, vertices, comparisons; empty for others
     crossings: int  # pairs of triangulated bodies whose surfaces crossed, summed over steps
+    coincident: int  # pairs of spheres that had one centre and were parted along z, summed over steps of DEM
 
     @classmethod
     def of(cls, sim):
@@ -47,6 +51,7 @@ class Report:
             dt=sim.dt,
             steps=sim.steps,
             seconds=dict(sim.seconds),
+            compiling=sim.compiling,
             steps_per_second=sim.counted / spent if spent else 0.0,
             bodies=len(free),
             contacts=len(touching),
@@ -54,13 +59,16 @@ class Report:
             rebuilds=sim.state.rebuilds,
             removed=sim.removed,
             poured=sum(sim.poured),
+            inlets={str(k): flow.as_dict() for k, flow in enumerate(sim.flows.inlets)},
+            outlets={str(k): flow.as_dict() for k, flow in enumerate(sim.flows.outlets)},
             deepest=float(-contacts.gap.min()) if len(contacts.gap) else 0.0,
             energy=measure.energy(sim),
             momentum=linear.tolist(),
             angular_momentum=angular.tolist(),
             solver=sim.stepper.describe(),
             grid=counters._asdict() if counters is not None else {},
-            crossings=getattr(sim.stepper, "crossings", 0),
+            crossings=sim.stepper.crossings,
+            coincident=sim.stepper.coincident,
         )
 
     def as_dict(self):
@@ -75,7 +83,11 @@ class Report:
         lines = [
             ("simulated", f"{self.time:.6g} s in {self.steps:,} steps of {self.dt:.3g} s"),
             ("speed", f"{pace(self.steps_per_second)} steps/s, {worked} particle-steps/s"),
-            ("spent", f"{spent:.3g} s: {shares}" if spent else "nothing yet"),
+            (
+                "spent",
+                (f"{spent:.3g} s: {shares}" if spent else "nothing yet")
+                + (f"; besides {self.compiling:.3g} s for compiling" if self.compiling else ""),
+            ),
             (
                 "bodies",
                 f"{self.bodies:,} free"
@@ -90,10 +102,17 @@ class Report:
             ("energy", ", ".join(f"{name} {value:.4g}" for name, value in self.energy.items()) + " J"),
             ("momentum", "({:.4g}, {:.4g}, {:.4g}) kg m/s".format(*self.momentum)),
         ]
+        for kind, gates in (("inlet", self.inlets), ("outlet", self.outlets)):
+            for k, told in gates.items():
+                lines.append((f"{kind} {k}", f"{told['count']:,} bodies, {told['mass']:.6g} kg"))
         if self.grid:
             lines.append(("grid", ", ".join(f"{count:,} {name}" for name, count in self.grid.items())))
         if self.crossings:
             lines.append(("crossings", f"{self.crossings:,} times two bodies had surfaces that crossed"))
+        if self.coincident:
+            lines.append(
+                ("coincident", f"{self.coincident:,} times two spheres had one centre; they were parted along z")
+            )
         if self.solver and self.solver["steps"]:
             told = self.solver
             lines.append(

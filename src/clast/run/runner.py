@@ -1,7 +1,6 @@
 """Runs that write files: frames, checkpoints, and stopping without losing anything."""
 
 import json
-import math
 import os
 import signal
 import threading
@@ -15,12 +14,12 @@ from .. import measure
 from ..dem.method import DEM
 from ..dvi.method import Complementarity
 from ..errors import ClastError, Diverged
-from ..files import checkpoint
+from ..files import checkpoint, disk
 from ..files.trajectory import Trajectory
-from ..kernels import backend
+from ..kernels import backend, watch
+from ..scene import inputs
 from .progress import Progress
 
-COLUMNS = ("number", "position", "orientation", "velocity", "spin", "scale", "mold", "material", "motion")
 METHODS = {"DEM": DEM, "Complementarity": Complementarity}
 GLANCE = 0.2  # [s] of wall time between two looks at the progress bar
 
@@ -70,17 +69,21 @@ class Nothing:
 
 def run(sim, *, until, every, output, progress):
     """See Simulation.run."""
-    if not sim.time < float(until) < math.inf:
+    until = inputs.number("Simulation.run", "until", until)
+    if not sim.time < until:
         raise ValueError(f"Simulation.run: until = {until} must be later than the present time, {sim.time:g} s")
-    every = float(until) - sim.time if every is None else every
-    folder = None if output is None else Path(output)
+    every = until - sim.time if every is None else every
+    sim.check_times(until, every)
+    folder = folder_of(output)
     if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
+        with disk.writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "report.json").unlink(missing_ok=True)  # of what ended earlier
     bar = Progress(until=until, start=sim.time) if progress else Nothing()
     compiled = []
 
     def tell(name, done):
-        compiled.append(name) if done else bar.compiling(name, len(compiled) + 1, 0)
+        compiled.append(name) if done else bar.compiling(name, len(compiled) + 1, watch.expected())
 
     with bar, stoppable() as stop, backend.watching(tell):
         try:
@@ -101,18 +104,35 @@ def run(sim, *, until, every, output, progress):
     if stop.asked:
         if folder is not None:
             write_checkpoint(sim, folder / "checkpoint.h5")
+            tell_numbers(sim, folder)
             raise KeyboardInterrupt(f"{stop.asked} at t = {sim.time:.6g} s; go on with clast.resume({str(folder)!r})")
         raise KeyboardInterrupt(f"{stop.asked} at t = {sim.time:.6g} s")
     if folder is not None:
-        text = json.dumps(sim.report().as_dict(), indent=2)
-        whole(folder / "report.json", text + "\n")
+        tell_numbers(sim, folder)
+
+
+def folder_of(output):
+    """The folder as a Path; None stays None."""
+    if output is not None and not isinstance(output, str | os.PathLike):
+        raise TypeError(f"Simulation.run: output must be the path of a folder, got {output!r}")
+    return None if output is None else Path(output)
+
+
+def tell_numbers(sim, folder):
+    """Write report.json, and series.csv from all frames."""
+    whole(folder / "report.json", json.dumps(sim.report().as_dict(), indent=2) + "\n")
+    with Trajectory(folder / "trajectory.h5") as frames:
+        series = frames.series()
+    lines = [",".join(series), *(",".join(map(repr, row)) for row in zip(*(c.tolist() for c in series.values())))]
+    whole(folder / "series.csv", "\n".join(lines) + "\n")
 
 
 def whole(path, text):
     """Write a text file that appears whole or not at all."""
     writing = path.with_name(path.name + ".writing")
-    writing.write_text(text, encoding="utf-8")
-    os.replace(writing, path)
+    with disk.writing(path):
+        writing.write_text(text, encoding="utf-8")
+        os.replace(writing, path)
 
 
 def glance(sim, bar, stop, now=False):
@@ -141,10 +161,8 @@ def recording(sim, folder):
             file.truncate_after(sim.steps - 1)
 
         def record(sim):
-            bodies = sim.bodies._asdict()
-            scalars = dict(measure.energy(sim))
-            scalars["contacts"] = float(sim.touching())
-            file.append(sim.time, sim.steps, {name: bodies[name] for name in COLUMNS}, scalars)
+            scalars = measure.energy(sim) | {"contacts": float(sim.touching())} | sim.flows.scalars()
+            file.append(sim.time, sim.steps, sim.bodies, scalars)
 
         yield record
 
@@ -163,12 +181,10 @@ def write_checkpoint(sim, path):
             "likely a contact law that has no answer, or too large a time step"
         )
     groups, attributes = sim.scene.describe()
-    groups |= sim.stepper.remember()
+    groups |= sim.stepper.remember() | {"flows": sim.flows.remember()}
     attributes["simulation"] = {
         "dt": sim.dt,
         "steps": sim.steps,
-        "removed": sim.removed,
-        "poured": list(sim.poured),
         "method": type(sim.method).__name__,
         "options": options_of(sim.method),
     }

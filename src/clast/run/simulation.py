@@ -1,7 +1,9 @@
 """A simulation: one step, many steps, frames, runs that can be stopped and continued."""
 
 import math
+import os
 import time as clock
+import weakref
 from numbers import Real
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,15 +17,19 @@ from ..dvi.method import Complementarity
 from ..dvi.stepper import Hard
 from ..errors import Unavailable, pick
 from ..files import checkpoint
-from ..kernels import backend
-from ..scene import clearance
+from ..kernels import ahead, backend, watch
+from ..scene import clearance, inputs
 from ..scene.scene import Scene
-from ..tables import FREE, Bodies, is_particle
+from ..tables import FREE, Bodies, is_particle, rows_in
 from . import runner
+from .flows import Flows
+from .rehearsal import rehearse
 from .report import Report
 
 STEPPERS = {DEM: Smooth, Complementarity: Hard}
 PERIOD = 1e-3  # [s], about how often inlets and outlets are looked after
+SHORTEST = 1e-18  # [s], no contact between bodies is that short
+LONGEST = 10**13  # steps, more than a year of them
 
 
 class Simulation:
@@ -32,12 +38,19 @@ class Simulation:
     scene: Scene; it belongs to the simulation from now on, and `scene.bodies` shows the present state.
     method: DEM(...) or Complementarity(...). dt [s], or "auto": with DEM a fixed fraction of what the stiffest contact
     allows, with Complementarity a fixed fraction of the time a body takes to fall by its own size. device: "cpu" or "cuda".
+
+    flows: what went through the inlets and outlets, `flows.outlets[0].mass` say; see `clast.run.flows.Flow`.
     """
 
     def __init__(self, scene, method=None, *, dt="auto", device="cpu"):
         method = DEM() if method is None else method
         if not isinstance(scene, Scene):
             raise TypeError(f"Simulation: the first argument must be a clast.Scene, got {scene!r}")
+        if scene.source is not None:
+            raise ValueError(
+                "Simulation: the scene belongs to another simulation, which moves its bodies; build a scene for each, "
+                "or save a checkpoint and clast.resume it"
+            )
         if type(method) not in STEPPERS:
             raise TypeError(
                 f"Simulation: the method must be clast.DEM(...) or clast.Complementarity(...), got {method!r}"
@@ -48,6 +61,8 @@ class Simulation:
             raise ValueError("Simulation: joints and springs need clast.Complementarity(...); DEM has none")
         if not isinstance(dt, str) and (isinstance(dt, bool) or not isinstance(dt, Real)):
             raise TypeError(f"Simulation: dt must be a number of seconds or 'auto', got {dt!r}")
+        if not isinstance(dt, str) and 0.0 < dt < SHORTEST:
+            raise ValueError(f"Simulation: dt = {dt:g} s is shorter than any contact; take dt='auto'")
         self.device = find_device(device)
         if self.device is not backend.CPU and len(scene.hulls.ball):
             raise Unavailable("Simulation: polyhedra move on the CPU only; leave device='cuda' out")
@@ -55,15 +70,19 @@ class Simulation:
         if self.device is not backend.CPU and meshed:
             raise Unavailable("Simulation: triangulated particles move on the CPU only; leave device='cuda' out")
         self.scene, self.method = scene, method
-        self.removed = 0
-        self.poured = [0] * len(scene.inlets)
+        self._compiled = watch.seconds()
         self.box = periodic_box(scene)
         self.stepper = STEPPERS[type(method)](scene, method, self.device, self.box, dt)
         self.dt, self.state, self.seconds = self.stepper.dt, self.stepper.state, self.stepper.seconds
+        self.flows = Flows(scene, self.dt)
         self._check_periods()
         self._every = max(1, round(PERIOD / self.dt))
+        self._looked = False
+        self._prepared = False  # what to do where kernels are missing has been said
         self.clock, self.glanced = clock.perf_counter, 0.0
-        self.counted = 0  # steps since the simulation was made or resumed; `seconds` is the time they took
+        # Steps since the simulation was made or resumed, without those in which kernels were compiled; `seconds` is the
+        # time they took.
+        self.counted = 0
         scene.hand_over(SimpleNamespace(bodies=lambda: self.bodies))
 
     @property
@@ -77,6 +96,21 @@ class Simulation:
         return self.stepper.time
 
     @property
+    def compiling(self):
+        """Wall time [s] that kernels have been compiled for since the simulation was made; no part of `seconds`."""
+        return watch.seconds() - self._compiled
+
+    @property
+    def removed(self):
+        """Bodies that outlets have taken out."""
+        return sum(flow.count for flow in self.flows.outlets)
+
+    @property
+    def poured(self):
+        """Bodies that each inlet has let in, a list."""
+        return [flow.count for flow in self.flows.inlets]
+
+    @property
     def bodies(self):
         """Bodies sorted by number, a copy of the present state."""
         self.state.fetch()
@@ -85,15 +119,31 @@ class Simulation:
 
     def step(self, count=1):
         """Take `count` steps."""
+        count = inputs.whole("Simulation.step", "count", count)
         self.start()
         for _ in range(count):
             self._pour_and_drain()
-            self.stepper.step()
-            self.counted += 1
-        self.stepper.finish()
+            self._timed(self.stepper.step)
+        self._timed(self.stepper.finish, 0)
+
+    def _timed(self, function, steps=1):
+        """Call it; a call in which something was compiled tells nothing about speed, and neither counts nor takes time."""
+        before, compiled = tuple(self.seconds.values()), watch.seconds()
+        function()
+        if watch.seconds() == compiled:
+            self.counted += steps
+        else:
+            self.seconds.update(zip(self.seconds, before, strict=True))
 
     def start(self):
         """What the first step needs to know; no time passes. Later calls do nothing."""
+        if not self._looked:
+            self._check_centres()
+            self._looked = True
+        if not self._prepared and self.device is backend.CPU:
+            own = weakref.ref(self)
+            ahead.when_missing(lambda: [] if (sim := own()) is None else rehearse(sim.scene, sim.method, sim.dt))
+        self._prepared = True
         self.stepper.start()
 
     def _pour_and_drain(self):
@@ -105,14 +155,16 @@ class Simulation:
         state.fetch()
         with backend.use(self.device):
             gone = np.zeros(len(state.bodies.number), bool)
-            for outlet in scene.outlets:
-                gone |= outlet.holds(state.bodies.position) & (state.bodies.motion == FREE)
+            for outlet, flow in zip(scene.outlets, self.flows.outlets, strict=True):
+                # Where outlets overlap, the first one counts.
+                taken = outlet.holds(state.bodies.position) & (state.bodies.motion == FREE) & ~gone
+                flow.note(self.steps, state.bodies.mass[taken])
+                gone |= taken
             changed = bool(gone.any())
             if changed:
-                self.removed += int(gone.sum())
                 state.remove(np.nonzero(gone)[0])
             for k, inlet in enumerate(scene.inlets):
-                owed = inlet.total(self.time) - self.poured[k]
+                owed = inlet.total(self.time) - self.flows.inlets[k].count
                 if owed > 0:
                     changed |= self._pour(k, inlet, owed)
             if changed:
@@ -126,10 +178,12 @@ class Simulation:
         balls = balls[np.argsort(shapes.number[balls], kind="stable")]
         there = SimpleNamespace(kind=shapes.kind[balls], centre=shapes.centre[balls], radius=shapes.radius[balls])
         known = clearance.known_balls(there, np.array(inlet.low), np.array(inlet.high), self.box.length)
-        position, scale, orientation, placed = inlet.place(self.poured[k], owed, *known, attempt=self.steps)
+        flow = self.flows.inlets[k]
+        position, scale, orientation, placed = inlet.place(flow.count, owed, *known, attempt=self.steps)
         if placed:
-            self.state.insert(self.scene.pour(inlet, position, scale, orientation))
-            self.poured[k] += placed
+            poured = self.scene.pour(inlet, position, scale, orientation)
+            self.state.insert(poured)
+            flow.note(self.steps, poured.mass)
         return placed > 0
 
     # What may be wrong.
@@ -144,6 +198,25 @@ class Simulation:
                 raise ValueError(
                     f"Simulation: the world is {length:.4g} m long in periodic direction {axis}, but the largest particle "
                     f"needs {need:.4g} m so that it does not meet two images of one partner; enlarge the world"
+                )
+
+    def _check_centres(self):
+        """Solid bodies with one centre have no direction in which to part; a sphere in the middle of a ring is no such case."""
+        state, scene = self.state, self.scene
+        shapes, bodies = state.shapes, state.bodies
+        solid = is_particle(shapes.kind) & (rows_in("surfaces", shapes.kind, state.parts.feature[shapes.part]) < 0)
+        rows = np.flatnonzero(solid)
+        rows = rows[np.lexsort((shapes.number[rows], *shapes.centre[rows].T))]
+        one, two = rows[:-1], rows[1:]
+        same = (shapes.centre[one] == shapes.centre[two]).all(1) & (shapes.body[one] != shapes.body[two])
+        body = np.stack([shapes.body[one[same]], shapes.body[two[same]]], axis=1)
+        body = body[(bodies.motion[body] == FREE).any(1)]
+        apart = set(map(tuple, np.sort(scene.apart, axis=1).tolist()))
+        for a, b in body:
+            if tuple(sorted((int(bodies.number[a]), int(bodies.number[b])))) not in apart:
+                raise ValueError(
+                    f"Simulation: {self.stepper.name(a)} and {self.stepper.name(b)} have the same centre "
+                    f"{bodies.position[a].tolist()}, so nothing says how to part them; move one of them"
                 )
 
     # Results.
@@ -195,20 +268,31 @@ class Simulation:
         turning = np.einsum("ni,ni->n", bodies.spin, bodies.spin)[free]
         return 0.5 * float(bodies.mass[free] @ fast + bodies.inertia[free] @ turning)
 
+    def check_times(self, until, every):
+        """End and time between frames [s] as numbers that a run can follow."""
+        until = inputs.number("Simulation.run", "until", until, above=0.0)
+        every = inputs.number("Simulation.run", "every", every, above=0.0)
+        if every < self.dt:
+            raise ValueError(
+                f"Simulation: every = {every:g} s is shorter than a step of {self.dt:.3g} s; take at least that"
+            )
+        if until > LONGEST * self.dt:
+            raise ValueError(
+                f"Simulation: until = {until:g} s is {until / self.dt:.2g} steps of {self.dt:.3g} s, too many"
+            )
+        return until, every
+
     def frames(self, *, until, every, between=None):
         """Run until a time [s]; yields the number of each frame, one every `every` seconds, the first at the start.
 
         between: function called after every step; when it returns True the frames end early.
         """
-        for value, place in ((until, "until"), (every, "every")):
-            if not 0.0 < float(value) < math.inf:
-                raise ValueError(f"Simulation: {place} = {value} must be above 0 s")
-        if every < self.dt:
-            raise ValueError(
-                f"Simulation: every = {every:g} s is shorter than a step of {self.dt:.3g} s; take at least that"
-            )
+        until, every = self.check_times(until, every)
         last = round(until / self.dt)
-        frame = math.ceil(self.steps * self.dt / every - 1e-6)
+        # The first frame that is due now or later, by the same rounding by which it is due.
+        frame = max(0, math.floor(self.steps * self.dt / every) - 1)
+        while round(frame * every / self.dt) < self.steps:
+            frame += 1
         while True:
             due = min(round(frame * every / self.dt), last)
             self.start()
@@ -240,14 +324,19 @@ def resume(path, *, law=None, drives=None, functions=None, device="cpu"):
     law: the function, if the contact law was the user's own; drives: {body number: function} likewise; functions: those of
     joints, motors and springs, {("joint" | "motor" | "spring", number): function}.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(
+            f"resume: the first argument must be the path of a checkpoint or of the folder of a run, got {path!r}"
+        )
     path = Path(path)
     groups, saved = checkpoint.read(path / "checkpoint.h5" if path.is_dir() else path)
     numbers = saved["simulation"]
     scene = Scene.rebuild(groups, saved, drives=drives, functions=functions)
     method = runner.method_of(path, numbers, law)
     sim = Simulation(scene, method, dt=numbers["dt"], device=device)
-    sim.removed, sim.poured = numbers["removed"], list(numbers["poured"])
+    sim.flows.recall(groups["flows"])
     sim.stepper.recall(groups, numbers["steps"])
+    sim._looked = True  # what happens on the way is parted and counted
     return sim
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.backend import stored
+from ..kernels.reached import stored
 from ..tables import is_particle, is_wall, rows_in
 
 
@@ -68,8 +68,8 @@ def stack_balls(low, high, centre, radius, new_radius):
         corner[k] = low - size
         span = high - low + 2.0 * size
         # A few balls in a wide box must not cost millions of empty cells.
-        edge[k] = max(2.0 * size, (span.prod() / (4.0 * count[k] + 4096.0)) ** (1.0 / 3.0))
-        cells[k] = np.floor(span / edge[k]).astype(np.int64) + 1
+        most = 4.0 * count[k] + 4096.0
+        edge[k], cells[k] = _cells(span, max(2.0 * size, (span.prod() / most) ** (1.0 / 3.0)), 8.0 * most)
     total = cells.prod(axis=1)
     start = np.cumsum(total) - total
     balls = Balls(
@@ -86,6 +86,14 @@ def stack_balls(low, high, centre, radius, new_radius):
     )
     _put_first(known, balls)
     return balls
+
+
+def _cells(span, edge, most):
+    """Edge [m] and numbers (3,) of the cells over a box of this span (3,) [m]: those of the given edge, or larger ones where
+    that would be more than `most`, as in a flat or thin box."""
+    while np.prod(np.floor(span / edge) + 1.0) > most:
+        edge *= 2.0
+    return edge, np.floor(span / edge).astype(np.int64) + 1
 
 
 def _empty_levels():
@@ -135,7 +143,7 @@ def stack_walls(bodies, shapes, parts, meshes, low, high, reach):
     near = np.all((corner.min(axis=1) - reach < high) & (corner.max(axis=1) + reach > low), axis=1)
     corner = np.ascontiguousarray(corner[near])
     edge = max(2.0 * reach, float((high - low).prod() / 200_000) ** (1.0 / 3.0))
-    cells = np.floor((high - low) / edge).astype(np.int64) + 1
+    edge, cells = _cells(high - low, edge, 1_600_000)
     start, member = _bin_triangles(corner, low, edge, cells, reach)
     return Walls(
         plane_point=np.ascontiguousarray(shapes.centre[planes]),

@@ -9,6 +9,12 @@ from . import clearance
 
 # One round of random filling proposes at most this many points: about 100 MB of work arrays.
 ROUND = 1_000_000
+LOOKED = (
+    100_000_000  # sites of a lattice that are looked at, and 100 more for each body: a wall or mask may block them all
+)
+FINEST = 1e9  # farther from the origin than so many radii a place is known to less than a millionth of the radius
+DENSEST = math.pi / math.sqrt(18.0)  # part of space that equal balls can fill (Hales 2005)
+SATURATED = 0.5  # part that random filling never reaches with balls of about one size; it ends at 0.38 in a wide box
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,32 @@ def check_fit(place, radius, low, high):
         )
 
 
+def check_far(place, radius, low, high):
+    """Raise if the box is so far out that numbers cannot tell where in it a ball of `radius` [m] is."""
+    far = float(np.abs([low, high]).max())
+    if far > FINEST * radius:
+        raise ValueError(
+            f"{place}: the box reaches to {far:.4g} m, where numbers are too coarse for a body of radius {radius:.4g} m; "
+            f"stay within {FINEST * radius:.4g} m of the origin"
+        )
+
+
+def check_volume(place, count, smallest, largest, low, high, method):
+    """Raise if `count` balls with radii from `smallest` to `largest` [m] cannot be put into the box, however it is tried."""
+    room = math.prod((high - low).tolist())
+    need = count * 4.0 / 3.0 * math.pi * smallest**3
+    alike = largest <= 1.5 * smallest
+    most = 1.0 if largest > smallest else DENSEST
+    if method == "random" and alike and count >= 1000:
+        most = SATURATED
+    if need > most * room:
+        raise ValueError(
+            f"{place}: {count} bodies with the balls around them take at least {need:.4g} m^3, and of the box of {room:.4g} m^3 "
+            f"at most {most * room:.4g} m^3 can be filled (method {method!r}); it would need {need / most:.4g} m^3: use a larger "
+            "box, fewer bodies or a smaller scale"
+        )
+
+
 def fill_random(rng, radius, low, high, walls, known, inside):
     """Centres (n,3) and mask (n,) of the balls that found room, tried at random points of the box low..high.
 
@@ -110,7 +142,7 @@ def _place_block(rng, block, radius, low, high, walls, balls, inside, first, pla
     least = radius[block].min()
     centre, edge = None, None
     share, budget = 1.0, 20_000_000 + 100 * len(block)
-    pending = block
+    pending, asked, found = block, 0, False
     while budget > 0:
         tries = int(min(max(1.0 / share, 256 / len(pending), 1.0), max(ROUND // len(pending), 1)))
         owner = np.repeat(pending, tries)
@@ -122,7 +154,11 @@ def _place_block(rng, block, radius, low, high, walls, balls, inside, first, pla
             point = centre[rng.integers(len(centre), size=len(owner))] + (rng.random((len(owner), 3)) - 0.5) * edge
             allowed = np.all((point >= low + margin) & (point <= high - margin), axis=1)
         if inside is not None:
-            allowed &= inside(point)
+            mask = inside(point)
+            allowed &= mask
+            asked, found = asked + len(mask), found or bool(mask.any())
+            if not found and asked > 2 * ROUND:  # the mask and the box have nothing in common
+                break
         tried = clearance.insert(point, owner, allowed, first, walls, balls, placed)
         budget -= tried
         left = pending[~placed[pending]]
@@ -169,15 +205,19 @@ def fill_lattice(rng, count, radius, jitter, low, high, walls, known, inside):
     """
     spacing = 2.0 * radius * (1.0 + jitter)
     sites = np.floor((high - low) / spacing * (1.0 + 1e-12)).astype(np.int64)
+    total = math.prod(sites.tolist())
     balls = clearance.stack_balls(low, high, *known, np.zeros(0))
     origin = low + 0.5 * spacing
     origin[:2] += 0.5 * ((high - low)[:2] - sites[:2] * spacing)
-    layer = np.stack(np.meshgrid(np.arange(sites[1]), np.arange(sites[0]), indexing="ij"), axis=-1).reshape(-1, 2)
-    found, total = [np.zeros((0, 3))], 0
-    for k in range(sites[2] if len(layer) else 0):
-        if total >= count:
-            break
-        point = origin + spacing * np.column_stack([layer[:, 1], layer[:, 0], np.full(len(layer), k)])
+    found, done, first = [np.zeros((0, 3))], 0, 0
+    while done < count and first < min(total, LOOKED + 100 * count):
+        # A layer, or a part of one that is too large.
+        most = min(sites[0] * sites[1], ROUND)
+        site = np.arange(first, min(first + most, total))
+        first += len(site)
+        point = origin + spacing * np.column_stack(
+            [site % sites[0], site // sites[0] % sites[1], site // (sites[0] * sites[1])]
+        )
         if jitter > 0.0:
             point += jitter * radius * (2.0 * rng.random(point.shape) - 1.0)
         # A site that touches a wall exactly is welcome: rounding must not close it.
@@ -185,7 +225,7 @@ def fill_lattice(rng, count, radius, jitter, low, high, walls, known, inside):
         if inside is not None:
             kept &= inside(point)
         found.append(point[kept])
-        total += int(kept.sum())
+        done += int(kept.sum())
     return np.concatenate(found)[:count], spacing
 
 

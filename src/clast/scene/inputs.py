@@ -10,6 +10,8 @@ from ..tables import DRIVEN, FIXED, FREE, MOTIONS
 from .drives import Oscillation
 from .materials import Material
 
+LARGEST = 1e30  # of a number: squares and products of a few must be numbers, too
+
 
 def numbers(place, name, value):
     """An array of finite floats."""
@@ -21,6 +23,8 @@ def numbers(place, name, value):
         row = np.argwhere(~np.isfinite(array))[0]
         where = f"[{', '.join(map(str, row))}]" if array.ndim else ""
         raise ValueError(f"{place}: {name}{where} is {array[tuple(row)]}; every number must be finite")
+    if array.size and np.abs(array).max() > LARGEST:
+        raise ValueError(f"{place}: {name} has {np.abs(array).max():g}; numbers are at most {LARGEST:g}")
     return array
 
 
@@ -38,8 +42,8 @@ def column(place, name, value):
     if array.ndim > 1:
         raise ValueError(f"{place}: {name} must be a number or have shape (n,), got {array.shape}")
     array = array.reshape(-1)
-    if (array <= 0.0).any():
-        row = int(np.argmax(array <= 0.0))
+    if (array <= 1.0 / LARGEST).any():
+        row = int(np.argmax(array <= 1.0 / LARGEST))
         raise ValueError(f"{place}: {name} must be above 0, got {array[row]:g} in row {row}")
     return array
 

@@ -90,6 +90,10 @@ def check(place, name, value):
         raise TypeError(f"{place}: {name} must be a number {words}, got {value!r}") from None
     if not math.isfinite(number) or not allowed(number):
         raise ValueError(f"{place}: {name} must be finite and {words}, got {value!r}")
+    if number != 0.0 and not 1e-30 < abs(number) < 1e30:
+        raise ValueError(
+            f"{place}: {name} must be from 1e-30 to 1e30, so that products of it are numbers, got {value!r}"
+        )
     return number
 
 

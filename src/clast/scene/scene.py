@@ -52,6 +52,18 @@ class Scene(Joinery):
         self._bulk: list[tuple[float, float]] = []  # volume and moment of inertia per mass of each mold
         self._molded = None  # joined molds, parts, meshes, hulls and surfaces; made when asked
 
+    def __repr__(self):
+        bodies = self.bodies
+        counts = np.bincount(bodies.mold, minlength=len(self.names)) if len(self.names) else []
+        shapes = {}
+        for name, count in zip(self.names, counts):
+            shapes[name] = shapes.get(name, 0) + int(count)
+        told = [f"{count:,} {name}" for name, count in shapes.items() if count]
+        others = (("joint", self.joints), ("spring", self.springs), ("inlet", self.inlets), ("outlet", self.outlets))
+        told += [f"{len(some)} {name}{'s' * (len(some) > 1)}" for name, some in others if some]
+        free = int((bodies.motion == FREE).sum())
+        return f"<Scene of {len(bodies.number):,} bodies, {free:,} free: {', '.join(told) or 'nothing yet'}>"
+
     def add(
         self,
         shape,
@@ -137,6 +149,10 @@ class Scene(Joinery):
             raise ValueError(f"{place}: jitter={jitter:g} is for method='lattice'; random filling needs none")
         material = inputs.material(place, material)
         rng = np.random.default_rng(inputs.whole(place, "seed", seed))
+        reach = np.array([_bounding_radius(one.parts()) for one in shapes])
+        filling.check_far(place, reach.min() * sizes.smallest, low, high)
+        filling.check_fit(place, reach.min() * sizes.smallest if count else 0.0, low, high)
+        filling.check_volume(place, count, reach.min() * sizes.smallest, reach.max() * sizes.largest, low, high, method)
         columns = {
             "scale": sizes.draw(rng.random(count)),
             "velocity": inputs.rows(place, "velocity", velocity, 3),
@@ -149,7 +165,7 @@ class Scene(Joinery):
         else:
             columns["orientation"] = inputs.quaternions(place, "orientation", orientation)
             inputs.same_length(place, {"count": range(count), "orientation": columns["orientation"]}, count)
-        radius = columns["scale"] * [_bounding_radius(one.parts()) for one in shapes]
+        radius = columns["scale"] * reach
         if count:
             filling.check_fit(place, radius.max(), low, high)
             room = self._room(low, high, radius.max())
@@ -203,6 +219,7 @@ class Scene(Joinery):
         sizes = Sizes.of(place, scale)
         reach = _bounding_radius(shape.parts())
         filling.check_fit(place, reach * sizes.largest, low, high)
+        filling.check_far(place, reach * sizes.smallest, low, high)
         start = inputs.number(place, "start", start)
         material = inputs.material(place, material)
         numbers = {

@@ -34,14 +34,18 @@ from .keys import (
     SceneKeys,
     Section,
     SpringKeys,
+    odd_numbers,
 )
 from .shaping import Shaper
 
 
-def load(path):
-    """The scene in a TOML file, as Ready; a SceneError of one line if anything is wrong with it."""
+def load(path, *, outside=False):
+    """The scene in a TOML file, as Ready; a SceneError of one line if anything is wrong with it.
+
+    outside: whether it may name files that are not in its own folder or below.
+    """
     path = Path(path)
-    reader = _Reader(path)
+    reader = _Reader(path, outside)
     return reader.ready(_parse(path))
 
 
@@ -83,8 +87,8 @@ def _place(path):
 class _Reader(Shaper):
     """Turns parsed TOML into a scene; knows the file's name for its messages."""
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, outside=False):
+        self.path, self.outside = path, outside
         self.materials = {}
         self.places = []  # (numbers, place in the file) of all bodies
         self.named = {}  # body numbers by the names that the file gives
@@ -140,6 +144,8 @@ class _Reader(Shaper):
         for name in LISTS:
             if not isinstance(data.get(name, []), list):
                 self.fail(name, f"must be a list of tables; write [[{name}]] with two brackets", data[name])
+        for path, value in odd_numbers(data):
+            self.fail(_place(path), "numbers are 0, or from 1e-30 to 1e30; write another one", value)
         head = self.keys("scene", data.get("scene", {}), SceneKeys)
         timing = data.get("run", {})
         if isinstance(timing, dict) and timing.get("dt") == "auto":

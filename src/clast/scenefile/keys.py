@@ -370,3 +370,14 @@ PARTICLES = {
 }
 SECTIONS = ("scene", "materials", "pairs", "walls", "bodies", "joints", "springs", "fill", "inlet", "outlet", "run")
 LISTS = SECTIONS[2:-1]
+
+
+def odd_numbers(value, path=()):
+    """Paths and values of numbers in a parsed file that are so large or small that products of a few of them are none."""
+    if isinstance(value, dict | list):
+        for name, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from odd_numbers(item, (*path, name))
+    elif isinstance(value, float | int) and not isinstance(value, bool):
+        # What is not finite is told by the key that does not take it.
+        if value != 0 and not 1e-30 < abs(value) < 1e30 and value - value == 0:
+            yield path, value

@@ -37,7 +37,7 @@ from .keys import (
 
 
 class Shaper:
-    """What a reader of scene files knows of shapes; it has `path`, `fail`, `guard`, `keys` and `kind`."""
+    """What a reader of scene files knows of shapes; it has `path`, `outside`, `fail`, `guard`, `keys` and `kind`."""
 
     def shape(self, place, keys):
         """The shape that these keys, one of the classes in MAKERS, describe."""
@@ -58,8 +58,15 @@ class Shaper:
 
     def mesh(self, place, name, shape, **options):
         """What `load_mesh` makes of a file beside the scene file; shape and options as there."""
-        file = self.path.parent / name
-        if not file.is_file():
+        try:
+            file = (self.path.parent / name).resolve()
+            known = file.is_file()
+        except (OSError, ValueError):  # a name that no system takes
+            file, known = self.path.parent, False
+        if not (self.outside or file.is_relative_to(self.path.parent.resolve())):
+            hint = "put the file there, or allow it with --outside (from Python: load(path, outside=True))"
+            self.fail(f"{place}.file", f"is outside the folder of the scene file; {hint}", name)
+        if not known:
             self.fail(f"{place}.file", f"no such file in {self.path.parent}; the path is seen from there", name)
         try:
             return load_mesh(file, shape=shape, **options)

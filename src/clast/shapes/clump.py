@@ -30,11 +30,14 @@ class Clump:
             radii = np.full(len(centres), float(radii))
         if radii.shape != (len(centres),):
             raise ValueError(f"a clump of {len(centres)} balls needs as many radii, got shape {radii.shape}")
-        bad = np.flatnonzero(~(np.isfinite(centres).all(axis=1) & np.isfinite(radii) & (radii > 0.0)))
+        usual = (
+            (np.abs(centres) < 1e30).all(axis=1) & (radii > 1e-30) & (radii < 1e30)
+        )  # their fifth powers are numbers
+        bad = np.flatnonzero(~usual)
         if len(bad):
             i = bad[0]
             raise ValueError(
-                f"ball {i} of the clump needs a finite centre and radius > 0, got {centres[i].tolist()} and {radii[i]}"
+                f"ball {i} of the clump needs a finite (1e-30 to 1e30 m) centre and radius > 0, got {centres[i].tolist()} and {radii[i]}"
             )
         refuse_separate(centres, radii)
         kept = exposed_balls(centres, radii)

@@ -95,8 +95,10 @@ def _half_axis(name, value):
         length = float(value)
     except (TypeError, ValueError):
         raise TypeError(f"the half-axis {name} of an ellipsoid must be a number [m], got {value!r}; {like}") from None
-    if not (length > 0.0 and np.isfinite(length)):
-        raise ValueError(f"the half-axis {name} of an ellipsoid must be finite and above 0, got {value!r}; {like}")
+    if not 1e-30 < length < 1e30:  # its fifth power must be a number, too
+        raise ValueError(
+            f"the half-axis {name} of an ellipsoid must be finite (1e-30 to 1e30 m) and above 0, got {value!r}; {like}"
+        )
     return length
 
 

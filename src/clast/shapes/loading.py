@@ -1,5 +1,8 @@
 """Shapes from mesh files: walls, convex polyhedra and triangulated particles."""
 
+import io
+import logging
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -33,19 +36,83 @@ def load_mesh(path, *, shape="wall", epsilon=None):
         raise ValueError(f"cannot read a mesh from {path}: its name must end in {', '.join(SUFFIXES)}")
     import trimesh
 
+    data = path.read_bytes()
+    _look(path, data)
     try:
-        loaded = trimesh.load(path, process=False)
-    except Exception as error:
-        raise ValueError(f"cannot read a mesh from {path}: {error}") from error
+        # Without its name the reader knows no folder in which to look for textures and materials.
+        kind = path.suffix.lower().lstrip(".")
+        with _quiet():
+            loaded = trimesh.load(io.BytesIO(data), file_type=kind, process=False, skip_materials=True)
+    except Exception as error:  # it meets files of any kind and raises whatever it likes
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:150]
+        raise ValueError(f"{path} is damaged or no {kind.upper()} file ({told}); export it again") from error
     if isinstance(loaded, trimesh.Scene):
         raise ValueError(f"{path} holds {len(loaded.geometry)} objects, not one mesh: export it as a single mesh")
     faces = getattr(loaded, "faces", None)
     if faces is None or len(faces) == 0:
         raise ValueError(f"{path} has no triangles; for the hull of points use clast.Polyhedron(points)")
     try:
+        faces = np.asarray(faces)
+        if kind == "obj":
+            _refuse_cut(data, loaded.vertices, faces)
         return make(loaded.vertices, faces, **options)
-    except ValueError as error:
+    except (ValueError, TypeError, MemoryError) as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+@contextmanager
+def _quiet():
+    """Within the block the reader does not write its own tracebacks to standard error."""
+    log, silent = logging.getLogger("trimesh"), logging.NullHandler()
+    before, log.propagate = log.propagate, False
+    log.addHandler(silent)
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    finally:
+        log.propagate = before
+        log.removeHandler(silent)
+
+
+def _look(path, data):
+    """Refuse text files that end too early; binary ones tell their length, and the reader compares it."""
+    kind, cut = path.suffix.lower(), "it was cut off: export it again"
+    last = data.rstrip().rsplit(b"\n", 1)[-1].split()
+    if kind == ".obj":
+        if len(last) < {b"v": 4, b"f": 4, b"vn": 4, b"vt": 2}.get(last[0] if last else b"", 0):
+            raise ValueError(f"{path} ends within a line, {b' '.join(last).decode(errors='replace')!r}; {cut}")
+    elif kind == ".stl" and data[:5] == b"solid" and b"facet" in data[:1000]:
+        if b"endsolid" not in data[-1000:]:
+            raise ValueError(f"{path} has no line 'endsolid' at its end; {cut}")
+    elif kind == ".off" or (kind == ".ply" and b"format ascii" in data[:1000]):
+        lines = [line for line in (line.split(b"#")[0].split() for line in data.splitlines()) if line]
+        if kind == ".ply":
+            first = next((k for k, line in enumerate(lines) if line == [b"end_header"]), len(lines)) + 1
+            counts = [line[2] for line in lines[:first] if line[0] == b"element" and len(line) == 3]
+        else:
+            head = b" ".join(b" ".join(line) for line in lines[:2]).split()
+            counts, first = head[1:3], 2 if lines and len(lines[0]) == 1 else 1
+        asked = sum(int(count) for count in counts if count.isdigit())
+        # The last line of a face is a number and so many rows.
+        whole = last and last[0].isdigit() and len(last) > int(last[0])
+        if len(lines) - first < asked or (len(lines) - first == asked and not whole):
+            raise ValueError(
+                f"{path} tells of {asked} vertices and faces and has {max(len(lines) - first, 0)} lines of them; {cut}"
+            )
+
+
+def _refuse_cut(data, vertices, faces):
+    """Refuse what only an OBJ file that was cut off has; it does not tell its length."""
+    again = "as in a file that was cut off; export it again"
+    unused = len(vertices) - len(np.unique(faces))
+    if unused > 0:
+        raise ValueError(f"{unused} of {len(vertices)} vertices belong to no triangle, {again}, without loose points")
+    if not data.endswith((b"\n", b"\r")):
+        _, place = np.unique(vertices, axis=0, return_inverse=True)
+        sides = place.reshape(-1)[np.stack([faces, np.roll(faces, -1, axis=1)], axis=2)]
+        _, times = np.unique(np.sort(sides, axis=2).reshape(-1, 2), axis=0, return_counts=True)
+        if (times == 1).any():
+            raise ValueError(f"the last line has no end and the mesh is open, {again}")
 
 
 def convex_solid(vertices, triangles):

@@ -5,6 +5,7 @@ import numpy as np
 from ..tables import TRIANGLE, Meshes, make_parts
 
 MERGE = 1e-9  # vertices nearer than this fraction of the mesh's size are one
+FARTHEST = 1e15  # [m], coordinates of vertices: nothing that moves is that large, and the sixth power is a number still
 SLIVER = 1e-8  # a triangle lower than this fraction of its longest side has no usable normal
 
 
@@ -66,6 +67,11 @@ def checked(vertices, triangles):
     bad = np.flatnonzero(~np.isfinite(vertices).all(axis=1))
     if len(bad):
         raise ValueError(f"vertex {bad[0]} of the mesh is not finite: {vertices[bad[0]].tolist()}")
+    far = np.flatnonzero((np.abs(vertices) > FARTHEST).any(axis=1))
+    if len(far):
+        raise ValueError(
+            f"vertex {far[0]} of the mesh is at {vertices[far[0]].tolist()} m; numbers are too coarse beyond {FARTHEST:g} m"
+        )
     wrong = np.flatnonzero(((triangles < 0) | (triangles >= len(vertices))).any(axis=1))
     if len(wrong):
         raise ValueError(

@@ -41,9 +41,10 @@ class Plane:
 def unit(vector, what):
     """`vector` as a unit 3-tuple; ValueError naming `what` if it has no direction."""
     v = np.asarray(vector, dtype=float)
-    length = float(np.linalg.norm(v)) if v.shape == (3,) else np.nan
-    if not (np.isfinite(length) and length > 0.0):
-        raise ValueError(f"{what} must be three finite numbers, not all zero, got {vector!r}")
+    fine = v.shape == (3,) and np.isfinite(v).all() and 1e-100 < np.abs(v).max() < 1e100
+    if not fine:
+        raise ValueError(f"{what} must be three finite numbers, not all zero, at most 1e100, got {vector!r}")
+    length = float(np.linalg.norm(v))
     return tuple(float(x) for x in v / length)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .mesh import MeshWall
+from .mesh import FARTHEST, MeshWall
 
 FLATNESS = 1e-6  # allowed distance of a corner from the plane, over the longer diagonal
 
@@ -12,8 +12,10 @@ class Quad(MeshWall):
 
     def __init__(self, corners):
         corners = np.array(corners, dtype=float)
-        if corners.shape != (4, 3) or not np.isfinite(corners).all():
-            raise ValueError(f"a quad needs four corners of three finite numbers, got {corners.tolist()}")
+        if corners.shape != (4, 3) or not (np.abs(corners) <= FARTHEST).all():
+            raise ValueError(
+                f"a quad needs four corners of three finite numbers, at most {FARTHEST:g} m, got {corners.tolist()}"
+            )
         first, second = corners[2] - corners[0], corners[3] - corners[1]
         size = max(np.linalg.norm(first), np.linalg.norm(second))
         normal = np.cross(first, second)

@@ -19,8 +19,8 @@ class Sphere:
 
     def __post_init__(self):
         radius = float(self.radius)
-        if not (radius > 0.0 and np.isfinite(radius)):
-            raise ValueError(f"a sphere needs a finite radius > 0, got {self.radius}")
+        if not 1e-30 < radius < 1e30:  # its fifth power must be a number, too
+            raise ValueError(f"a sphere needs a finite (1e-30 to 1e30 m) radius > 0, got {self.radius}")
         object.__setattr__(self, "radius", radius)
 
     @property

@@ -1,0 +1,70 @@
+"""A rehearsal of a simulation with a few of its bodies, to know which kernels it will launch; see `clast.kernels.ahead`."""
+
+import copy
+import dataclasses
+import warnings
+
+import numpy as np
+
+from ..kernels import ahead
+from ..tables import FREE, Bodies
+
+EACH = 2  # bodies of each sort that take part
+STEPS = 2
+
+
+def sort(scene, mold):
+    """Tells a mold from others as far as kernels are bound by it: round or not, where its parts are, of which kinds."""
+    molds, parts = scene.molds, scene.parts
+    own = slice(molds.first[mold], molds.first[mold] + molds.count[mold])
+    kinds = tuple(np.unique(parts.kind[own]).tolist())
+    return bool(molds.round[mold]), bool(molds.count[mold] > 1), bool(parts.offset[own].any()), kinds
+
+
+def few(scene):
+    """A scene with all walls, all bodies that are joined or driven, and a few others of each sort."""
+    small = copy.copy(scene)
+    bodies = scene.bodies
+    joined = {number for held in (*scene.joints, *scene.springs) for number in (held.a, held.b)}
+    kept, seen = [], {}
+    sort_of = {mold: sort(scene, mold) for mold in np.unique(bodies.mold).tolist()}
+    for row in range(len(bodies.number)):
+        alike = sort_of[int(bodies.mold[row])]
+        free = bodies.motion[row] == FREE
+        seen[alike] = seen.get(alike, 0) + free
+        if not free or seen[alike] <= EACH or int(bodies.number[row]) in joined:
+            kept.append(row)
+    chunks = [Bodies(*(column[kept] for column in bodies))]
+    for inlet in scene.inlets:
+        middle = 0.5 * (np.array(inlet.low) + np.array(inlet.high))
+        chunks.append(
+            small.pour(inlet, middle[None], np.array([inlet.sizes.largest]), np.array([[1.0, 0.0, 0.0, 0.0]]))
+        )
+    small.source, small._chunks, small.inlets, small.outlets = None, chunks, [], []
+    return small
+
+
+def rehearse(scene, method, dt):
+    """Tasks for `ahead.compile_all`: the kernels that this scene launches and that are not on the disk.
+
+    All bodies count as neighbours, so that whatever can touch is launched. What goes wrong here does so again, and is told, in earnest.
+    """
+    from .simulation import Simulation
+
+    span = np.ptp(scene.bodies.position, axis=0).max() if len(scene.bodies.number) else 0.0
+    with ahead.listening() as heard, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for margin in (float(span), None):
+            if margin is not None and (not hasattr(method, "margin") or any(scene.periodic)):
+                continue
+            chosen = method if margin is None else dataclasses.replace(method, margin=margin)
+            try:
+                stepper = Simulation(few(scene), chosen, dt=dt).stepper
+                stepper.start()
+                for _ in range(STEPS):
+                    stepper.step()
+                stepper.finish()
+            except (Exception, ahead.Enough):
+                continue
+            break
+    return list(heard.tasks.values())

@@ -1,0 +1,224 @@
+"""Kernels that processes compile side by side: the right ones, into the cache, and nobody is left behind."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from llvmlite import binding
+from roads import differences, state
+
+import clast
+from clast.kernels import ahead, backend, primitives, reached
+from clast.run.rehearsal import rehearse
+
+
+def lined_up(*shapes, walls=(), method=None, apart=0.0198, **options):
+    """Bodies in a row that overlap a little, on walls."""
+    scene = clast.Scene(**options)
+    for wall, place in walls:
+        scene.add(wall, position=place)
+    for k in range(6):
+        scene.add(shapes[k % len(shapes)], position=(apart * k, 0.0, 0.0098))
+    return clast.Simulation(scene, method or clast.DEM())
+
+
+BLADE = clast.Quad([(-0.1, -0.1, 0.0), (0.2, -0.1, 0.0), (0.2, 0.1, 0.0), (-0.1, 0.1, 0.0)])
+SCENES = {
+    "spheres": lambda: lined_up(clast.Sphere(0.01), walls=[(clast.Plane(), (0, 0, 0))]),
+    "clumps": lambda: lined_up(clast.Clump([(0, 0, 0), (0.005, 0, 0)], [0.01, 0.008]), clast.Sphere(0.01)),
+    "cubes": lambda: lined_up(clast.Polyhedron.box(0.02, 0.02, 0.02), walls=[(BLADE, (0, 0, 0))]),
+    "hard": lambda: lined_up(
+        clast.Sphere(0.01), walls=[(clast.Plane(), (0, 0, 0))], method=clast.Complementarity(), apart=0.0201
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_rehearsal_hears_what_the_run_launches(name, monkeypatch):
+    sim, launched, launch = SCENES[name](), set(), backend.CPU.launch
+
+    def listen(kernel, count, arguments):
+        if (count[-1] if kernel.phased else count) > 0:
+            launched.add((kernel.name, kernel.loop.types(arguments)))
+        launch(kernel, count, arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(backend.CPU, "launch", staticmethod(listen))
+        sim.step(2)
+    patch = monkeypatch.setattr
+    patch(reached.Store, "holds", lambda *_: False)
+    patch(ahead.Rehearsal, "note", forgetful(ahead.Rehearsal.note))
+    heard = {(task.name, task.types) for task in rehearse(sim.scene, sim.method, sim.dt)}
+    assert len(launched) > 10
+    assert launched <= heard
+
+
+def forgetful(note):
+    """`Rehearsal.note` for a process that has compiled nothing."""
+
+    def listen(self, compiled, types, place, title):
+        kept, compiled.overloads = compiled.overloads, {}
+        try:
+            return note(self, compiled, types, place, title)
+        finally:
+            compiled.overloads = kept
+
+    return listen
+
+
+def test_a_rehearsal_leaves_no_trace(monkeypatch):
+    monkeypatch.setattr(ahead.Rehearsal, "note", lambda *_: False)  # everything runs as plain Python
+    one, other = SCENES["cubes"](), SCENES["cubes"]()
+    for sim in (one, other):
+        sim.step(3)
+    rehearse(one.scene, one.method, one.dt)
+    for sim in (one, other):
+        sim.step(3)
+    assert not differences(state(one), state(other))
+
+
+def test_another_process_finds_what_it_is_sent():
+    sim = SCENES["cubes"]()
+    places = []
+    with ahead.listening() as heard:
+        heard.note = lambda compiled, types, place, title: places.append((place(), compiled)) or False
+        rehearse(sim.scene, sim.method, sim.dt)
+    assert len(places) > 15
+    for place, compiled in places:
+        assert ahead.dispatcher(place) == (compiled, compiled._cache.name)
+
+
+def test_what_only_this_process_knows_is_not_sent():
+    def law(touch, mix, dt):
+        return touch.overlap, (0.0, 0.0, 0.0), touch.slip
+
+    assert ahead.address(law) is None
+    assert ahead.kernel_address(backend.kernel(ahead.plain_spread, law=law)) is None
+
+
+# Two small kernels for a cache that is empty.
+SMALL = """
+import numpy as np
+from clast.kernels import ahead, backend, primitives, reached
+with ahead.listening() as heard:
+    primitives.scan(np.ones(5, np.int32))
+    primitives.group(np.ones(5, np.int32), 3)
+print(len(heard.tasks))
+ahead.when_missing(lambda: list(heard.tasks.values()))
+print(*primitives.scan(np.ones(5, np.int32)), len(backend.compiled()))
+with ahead.listening() as heard:
+    primitives.group(np.ones(5, np.int32), 3)
+print(len(heard.tasks))
+"""
+
+
+def python(program, **surroundings):
+    command = [sys.executable, "-c", program]
+    return subprocess.Popen(command, env=os.environ | surroundings, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_processes_fill_the_cache(workers, tmp_path):
+    done = python(SMALL, NUMBA_CACHE_DIR=str(tmp_path), CLAST_WORKERS=str(workers))
+    words = done.communicate(timeout=200)[0].split("\n")
+    # Without processes one kernel was compiled when it was called; with them both were, and the second is at hand.
+    assert words[:3] == (["2", "0 1 2 3 4 5 2", "0"] if workers else ["2", "0 1 2 3 4 5 1", "1"])
+
+
+# A kernel that takes long.
+LONG = """
+import os, threading, clast
+from clast.kernels import ahead
+from clast.run.rehearsal import rehearse
+scene = clast.Scene()
+scene.add(clast.Polyhedron.box(0.02, 0.02, 0.02), position=[(0, 0, 0), (0.0198, 0, 0)])
+sim = clast.Simulation(scene)
+tasks = rehearse(sim.scene, sim.method, sim.dt)
+start = ahead.start_worker
+def told():
+    process = start()
+    print(process.pid, flush=True)
+    return process
+ahead.start_worker = told
+try:
+    ahead.compile_all(tasks, lambda title, done: None)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def running(process):
+    """Whether a process that is no child of this one runs."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_nobody_goes_on_when_the_first_process_is_stopped(how, tmp_path):
+    parent = python(LONG, NUMBA_CACHE_DIR=str(tmp_path), CLAST_WORKERS="2")
+    children = [int(parent.stdout.readline()) for _ in range(2)]
+    time.sleep(1.5)
+    assert all(map(running, children))
+    began = time.monotonic()
+    parent.send_signal(how)
+    rest = parent.communicate(timeout=60)[0]
+    while any(map(running, children)) and time.monotonic() - began < 10.0:
+        time.sleep(0.02)
+    assert time.monotonic() - began < 3.0  # a second where nothing else runs
+    assert not any(map(running, children))
+    assert (rest.strip() == "interrupted") == (how == signal.SIGINT)
+
+
+def test_primitives_in_plain_python():
+    key = np.random.default_rng(1).integers(0, 9, 100).astype(np.int32)
+    real = *primitives.group(key, 9), primitives.scan(key)
+    with ahead.listening() as heard:
+        heard.note = lambda *_: False
+        plain = *primitives.group(key, 9), primitives.scan(key)
+    for one, other in zip(real, plain, strict=True):
+        assert np.array_equal(one, other) and one.dtype == other.dtype
+
+
+def has(features):
+    """Whether this processor has these features."""
+    here = binding.get_host_cpu_features()
+    return all(here.get(feature.removeprefix("+")) for feature in features.split(","))
+
+
+# Two small kernels: what they give, how many were compiled.
+USED = """
+import numpy as np
+from clast.kernels import backend, primitives
+print(*primitives.scan(np.ones(3, np.int32)), *primitives.group(np.array([1, 0, 1], np.int32), 2)[1], len(backend.compiled()))
+"""
+LEVEL = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": "+avx2,+fma,+bmi2"}
+
+
+@pytest.mark.skipif(not has(LEVEL["NUMBA_CPU_FEATURES"]), reason="this processor is below the level x86-64-v3")
+def test_kernels_that_come_with_the_package_are_used_where_they_fit(tmp_path):
+    shutil.copytree(Path(clast.__file__).parent, tmp_path / "clast", ignore=shutil.ignore_patterns("__pycache__"))
+    copy = {"PYTHONPATH": str(tmp_path), "CLAST_WORKERS": "0"}
+    build = copy | LEVEL | {"NUMBA_CACHE_DIR": str(tmp_path / "build")}
+    answer = "0 1 2 3 1 0 2"
+    assert python(USED, **build).communicate(timeout=200)[0].strip() == f"{answer} 2"
+    subprocess.run(
+        [sys.executable, "-m", "clast.kernels.shipped", tmp_path / "build"], env=os.environ | build, check=True
+    )
+    fresh = copy | {"NUMBA_CACHE_DIR": str(tmp_path / "fresh")}
+    assert python(USED, **fresh).communicate(timeout=200)[0].strip() == f"{answer} 0"
+    level = tmp_path / "clast" / "kernels" / "compiled" / "level.json"
+    text = level.read_text()
+    for other in (text.replace("+avx2", "+avx1024"), text.replace("(3,", "(2,")):
+        assert other != text
+        level.write_text(other)
+        folder = {"NUMBA_CACHE_DIR": str(tmp_path / f"other{len(other)}{hash(other)}")}
+        assert python(USED, **copy, **folder).communicate(timeout=200)[0].strip() == f"{answer} 2"

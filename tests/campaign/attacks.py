@@ -1,0 +1,693 @@
+"""Attacks on the program: each takes a folder, a seed and a number of tries, and returns outcomes, {what happened: how often}.
+
+Outcomes that begin with BAD are what must never happen. The quick tests take a few tries of each, `make reliability` many.
+"""
+
+import json
+import math
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+import clast
+from clast import errors, scenefile
+from clast.files import checkpoint
+from clast.files.trajectory import Trajectory
+
+BAD = "BAD: "
+HERE = Path(__file__).resolve().parent
+MEMORY = 6 << 30  # bytes of address space that an attack may take
+SECONDS = 10  # that one try may take
+
+
+def apart(maker, tries, **given):
+    """Outcomes of so many tries of an attack, MAKERS[maker](**given)(k), counted, in a process of its own, which a hang or crash ends."""
+    counted, first = Counter(), 0
+    source = str(Path(clast.__file__).parents[1])
+    while first < tries:
+        command = [sys.executable, str(HERE / "attacks.py"), maker, json.dumps(given), str(first), str(tries)]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": source}
+        ) as run:
+            for line in run.stdout:
+                counted[json.loads(line)] += 1
+                first += 1
+        if run.returncode:
+            what = "hang" if run.returncode == -signal.SIGALRM else f"ended with {run.returncode}"
+            counted[f"{BAD}{what} (try {first})"] += 1
+            first += 1
+    return counted
+
+
+def work(maker, given, first, tries):
+    """Tell the outcome of each try as a line of JSON."""
+    lines = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what else is printed is no outcome
+    attempt = MAKERS[maker](**given)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    for k in range(first, tries):
+        # The first try may compile kernels.
+        signal.alarm(SECONDS if k > first else 600)
+        try:
+            told = attempt(k)
+        except BaseException as fault:
+            told = f"{BAD}{type(fault).__name__}: {' '.join(str(fault).split())[:120]} (try {k})"
+        lines.write(json.dumps(told) + "\n")
+        lines.flush()
+
+
+def one_line(fault):
+    """The outcome of a refusal."""
+    told = str(fault)
+    return "refused" if told and "\n" not in told and len(told) < 600 else f"{BAD}not one line: {told[:100]!r}"
+
+
+# Files.
+
+
+def small_run(folder, frames=5, count=8):
+    """Spheres that fall on a plane, with frames and a checkpoint in the folder."""
+    scene = clast.Scene()
+    scene.add(clast.Plane())
+    scene.fill(clast.Sphere(0.01), count=count, box=((0, 0, 0), (0.1, 0.1, 0.1)), seed=1)
+    sim = clast.Simulation(scene)
+    sim.run(until=frames * 1e-3, every=1e-3, output=folder, progress=False)
+    return sim
+
+
+def content(path):
+    """All that a checkpoint or trajectory holds, as text."""
+    if "checkpoint" in path.name:
+        groups, attributes = checkpoint.read(path)
+        return repr(
+            {g: {k: (c.dtype.str, c.shape, c.tobytes()) for k, c in t.items()} for g, t in groups.items()}
+        ) + repr(attributes)
+    with Trajectory(path) as run:
+        columns = [{k: c.tobytes() for k, c in frame.columns.items()} for frame in run]
+        return (
+            repr([(f.time, f.step, f.scalars) for f in run]) + repr(columns) + repr(run.attributes) + repr(run.groups)
+        )
+
+
+def damage(folder, seed, tries, name, how):
+    """Flip a bit ("flip") or cut off the end ("cut") of the checkpoint or trajectory (`name`) of a run."""
+    return apart("damage", tries, folder=str(folder), seed=seed, name=name, how=how)
+
+
+def damaging(folder, seed, name, how):
+    folder = Path(folder)
+    if not (folder / name).exists():
+        small_run(folder)
+    whole, good = (folder / name).read_bytes(), content(folder / name)
+    target = folder / f"broken.{name}"
+
+    def attempt(k):
+        random = np.random.default_rng([seed, k])
+        at = int(random.integers(len(whole)))
+        changed = bytearray(whole[:at] if how == "cut" else whole)
+        if how == "flip":
+            changed[at] ^= 1 << int(random.integers(8))
+        target.write_bytes(changed)
+        try:
+            return "same" if content(target) == good else f"{BAD}other numbers (byte {at})"
+        except (errors.ClastError, ValueError) as fault:
+            return one_line(fault)
+
+    return attempt
+
+
+WRITER = """
+import sys
+sys.path.insert(0, sys.argv[2])
+import clast
+from attacks import small_run
+from pathlib import Path
+folder = Path(sys.argv[1])
+sim = clast.resume(folder) if (folder / "checkpoint.h5").exists() else None
+print("ready", flush=True)
+if sim is None:
+    small_run(folder, frames=400)
+else:
+    sim.run(until=0.4, every=1e-3, output=folder, progress=False)
+"""
+
+
+def kills(folder, seed, tries):
+    """SIGKILL a run that writes frames and checkpoints all the time, and let the next one go on from there."""
+    folder, counted = Path(folder), Counter()
+    random = np.random.default_rng(seed)
+    source = str(Path(clast.__file__).parents[1])
+    for _ in range(tries):
+        run = subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(folder), str(HERE)],
+            stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": source},
+        )
+        with run:
+            run.stdout.readline()
+            last = _written(folder)
+            while _written(folder) == last and run.poll() is None:  # kernels may have to be compiled
+                time.sleep(0.005)
+            time.sleep(float(random.uniform(0.0, 0.5)))
+            run.kill()
+        counted[_after_a_kill(folder)] += 1
+        if (folder / "report.json").exists():  # it came to its end
+            for file in folder.iterdir():
+                file.unlink()
+    return counted
+
+
+def _written(folder):
+    """When the last checkpoint was written, or None."""
+    try:
+        return (folder / "checkpoint.h5").stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
+def _after_a_kill(folder):
+    if not (folder / "checkpoint.h5").exists():
+        left = [file.name for file in folder.glob("*.previous.h5")]
+        return f"{BAD}no checkpoint but {left}" if left else "killed before the first checkpoint"
+    try:
+        step = checkpoint.read(folder / "checkpoint.h5")[1]["simulation"]["steps"]
+        with Trajectory(folder / "trajectory.h5") as frames:
+            steps = [frame.step for frame in frames]
+    except (errors.ClastError, OSError, ValueError) as fault:
+        return f"{BAD}{' '.join(str(fault).split())[:150]}"
+    dt = clast.resume(folder).dt
+    due = [round(k * 1e-3 / dt) for k in range(len(steps))]
+    if steps != due:
+        return f"{BAD}frames at {steps[-3:]} in place of {due[-3:]}"
+    # The checkpoint comes first, and the frame at its step, if that is missing, when the run goes on.
+    return "whole" if not steps or steps[-1] <= step else f"{BAD}a frame later than the checkpoint"
+
+
+# Scene files.
+
+SCENE = """
+[scene]
+title = "all that a scene of spheres can have"
+gravity = [0, 0, -9.81]
+world = [[-1, -1, -1], [2, 2, 2]]
+periodic = [true, false, false]
+
+[materials.rock]
+density = 2600
+young = 1e7
+poisson = 0.25
+friction = 0.6
+restitution = 0.5
+rolling_friction = 0.0
+
+[materials.steel]
+density = 7800
+
+[[pairs]]
+between = ["rock", "steel"]
+friction = 0.3
+restitution = 0.4
+
+[[walls]]
+kind = "plane"
+material = "steel"
+normal = [0, 0, 1]
+position = [0, 0, 0]
+
+[[walls]]
+kind = "plane"
+material = "steel"
+normal = [0, 0, -1]
+position = [0, 0, 1.5]
+oscillation = { amplitude = [0, 0, 0.001], frequency = 10, phase = 0.5 }
+
+[[bodies]]
+kind = "sphere"
+material = "rock"
+radius = 0.01
+position = [0.5, 0.5, 0.5]
+velocity = [0, 0, -0.1]
+spin = [0, 1, 0]
+scale = 1.5
+
+[[fill]]
+radius = 0.01
+material = "rock"
+count = 5
+box = [[0, 0, 0.02], [0.2, 0.2, 0.2]]
+scale = [0.8, 1.2]
+seed = 3
+within = { centre = [0.1, 0.1, 0], axis = [0, 0, 1], radius = 0.08 }
+
+[[inlet]]
+radius = 0.01
+material = "rock"
+box = [[0.3, 0.3, 0.8], [0.6, 0.6, 1.0]]
+rate = 100
+start = 0
+stop = 2
+count = 10
+velocity = [0, 0, -1]
+
+[[outlet]]
+box = [[0.7, 0.7, 0.0], [0.9, 0.9, 0.1]]
+
+[run]
+until = 0.01
+every = 0.005
+margin = 0.002
+overlap_limit = 0.05
+"""
+HARD = """
+[[walls]]
+kind = "cylinder"
+radius = 0.5
+length = 2.0
+axis = [0, 1, 0]
+position = [0, 0, 0]
+
+[[walls]]
+kind = "quad"
+corners = [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]
+
+[[bodies]]
+name = "arm"
+kind = "ellipsoid"
+axes = [0.05, 0.04, 0.03]
+position = [0, 0, 0.2]
+orientation = [1, 0, 0, 0]
+
+[[bodies]]
+name = "lump"
+kind = "clump"
+centres = [[0, 0, 0], [0.01, 0, 0]]
+radii = [0.01, 0.02]
+position = [0.2, 0, 0.2]
+
+[[joints]]
+kind = "hinge"
+between = ["arm", "lump"]
+at = [0.1, 0, 0.2]
+axis = [0, 1, 0]
+
+[[springs]]
+between = ["arm", "lump"]
+stiffness = 10
+damping = 0.1
+rest = 0.2
+
+[run]
+method = "complementarity"
+tolerance = 1e-4
+iterations = 100
+stabilisation = 0.2
+recovery = 0.1
+threshold = 0.01
+dt = 1e-3
+until = 0.01
+"""
+WRONG = {
+    "missing": None,
+    "text": "many",
+    "nan": math.nan,
+    "inf": math.inf,
+    "negative": -1.5,
+    "zero": 0,
+    "huge": 1e308,
+    "tiny": 1e-308,
+    "list": [1.0, 2.0, 3.0, 4.0, 5.0],
+    "empty": [],
+}
+
+
+def toml(value):
+    """A value as TOML."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{k} = {toml(v)}" for k, v in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def as_toml(data):
+    """A scene as a TOML file."""
+    lines = []
+    for name, section in data.items():
+        if name == "materials":
+            for material, keys in section.items():
+                lines += [f"[materials.{material}]", *(f"{k} = {toml(v)}" for k, v in keys.items())]
+        else:
+            many = isinstance(section, list)
+            for keys in section if many else [section]:
+                lines += [f"[[{name}]]" if many else f"[{name}]", *(f"{k} = {toml(v)}" for k, v in keys.items())]
+    return "\n".join(lines) + "\n"
+
+
+def numbers_in(value, path=()):
+    """Paths of all numbers, and of all lists of numbers, in a scene."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from numbers_in(item, (*path, name))
+    elif isinstance(value, list):
+        if value and not isinstance(value[0], dict | str | bool):
+            yield path
+        for k, item in enumerate(value):
+            yield from numbers_in(item, (*path, k))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path
+
+
+def every_field(folder, text=SCENE, steps=1):
+    """Every number of a scene file times everything in WRONG."""
+    tries = sum(1 for _ in numbers_in(tomllib.loads(text))) * len(WRONG)
+    return apart("fields", tries, folder=str(folder), text=text, steps=steps)
+
+
+def changing(folder, text, steps):
+    cases = [(path, name) for path in numbers_in(tomllib.loads(text)) for name in WRONG]
+
+    def attempt(k):
+        path, name = cases[k]
+        changed = tomllib.loads(text)
+        inner = changed
+        for step in path[:-1]:
+            inner = inner[step]
+        if WRONG[name] is None:
+            del inner[path[-1]]
+        else:
+            inner[path[-1]] = WRONG[name]
+        told = try_scene(folder, as_toml(changed), steps)
+        return f"{told} [{'.'.join(map(str, path))} {name}]" if told.startswith(BAD) else told
+
+    return attempt
+
+
+def try_scene(folder, text, steps):
+    """What becomes of a scene file: refused in one line, or run for so many steps."""
+    path = Path(folder) / "scene.toml"
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)  # numpy's words about overflow are no answer to a user
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            ready = scenefile.load(path)
+            if len(ready.scene.bodies.number) <= 1000 and steps:
+                sim = ready.simulation()
+                sim.step(steps)
+                sim.check_times(ready.until, ready.every)
+        except (errors.ClastError, ValueError) as fault:
+            return one_line(fault)
+    return "taken"
+
+
+TOKENS = [
+    *(
+        "1e308",
+        "-1",
+        "0",
+        "nan",
+        "inf",
+        '"x"',
+        "[]",
+        "{}",
+        "true",
+        "[[",
+        "]]",
+        "=",
+        "\n",
+        "#",
+        "1e-320",
+        "99999999999999999999",
+    ),
+    *(
+        '"../../x.stl"',
+        "[0, 0, 0]",
+        '"sphere"',
+        '"plane"',
+        "\\u0000",
+        "0x7f",
+        "1979-05-27",
+        "'''",
+        '"""',
+        ",",
+        ".",
+        "\t",
+        "é",
+    ),
+]
+
+
+def scene_files(folder, seed, tries):
+    """Scene files with words exchanged, taken away, doubled or moved."""
+    return apart("scenes", tries, folder=str(folder), seed=seed)
+
+
+def rewording(folder, seed):
+    def attempt(k):
+        random = np.random.default_rng([seed, k])
+        words = SCENE.split(" ")
+        for _ in range(int(random.integers(1, 4))):
+            at = int(random.integers(len(words)))
+            how = int(random.integers(5))
+            if how == 0:
+                words[at] = str(random.choice(TOKENS))
+            elif how == 1:
+                del words[at]
+            elif how == 2:
+                words.insert(at, words[int(random.integers(len(words)))])
+            elif how == 3:
+                other = int(random.integers(len(words)))
+                words[at], words[other] = words[other], words[at]
+            else:
+                letters = list(words[at]) or [" "]
+                letters[int(random.integers(len(letters)))] = chr(int(random.integers(1, 256)))
+                words[at] = "".join(letters)
+        return try_scene(folder, " ".join(words), 0)
+
+    return attempt
+
+
+def mesh_files(folder, seed, tries):
+    """Mesh files of every format, cut, flipped and edited."""
+    return apart("meshes", tries, folder=str(folder), seed=seed)
+
+
+def editing(folder, seed):
+    import trimesh
+
+    folder = Path(folder)
+    box = trimesh.creation.icosphere(1)
+    files = {f"box.{kind}": box.export(file_type=kind) for kind in ("ply", "off", "stl", "obj")}
+    files["ascii.stl"] = trimesh.exchange.stl.export_stl_ascii(box)
+    files["ascii.ply"] = trimesh.exchange.ply.export_ply(box, encoding="ascii")
+    files = {name: text.encode() if isinstance(text, str) else bytes(text) for name, text in files.items()}
+    words = [
+        b"1e308",
+        b"nan",
+        b"-1",
+        b"99999999999",
+        b"\n",
+        b"",
+        b"\0\xff\xff\xff",
+        b"/",
+        b"f 1 2 3\n",
+        b"v 0 0\n",
+        b"\xff" * 4,
+    ]
+
+    def attempt(k):
+        random = np.random.default_rng([seed, k])
+        name = sorted(files)[k % len(files)]
+        data = bytearray(files[name])
+        how = int(random.integers(3))
+        for _ in range(int(random.integers(1, 4))):
+            at = int(random.integers(len(data)))
+            if how == 0:
+                data[at] ^= 1 << int(random.integers(8))
+            elif how == 1:
+                data[at : at + int(random.integers(6))] = words[int(random.integers(len(words)))]
+        if how == 2:
+            data = data[: int(random.integers(len(data)))]
+        (folder / name).write_bytes(data)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", RuntimeWarning)
+                clast.load_mesh(folder / name, shape=("wall", "polyhedron", "mesh")[k // len(files) % 3])
+        except ValueError as fault:
+            return one_line(fault)
+        return "taken"
+
+    return attempt
+
+
+# Geometry and solvers.
+
+
+def shapes():
+    """One of each particle."""
+    return {
+        "sphere": clast.Sphere(0.5),
+        "ellipsoid": clast.Ellipsoid(0.5, 0.3, 0.2),
+        "clump": clast.Clump([[0, 0, 0], [0.4, 0, 0]], [0.3, 0.25]),
+        "polyhedron": clast.Polyhedron.box(0.5, 0.4, 0.3),
+        "mesh": clast.Mesh.random(40, radius=0.4, seed=1),
+    }
+
+
+def poses(seed, tries, one, two):
+    """Random poses of two particles: finite, unit normals, the same seen from the other."""
+    random = np.random.default_rng([seed, len(one), len(two)])
+    a, b = shapes()[one], shapes()[two]
+    position = random.normal(scale=0.4, size=(tries, 3))
+    turn = random.normal(size=(2, tries, 4))
+    turn /= np.linalg.norm(turn, axis=2, keepdims=True)
+    here, there = (np.zeros((tries, 3)), turn[0]), (position, turn[1])
+    forth, back = clast.distance(a, here, b, there), clast.distance(b, there, a, here)
+    length = np.linalg.norm(forth.normal, axis=1)
+    finite = np.isfinite(forth.gap) & np.isfinite(forth.normal).all(1) & np.isfinite(forth.first).all(1)
+    checks = {
+        "not finite": ~finite,
+        "normal is no unit": ~(np.abs(length - 1.0) < 1e-12),
+        "gap differs when swapped": ~(np.abs(forth.gap - back.gap) < 1e-9),
+        "deeper than both": forth.gap < -2.5,
+    }
+    counted = Counter(fine=tries)
+    for name, wrong in checks.items():
+        if wrong.any():
+            counted[f"{BAD}{name} ({one}, {two}, row {int(np.argmax(wrong))} of seed {seed})"] += int(wrong.sum())
+            counted["fine"] -= int(wrong.sum())
+    return counted
+
+
+def cone_problem(seed, k):
+    """W (3c,3c), q (3c,) and mu (c,) of any rank and scale."""
+    random = np.random.default_rng([seed, k])
+    c = int(random.integers(1, 8))
+    rank = int(random.integers(1, 3 * c + 1))
+    scale = 10.0 ** random.uniform(-8, 8)
+    factor = random.normal(size=(3 * c, rank))
+    w = scale * (factor @ factor.T)
+    w[np.diag_indices(3 * c)] *= 1.0 + 1e-12
+    q = random.normal(size=3 * c) * 10.0 ** random.uniform(-8, 8)
+    mu = np.where(random.random(c) < 0.2, 0.0, 10.0 ** random.uniform(-3, 3, size=c))
+    return w, q, mu
+
+
+def cones(seed, tries):
+    """Random cone problems, of low rank, badly scaled, with any friction: finite, inside the cones, and the flag does not lie."""
+    counted = Counter()
+    for k in range(tries):
+        w, q, mu = cone_problem(seed, k)
+        if not (np.diag(w) > 0.0).all():
+            continue
+        solver = ("apgd", "barzilai-borwein", "gauss-seidel", "jacobi")[k % 4]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            try:
+                found = clast.solve_cone(w, q, mu, solver=solver, iterations=200, tolerance=1e-8)
+            except (RuntimeWarning, ArithmeticError, ValueError) as fault:
+                counted[f"{BAD}{solver}: {fault} (try {k} of seed {seed})"] += 1
+                continue
+        r = found.impulse.reshape(-1, 3)
+        if not (np.isfinite(found.impulse).all() and np.isfinite(found.velocity).all()):
+            counted[f"{BAD}{solver}: not finite (try {k} of seed {seed})"] += 1
+        elif (np.linalg.norm(r[:, 1:], axis=1) > mu * r[:, 0] * (1.0 + 1e-9) + 1e-300).any():
+            counted[f"{BAD}{solver}: outside the cone (try {k} of seed {seed})"] += 1
+        elif found.converged and residual(w, q, mu, found.impulse) > 1e-6:
+            counted[
+                f"{BAD}{solver}: said to be solved, residual {residual(w, q, mu, found.impulse):.1e} (try {k} of seed {seed})"
+            ] += 1
+        else:
+            counted["solved" if found.converged else "said not to be solved"] += 1
+    return counted
+
+
+def residual(w, q, mu, impulse):
+    """How far impulses are from a solution, computed here: |r - P(r - rho u)| / (rho |q|), with rho = 1 / max diag(W)."""
+    rho = 1.0 / np.diag(w).max()
+    r = impulse.reshape(-1, 3)
+    y = r - rho * (w @ impulse + q).reshape(-1, 3)
+    n, t = y[:, 0], np.linalg.norm(y[:, 1:], axis=1)
+    inside, polar = t <= mu * n, mu * t <= -n
+    height = np.where(inside, n, np.where(polar, 0.0, (n + mu * t) / (1.0 + mu * mu)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shrink = np.where(inside, 1.0, np.where(polar | (t == 0.0), 0.0, mu * height / t))
+    projected = np.column_stack([height, shrink[:, None] * y[:, 1:]])
+    return float(np.linalg.norm(r - projected) / (rho * np.linalg.norm(q)))
+
+
+# What is not a number.
+
+
+def not_numbers(seed, tries):
+    """NaN or infinity in the state, in a law or in a drive: named within a step or two, and never in a checkpoint."""
+    counted = Counter()
+    for k in range(tries):
+        random = np.random.default_rng([seed, k])
+        value = (math.nan, math.inf, -math.inf)[k % 3]
+        what = ("position", "velocity", "spin", "drive")[k % 4]
+        counted[_poison(random, what, value)] += 1
+    return counted
+
+
+def _poison(random, what, value):
+    begin = float(random.uniform(0.001, 0.003))
+    scene = clast.Scene()
+    if what == "drive":
+        bad = (0.0, 0.0, value)
+        scene.add(clast.Plane(), drive=lambda t: (bad if t > begin else (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+    else:
+        scene.add(clast.Plane())
+    scene.fill(clast.Sphere(0.01), count=8, box=((0, 0, 0), (0.1, 0.1, 0.1)), seed=1)
+    sim = clast.Simulation(scene)
+    try:
+        sim.step(int(random.integers(1, 30)))
+        if what != "drive":
+            sim.stepper.finish()
+            row = int(np.flatnonzero(np.isfinite(sim.state.bodies.mass))[int(random.integers(8))])
+            getattr(sim.state.bodies, what)[row, int(random.integers(3))] = value
+            sim.step(2)
+        else:
+            sim.step(40)
+    except (clast.Diverged, clast.Escaped) as fault:
+        return one_line(fault).replace("refused", "named")
+    except ValueError as fault:
+        return one_line(fault).replace("refused", "named")
+    return f"{BAD}{value} in {what} goes on in silence"
+
+
+def pretending():
+    """What must not happen, to see that it is noticed."""
+
+    def attempt(k):
+        if k == 1:
+            raise KeyError("x")
+        if k == 2:
+            signal.raise_signal(signal.SIGALRM)
+        return "refused"
+
+    return attempt
+
+
+MAKERS = {
+    "damage": damaging,
+    "fields": changing,
+    "scenes": rewording,
+    "meshes": editing,
+    "pretend": pretending,
+}
+
+if __name__ == "__main__":
+    work(sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

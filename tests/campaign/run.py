@@ -1,0 +1,142 @@
+"""`make reliability`: the attacks of attacks.py many times, in pieces; goes on where it was stopped; writes docs/reliability.md.
+
+    python tests/campaign/run.py                 # all that is left
+    python tests/campaign/run.py --only kills    # of these
+    python tests/campaign/run.py --minutes 10    # for so long
+    python tests/campaign/run.py --table         # the page alone, from what was measured
+
+Results of each piece are kept in out/reliability/done.json: remove it to begin again.
+"""
+
+import argparse
+import itertools
+import json
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import attacks
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = ROOT / "out" / "reliability" / "done.json"
+PAGE = ROOT / "docs" / "reliability.md"
+MARKS = "<!-- measured -->", "<!-- /measured -->"
+
+
+def damaging(name, how):
+    return lambda folder, seed, tries: attacks.damage(folder, seed, tries, name, how)
+
+
+def posing(one, two):
+    return lambda folder, seed, tries: attacks.poses(seed, tries, one, two)
+
+
+def plain(function):
+    return lambda folder, seed, tries: function(seed, tries)
+
+
+def fields(text, steps):
+    return lambda folder, seed, tries: attacks.every_field(folder, text, steps)
+
+
+# What, words for the page, function(folder, seed, tries), tries in all, tries of a piece.
+PARTS = {
+    "flips of a checkpoint": ("refused or the same numbers", damaging("checkpoint.h5", "flip"), 10_000, 1000),
+    "cuts of a checkpoint": ("refused", damaging("checkpoint.h5", "cut"), 2000, 1000),
+    "flips of a trajectory": ("refused or the same numbers", damaging("trajectory.h5", "flip"), 10_000, 1000),
+    "cuts of a trajectory": ("refused", damaging("trajectory.h5", "cut"), 2000, 1000),
+    "kills": ("a checkpoint loads, every frame once", attacks.kills, 200, 20),
+    "scene files": ("one line or a scene, 10 s, 6 GB", attacks.scene_files, 100_000, 5000),
+    "mesh files": ("one line or a mesh, 10 s, 6 GB", attacks.mesh_files, 100_000, 5000),
+    "numbers of a scene file, spheres": ("one line or a step", fields(attacks.SCENE, 1), 1, 1),
+    "numbers of a scene file, hard contacts": ("one line or a scene", fields(attacks.HARD, 0), 1, 1),
+    "cone problems": ("finite, in the cones, the flag is right", plain(attacks.cones), 10_000, 1000),
+    "not a number": ("named within two steps", plain(attacks.not_numbers), 200, 50),
+}
+for _one, _two in itertools.combinations_with_replacement(("sphere", "clump", "ellipsoid", "polyhedron", "mesh"), 2):
+    PARTS[f"poses, {_one} and {_two}"] = (
+        "finite, unit normals, the same when swapped",
+        posing(_one, _two),
+        1_000_000,
+        50_000,
+    )
+
+
+def load():
+    return json.loads(KEPT.read_text()) if KEPT.exists() else {}
+
+
+def keep(done):
+    KEPT.parent.mkdir(parents=True, exist_ok=True)
+    writing = KEPT.with_suffix(".writing")
+    writing.write_text(json.dumps(done, indent=1))
+    writing.replace(KEPT)
+
+
+def piece(name, done, minutes_left):
+    """Do the next piece of a part; whether there was one left."""
+    words, function, tries, size = PARTS[name]
+    so_far = done.setdefault(name, {"pieces": 0, "outcomes": {}, "seconds": 0.0})
+    if so_far["pieces"] * size >= tries or minutes_left <= 0.0:
+        return False
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        found = function(folder, 1000 + so_far["pieces"], size)
+    so_far["outcomes"] = dict(Counter(so_far["outcomes"]) + Counter(found))
+    so_far["pieces"] += 1
+    so_far["seconds"] += time.perf_counter() - began
+    keep(done)
+    bad = sum(count for what, count in so_far["outcomes"].items() if what.startswith(attacks.BAD))
+    print(f"{name}: {so_far['pieces'] * size:,} of {tries:,}, {bad} bad, {so_far['seconds']:.0f} s", flush=True)
+    return True
+
+
+def table(done):
+    """The lines of the page."""
+    lines = [
+        "| attack | asked for | tries | of | outcomes | what must not be | s |",
+        "|---|---|---:|---:|---|---|---:|",
+    ]
+    for name, (words, _, tries, _size) in PARTS.items():
+        told = done.get(name)
+        if not told or not told["pieces"]:
+            lines.append(f"| {name} | {words} | not yet run | {tries:,} | | | |")
+            continue
+        outcomes = told["outcomes"]
+        bad = {what: count for what, count in outcomes.items() if what.startswith(attacks.BAD)}
+        tried = sum(outcomes.values())
+        fine = ", ".join(f"{count:,} {what}" for what, count in sorted(outcomes.items()) if what not in bad)
+        worst = f"**{sum(bad.values()):,}**: {next(iter(bad)).removeprefix(attacks.BAD)}" if bad else "none"
+        whole = tried if tries == 1 else tries
+        lines.append(f"| {name} | {words} | {tried:,} | {whole:,} | {fine} | {worst} | {told['seconds']:.0f} |")
+    return lines
+
+
+def write_page(done):
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(MARKS[0])
+    _, after = rest.split(MARKS[1])
+    PAGE.write_text("\n".join([before + MARKS[0], "", *table(done), "", MARKS[1] + after]), encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="parts whose name has this in it")
+    parser.add_argument("--minutes", type=float, default=1e9)
+    parser.add_argument("--table", action="store_true", help="write the page and leave")
+    given = parser.parse_args()
+    done, began = load(), time.perf_counter()
+
+    def left():
+        return given.minutes - (time.perf_counter() - began) / 60.0
+
+    names = [name for name in PARTS if given.only in name]
+    more = not given.table
+    while more:  # in turn, so that a run that is stopped early has done some of each
+        more = sum(piece(name, done, left()) for name in names) > 0
+    write_page(done)
+
+
+if __name__ == "__main__":
+    main()

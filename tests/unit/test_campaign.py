@@ -1,0 +1,83 @@
+"""A small version of each attack of `make reliability`."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "campaign"))
+
+import attacks
+
+import clast
+
+
+def fine(counted):
+    bad = {what: count for what, count in counted.items() if what.startswith(attacks.BAD)}
+    assert not bad and sum(counted.values()) > 0
+    return counted
+
+
+@pytest.mark.parametrize("name", ["checkpoint.h5", "trajectory.h5"])
+@pytest.mark.parametrize("how", ["flip", "cut"])
+def test_damaged_files(tmp_path, name, how):
+    counted = fine(attacks.damage(tmp_path, 1, 60, name, how))
+    assert counted["refused"] > 30
+
+
+def test_killed_runs(tmp_path):
+    assert fine(attacks.kills(tmp_path, 1, 2))
+
+
+def test_scene_files(tmp_path):
+    counted = fine(attacks.scene_files(tmp_path, 1, 300))
+    assert counted["refused"] > 100 and counted["taken"] > 0
+
+
+def test_mesh_files(tmp_path):
+    counted = fine(attacks.mesh_files(tmp_path, 1, 300))
+    assert counted["refused"] > 100 and counted["taken"] > 3
+
+
+def test_every_number_of_a_scene_file(tmp_path):
+    counted = fine(attacks.every_field(tmp_path))
+    assert counted["refused"] > 200 and counted["taken"] > 100
+
+
+def test_every_number_of_a_scene_file_with_hard_contacts(tmp_path):
+    counted = fine(attacks.every_field(tmp_path, attacks.HARD, steps=0))
+    assert counted["refused"] > 100 and counted["taken"] > 30
+
+
+def test_poses_of_spheres():
+    assert fine(attacks.poses(1, 2000, "sphere", "sphere")) == {"fine": 2000}
+
+
+def test_cone_problems():
+    counted = fine(attacks.cones(1, 60))
+    assert counted["solved"] > 10
+
+
+def test_cone_problems_whose_impulses_grow_without_bounds_are_not_said_to_be_solved():
+    w = np.outer([3.0, -2.0, 1.0], [3.0, -2.0, 1.0])
+    w[np.diag_indices(3)] *= 1.0 + 1e-15
+    found = clast.solve_cone(w, [-1.0, -0.5, 0.25], 0.2, solver="jacobi", iterations=400)
+    assert (
+        not found.converged or attacks.residual(w, np.array([-1.0, -0.5, 0.25]), np.array([0.2]), found.impulse) < 1e-6
+    )
+    # Of make reliability: division by zero, and a residual of 0 that had no meaning.
+    for solver, k in (("barzilai-borwein", 197), ("jacobi", 71), ("apgd", 156)):
+        w, q, mu = attacks.cone_problem(1000, k)
+        found = clast.solve_cone(w, q, mu, solver=solver, iterations=200, tolerance=1e-8)
+        assert not found.converged or attacks.residual(w, q, mu, found.impulse) < 1e-6
+
+
+def test_what_is_not_a_number_is_named():
+    assert fine(attacks.not_numbers(1, 12)) == {"named": 12}
+
+
+def test_an_attack_notices_what_must_not_happen():
+    counted = attacks.apart("pretend", 4)
+    assert counted["refused"] == 2 and len(counted) == 3
+    assert sum(what.startswith(attacks.BAD) for what in counted) == 2

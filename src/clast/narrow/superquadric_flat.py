@@ -14,6 +14,7 @@ from .polyhedron_plane import corner, face_normal
 from .polyhedron_polyhedron import reach_along
 from .superquadric_support import around_edge, climb, highest, inward, outward, point_like, reach, unit_axis, value
 
+SHALLOW = 0.05  # of the shortest half-axis
 CORNERS = 4  # corners that are tried one after the other
 
 
@@ -129,12 +130,14 @@ def hull_separation(d, m, h, k, hulls, size, e, margin):
                 return best, n, d
     # Where the face has the point below the superquadric, no direction around is better.
     y = add(reach(n, size, e)[1], scale(best, n))
-    if best > 0.0 and within_face(inward(m, sub(y, d)), face, k, hulls):
+    # So it is while the overlap is shallow: another direction as good would be far from parting them.
+    shallow = -SHALLOW * min(size[0], size[1], size[2])
+    if best > shallow and within_face(inward(m, sub(y, d)), face, k, hulls):
         return best, n, y
     f, w, x, sure = by_corners(n, best, d, m, h, k, hulls, size, e)
     if f > best:
         best, n, y = f, w, x
-    if best > 0.0 and sure:
+    if best > shallow and sure:
         return best, n, y
     best, n, y = by_edges(n, best, y, d, m, h, k, hulls, size, e)
     if best <= 0.0:

@@ -1,0 +1,65 @@
+"""One body, several ways: a cube as one polyhedron and as eight, a ball as sphere, ellipsoid and superquadric, act alike."""
+
+import numpy as np
+import pytest
+
+import clast
+from clast import Compound, Ellipsoid, Material, Plane, Polyhedron, Scene, Simulation, Sphere, Superquadric
+
+STONE = Material(density=2500.0, young=1e7, friction=0.5, restitution=0.5)
+EDGE = 0.02
+SMALL = Polyhedron.box(0.01, 0.01, 0.01)
+PLACES = [(x, y, z) for x in (-0.005, 0.005) for y in (-0.005, 0.005) for z in (-0.005, 0.005)]
+CUBES = {"polyhedron": Polyhedron.box(EDGE, EDGE, EDGE), "eight": Compound([(SMALL, place) for place in PLACES])}
+BALLS = {
+    "sphere": Sphere(0.01),
+    "ellipsoid": Ellipsoid(0.01, 0.01, 0.01),
+    "superquadric": Superquadric(0.01, 0.01, 0.01, 1, 1),
+}
+
+
+def run(shape, hard, *, tilt=0.0, drop=0.0, velocity=0.0, until):
+    """A body on a plane that is tilted by so many degrees about y, after `until` [s]."""
+    angle, g = np.radians(tilt), 9.81 if velocity == 0.0 else 0.0
+    scene = Scene(gravity=(g * np.sin(angle), 0.0, -g * np.cos(angle)))
+    scene.add(Plane(), material=STONE)
+    scene.add(shape, position=(0.0, 0.0, 0.01 + drop), velocity=(0.0, 0.0, -velocity), material=STONE)
+    method = clast.Complementarity(tolerance=1e-6, iterations=2000) if hard else clast.DEM()
+    sim = Simulation(scene, method, dt=(1e-4 if velocity else 5e-4) if hard else "auto")
+    sim.run(until=until, progress=False)
+    return sim.bodies
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["dem", "hard"])
+@pytest.mark.parametrize("name", [*CUBES, *BALLS])
+def test_it_rests_with_its_weight(name, hard):
+    bodies = run((CUBES | BALLS)[name], hard, until=0.2)
+    assert bodies.force[1, 2] == pytest.approx(9.81 * bodies.mass[1], rel=1e-3)
+
+
+@pytest.mark.parametrize("name", CUBES)
+def test_a_cube_slides_above_the_angle_of_friction_and_not_below(name):
+    """Within 1 % of arctan 0.5, 26.57 degrees; hard contacts."""
+    assert abs(run(CUBES[name], True, tilt=26.3, until=0.1).velocity[1, 0]) < 1e-5
+    angle = np.radians(26.83)
+    expected = 9.81 * (np.sin(angle) - 0.5 * np.cos(angle)) * 0.1
+    assert run(CUBES[name], True, tilt=26.83, until=0.1).velocity[1, 0] == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["dem", "hard"])
+@pytest.mark.parametrize("name", BALLS)
+def test_a_ball_rolls_down_a_slope_at_five_sevenths(name, hard):
+    bodies = run(BALLS[name], hard, tilt=10.0, until=0.2)
+    expected = 5.0 / 7.0 * 9.81 * np.sin(np.radians(10.0)) * 0.2
+    assert bodies.velocity[1, 0] == pytest.approx(expected, rel=0.01)
+    assert 0.01 * bodies.spin[1, 1] == pytest.approx(expected, rel=0.01)
+
+
+REBOUNDS = [(name, hard) for name in (*BALLS, *CUBES) for hard in (False, True) if hard or name != "eight"]
+
+
+@pytest.mark.parametrize(("name", "hard"), REBOUNDS)
+def test_it_rebounds_with_the_restitution_of_its_material(name, hard):
+    """Not eight cubes by forces: four contacts of their own have four dashpots, and the rebound is 0.29."""
+    bodies = run((CUBES | BALLS)[name], hard, drop=1e-4, velocity=0.5, until=0.01)
+    assert bodies.velocity[1, 2] / 0.5 == pytest.approx(0.5, abs=0.01)

@@ -11,8 +11,8 @@ RESTITUTIONS = np.array([0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0
 RADIUS = 0.01
 
 
-def rebounds(law, wall, part, speed=1.0):
-    """Measured restitution for every value of RESTITUTIONS, in one scene; dt is dt="auto" times `part`."""
+def thrown(wall, speed):
+    """A scene of one ball for every value of RESTITUTIONS, thrown at a wall or at another ball."""
     scene = clast.Scene(gravity=(0, 0, 0))
     floor = clast.Material(young=1e8, restitution=0.77, friction=0.0, name="floor")
     if wall:
@@ -25,8 +25,13 @@ def rebounds(law, wall, part, speed=1.0):
         else:
             scene.add(clast.Sphere(RADIUS), position=(place, 0, -RADIUS), material=ball)
         scene.add(clast.Sphere(RADIUS), position=(place, 0, RADIUS), velocity=(0, 0, -speed), material=ball)
-    step = part * clast.Simulation(scene, clast.DEM(law=law)).dt
-    sim = clast.Simulation(scene, clast.DEM(law=law), dt=step)
+    return scene
+
+
+def rebounds(law, wall, part, speed=1.0):
+    """Measured restitution for every value of RESTITUTIONS, in one scene; dt is dt="auto" times `part`."""
+    step = part * clast.Simulation(thrown(wall, speed), clast.DEM(law=law)).dt
+    sim = clast.Simulation(thrown(wall, speed), clast.DEM(law=law), dt=step)
     sim.step(math.ceil(60 / part))
     while len(sim.contacts().gap):
         sim.step(math.ceil(20 / part))

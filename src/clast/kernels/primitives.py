@@ -3,6 +3,7 @@
 The loops here are handed to threads by `spread` themselves: they run over chunks, not rows, and one launch does them all.
 """
 
+import numba
 import numpy as np
 
 from . import backend
@@ -11,8 +12,11 @@ from .spread import spread
 
 CHUNK = 16384  # elements a task; fixed, so that the order of work does not depend on the number of threads
 
+# In the CUDA simulator `func` compiles nothing, but the loops over these chunks are compiled there too.
+chunked = numba.njit(error_model="numpy") if backend.SIMULATED else backend.func
 
-@backend.func
+
+@chunked
 def add_chunk(c, count, total):
     """The sum of a chunk into total (chunks+1,), one place on."""
     s = 0
@@ -21,7 +25,7 @@ def add_chunk(c, count, total):
     total[c + 1] = s
 
 
-@backend.func
+@chunked
 def start_chunk(c, count, total, start):
     """Prefix sums of a chunk; total: the sum before each chunk."""
     s = total[c]
@@ -41,7 +45,7 @@ def _scan(threads, count, total, start):
     start[count.shape[0]] = total[chunks]
 
 
-@backend.func
+@chunked
 def tally_chunk(c, key, shift, tally):
     """How many keys of a chunk fall into each bucket."""
     for b in range(tally.shape[1]):
@@ -50,7 +54,7 @@ def tally_chunk(c, key, shift, tally):
         tally[c, key[i] >> shift] += 1
 
 
-@backend.func
+@chunked
 def sort_chunk(c, key, shift, tally, coarse):
     """Coarse pass: every chunk writes its rows, in order, to its own place in each bucket."""
     for i in range(c * CHUNK, min(key.shape[0], (c + 1) * CHUNK)):
@@ -59,7 +63,7 @@ def sort_chunk(c, key, shift, tally, coarse):
         tally[c, b] += 1
 
 
-@backend.func
+@chunked
 def sort_bucket(b, key, groups, shift, first, coarse, start, order):
     """Fine pass: a bucket is a short range of keys that fits into the cache."""
     low, high = b << shift, min(groups, (b + 1) << shift)

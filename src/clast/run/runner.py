@@ -85,9 +85,10 @@ def run(sim, *, until, every, output, progress):
     def tell(name, done):
         compiled.append(name) if done else bar.compiling(name, len(compiled) + 1, watch.expected())
 
+    before, sim.every = sim.every, float(every)
     with bar, stoppable() as stop, backend.watching(tell):
         try:
-            with recording(sim, folder) as record:
+            with recording(sim, folder, before) as record:
                 for _ in sim.frames(until=until, every=every, between=lambda: glance(sim, bar, stop)):
                     if record is not None:
                         # The checkpoint first: it refuses what is not a number, and a frame that is missing after
@@ -144,8 +145,8 @@ def glance(sim, bar, stop, now=False):
 
 
 @contextmanager
-def recording(sim, folder):
-    """A function that appends the present state to the trajectory in the folder."""
+def recording(sim, folder, before):
+    """A function that appends the present state to the trajectory in the folder; before [s]: time between frames so far, or None."""
     if folder is None:
         yield None
         return
@@ -157,10 +158,14 @@ def recording(sim, folder):
             groups.pop("bodies")
             file.header(groups, attributes)
         else:
-            # A run that goes on from an earlier checkpoint writes the later frames again.
-            file.truncate_after(sim.steps - 1)
+            # A run that goes on from an earlier checkpoint writes the later frames again. The last one stays if it was due: not one that
+            # only told the end of a run, which a run that was never stopped would not have.
+            due = before is not None and sim.steps == round(round(sim.time / before) * before / sim.dt)
+            file.truncate_after(sim.steps if due else sim.steps - 1)
 
         def record(sim):
+            if file.last_step == sim.steps:
+                return
             scalars = measure.energy(sim) | {"contacts": float(sim.touching())} | sim.flows.scalars()
             file.append(sim.time, sim.steps, sim.bodies, scalars)
 
@@ -187,6 +192,7 @@ def write_checkpoint(sim, path):
         "steps": sim.steps,
         "method": type(sim.method).__name__,
         "options": options_of(sim.method),
+        "every": sim.every,
     }
     checkpoint.write(path, groups, attributes)
 

@@ -88,7 +88,7 @@ def test_a_spring_whose_function_gives_no_number_is_named():
 
 
 def test_a_run_goes_on_to_the_bit_whatever_the_step_and_the_threads(tmp_path):
-    counted = fine(attacks.bits(tmp_path, 1, 4, ("sphere",)))
+    counted = fine(attacks.bits(tmp_path, 1, 4, ("sphere",), stored=False))
     assert sum(counted.values()) == 4
 
 

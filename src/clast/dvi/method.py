@@ -41,13 +41,14 @@ FALL = 0.05  # dt="auto" as a part of the time a body takes to fall by its own s
 class Complementarity:
     """Hard contacts: no overlap and Coulomb friction as conditions, not as springs; steps of 1e-3 to 1e-2 s.
 
-    solver: "apgd", "barzilai-borwein", "gauss-seidel" or "jacobi". tolerance [m/s]: how far, root mean square over the
-    contacts, velocities may miss the conditions of contact and friction; iterations: the most a step may take. A step
-    that ends there goes on with what it has, and the report says how many did and by how much they missed.
+    solver: "apgd", "barzilai-borwein", "gauss-seidel" or "jacobi". tolerance [m/s]: error of the velocities of bodies at which a solve may end:
+    contacts may miss their conditions, root mean square, by this divided by the number of layers that lie on top of each other; "auto" is a
+    hundredth of what gravity adds to a velocity in a step. iterations: the most a step may take; "auto" is 100, up to 400 where contacts are
+    few. A step that ends there goes on with what it has, and the report says how many did and by how much they missed.
     coulomb: True for Coulomb friction itself; False for the cone problem, which lifts sliding contacts by friction
     times the way they slide in a step. warm: begin with the impulses of the last step.
-    stabilisation: the part of an overlap that one step takes away, above 0; 1 in Negrut et al. 2010, which hands the
-    errors of one step on to the next. recovery [m/s]: the fastest that overlapping bodies are parted; None lets the
+    stabilisation: the part of an overlap that one step takes away, above 0, by moving bodies apart without giving them speed (with joints: by their velocities,
+    as in Negrut et al. 2010, where it is 1). recovery [m/s]: the fastest that overlapping bodies are parted; None lets the
     simulation choose.
     threshold [m/s]: slower impacts do not rebound; None is twice what gravity adds in a step.
     omega, relaxation: of the solver "jacobi", omega and lambda of Negrut et al. 2010. broad: as in DEM.
@@ -98,11 +99,14 @@ class Complementarity:
         return Mixes(*(np.ascontiguousarray(getattr(mix, name).ravel()) for name in Mixes._fields))
 
 
-def iterations_for(method, contacts):
-    """The most iterations of a step with so many contacts: by default 100, up to 1,000 where contacts are few and an iteration takes no time."""
+def iterations_for(method, contacts, joined):
+    """The most iterations of a step with so many contacts: by default 100, up to 400 where contacts are few and an iteration takes no time; 200
+    with joints, which are restored in each."""
     if method.iterations != "auto":
         return int(method.iterations)
-    return min(max(100, 40_000 // max(contacts, 1)), 1000)
+    if joined:
+        return 200
+    return min(max(100, 20_000 // max(contacts, 1)), 400)
 
 
 @func

@@ -207,7 +207,9 @@ def descended(run):
             return
         others = [array for array in run.impulses if array is not run.now]
         most = run.most - run.used
-        found, used, run.space.curvature = run.cones.descend(run.now, others[0], run.tolerance, most, run.space.curvature)
+        found, used, run.space.curvature = run.cones.descend(
+            run.now, others[0], run.tolerance, most, run.space.curvature
+        )
         run.now = run.old = run.best = found
         run.used += used
         run.cones.velocity(found, run.u)

@@ -234,7 +234,7 @@ class Hard(Nearby, Stepper):
             self.impulse,
             solver=method.solver,
             tolerance=self._tolerance(),
-            iterations=complementarity.iterations_for(method, cones.count),
+            iterations=complementarity.iterations_for(method, cones.count, joints is not None),
             workspace=self.workspace,
             **self.method.options,
         )

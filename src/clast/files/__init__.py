@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import errors, tables
-from . import checkpoint, csv, disk, vtk
+from . import checkpoint, csv, disk, vti, vtk
 
 WRITERS = {".csv": csv.write, ".vtp": vtk.write_points}  # each takes (path, columns)
 
@@ -41,6 +41,17 @@ def save(path, scene):
         walls = vtk.surfaces(bodies, scene.molds, scene.parts, scene.meshes)
         if walls:
             _whole(path.with_name(f"{path.stem}.walls.vtp"), vtk.write_triangles, *_joined(walls, bodies))
+
+
+def save_grid(path, origin, spacing, columns):
+    """Write fields on a regular grid to `path`, a .vti file that ParaView opens as an image.
+
+    origin (3,) [m]: the first node; spacing (3,) [m]; columns: dict[str, (nx, ny, nz, ...) array], one value a node.
+    """
+    path = Path(path)
+    writer = errors.pick("file format of a grid", path.suffix.lower(), {".vti": vti.write})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _whole(path, writer, origin, spacing, columns)
 
 
 def particle_columns(bodies, shapes, parts, hulls=None, surfaces=None):

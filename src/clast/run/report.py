@@ -2,8 +2,6 @@
 
 from dataclasses import asdict, dataclass
 
-import numpy as np
-
 from .. import measure
 from ..tables import FREE
 from .progress import pace
@@ -55,7 +53,7 @@ class Report:
             steps_per_second=sim.counted / spent if spent else 0.0,
             bodies=len(free),
             contacts=len(touching),
-            coordination=float(np.isin(touching, free).sum()) / max(len(free), 1),
+            coordination=measure.coordination(sim),
             rebuilds=sim.state.rebuilds,
             removed=sim.removed,
             poured=sum(sim.poured),

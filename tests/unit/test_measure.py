@@ -182,6 +182,11 @@ def test_caps_wedges_and_corners_of_spheres():
         assert inside(low, (3, 3, 3)) == pytest.approx(math.pi * 0.49 * (6.0 - 0.7) / 3.0, rel=1e-10)
     assert inside((-0.5, -0.5, -0.5), (0.5, 0.5, 0.5)) == pytest.approx(1.0, rel=1e-10)
     assert inside((2.5, -3, -3), (3, 3, 3)) == 0.0
+    # A corner inside the ball, against a plain sum over many heights.
+    low, high = (0.3, -0.4, 0.2), (3.0, 0.9, 3.0)
+    z = 0.2 + 1.8 * (np.arange(400_000) + 0.5) / 400_000
+    section = circle_in_rectangle(np.sqrt(4.0 - z**2), low[0], high[0], low[1], high[1])
+    assert inside(low, high) == pytest.approx(section.mean() * 1.8, rel=1e-10)
     # Parts add up to the whole.
     cuts = [(-3, -0.7, 3), (-3, 0.2, 3), (-3, 1.1, 3)]
     parts = [

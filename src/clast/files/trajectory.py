@@ -172,6 +172,11 @@ class Trajectory:
         with self._reading():
             return np.array([self._about(i)["time"] for i in range(self._count)], dtype=float)
 
+    def last_step(self):
+        """Step of the last frame; -1 if there is none."""
+        with self._reading():
+            return int(self._about(self._count - 1)["step"]) if self._count else -1
+
     def series(self):
         """Numbers over time: dict of arrays (frames,), `time` [s], `step`, and every scalar; NaN where a frame lacks it."""
         with self._reading():

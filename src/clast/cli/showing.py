@@ -1,12 +1,51 @@
 """clast view, render, report: look at a run."""
 
 import json
+import time as clock
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .common import OK, Wrong, app, complain, typed_by_user
+from .common import OK, Wrong, app, complain, number, typed_by_user
+
+
+@app.command()
+def view(
+    what: Annotated[
+        str, typer.Argument(metavar="RUN_OR_SCENE", help="folder of a run, a ready scene, or a scene file")
+    ],
+    port: Annotated[int, number(0, "port of the page; the next free one if it is taken")] = 8080,
+    address: Annotated[
+        str, typer.Option(help="listen here for other machines too; the page then asks for the token that is printed")
+    ] = "127.0.0.1",
+    colour: Annotated[
+        str, typer.Option(help="what the colour shows: speed, force, size, material, number, ...")
+    ] = "speed",
+    outside: Annotated[
+        bool, typer.Option("--outside", help="a scene file may read files that are not below its own folder")
+    ] = False,
+):
+    """Show a run or a scene in the browser."""
+    from ..view import show
+    from .running import describe
+
+    subject = Path(what) if Path(what).is_dir() else describe(what, None, None, outside).scene
+    if isinstance(subject, Path):
+        trajectory(subject)
+    with typed_by_user():
+        page = show(subject, address=address, port=port, colour=colour)
+    print(f"open {page.address}     (Ctrl-C ends it)", flush=True)
+    try:
+        wait()
+    finally:
+        page.close()
+
+
+def wait():
+    """Do nothing until Ctrl-C."""
+    while True:
+        clock.sleep(1.0)
 
 
 @app.command()
@@ -18,7 +57,7 @@ def render(
     frame: Annotated[int, typer.Option(help="number of the frame of the picture; -1 is the last")] = -1,
 ):
     """Make a picture or a movie of a run."""
-    from .. import view
+    from .. import view as pictures
 
     if picture is not None and movie is not None:
         raise Wrong("--picture and --movie: one at a time")
@@ -30,9 +69,9 @@ def render(
         raise Wrong(f"{target}: there is no folder {target.parent}; make it first")
     with typed_by_user():
         if movie is not None:
-            view.movie(file, movie, colour=colour)
+            pictures.movie(file, movie, colour=colour)
         else:
-            view.picture(file, target, frame=frame, colour=colour)
+            pictures.picture(file, target, frame=frame, colour=colour)
     print(target)
 
 

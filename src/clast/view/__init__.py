@@ -13,7 +13,7 @@ from .page import report
 from .stage import VIEW_ANGLE, Stage
 from .stage import camera as camera_of
 
-__all__ = ["movie", "picture", "render", "report"]
+__all__ = ["movie", "picture", "render", "report", "show"]
 
 
 def render(
@@ -81,6 +81,28 @@ def movie(folder, path, *, rate=25.0, every=1, size=(960, 720), colour="speed", 
         path.parent.mkdir(parents=True, exist_ok=True)
         writer(path, shots, rate)
     return path
+
+
+def show(subject, *, address="127.0.0.1", port=8080, colour="speed"):
+    """Show a run (its folder), a Scene or a Simulation in the browser; returns the page, whose `address` is to be opened.
+
+    address: where to listen; any but that of this machine itself needs the token that is part of the address. port: the first free
+    one from there on, 0 for any. The page lives until `close`, or as long as the program.
+    """
+    from .browser import Browser, Frames, Moment
+
+    options = {"address": address, "port": port, "colour": colour}
+    if hasattr(subject, "stepper"):
+        return Browser(Moment(subject.scene, subject.time, subject.steps, subject.contacts()), **options)
+    if hasattr(subject, "bodies"):
+        return Browser(Moment(subject), **options)
+    folder = Path(subject)
+    path = folder / "trajectory.h5" if folder.is_dir() else folder
+    if not path.exists():
+        raise FileNotFoundError(
+            f"no trajectory in {str(folder)!r}; a run writes one with sim.run(until=..., output=...)"
+        )
+    return Browser(Frames(path), **options)
 
 
 def _shoot(subject, tables, size, colour, limits, camera, walls, background, quality, label):

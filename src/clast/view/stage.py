@@ -28,6 +28,7 @@ class Stage(NamedTuple):
     surfaces: dict | None  # columns of tables.Surfaces
     walls: list  # of vtk.Surface
     axis: np.ndarray | None  # (3,) unit, about which a drum turns
+    contacts: dict  # columns of contacts as in a trajectory frame; empty if they are not known
 
     @property
     def size(self):
@@ -37,6 +38,7 @@ class Stage(NamedTuple):
     @classmethod
     def of(cls, subject, groups, walls=True):
         """From what `render` takes; walls: False to leave them out."""
+        contacts = subject.contacts if isinstance(subject, trajectory.Frame) else {}
         columns, groups = _sort_out(subject, groups)
         molds, parts = groups["molds"], groups["parts"]
         hulls, surfaces = groups.get("hulls"), groups.get("surfaces")
@@ -53,9 +55,17 @@ class Stage(NamedTuple):
         finite = [wall for wall in skins if not wall.flat]
         floors = [wall for wall in skins if wall.flat and wall.axis[2] > 0.7]
         rows = (centre, radius, orientation, axes, ball, hull, surface, power, body)
-        stage = cls(*rows, columns, hulls, surfaces, finite, _drum_axis(columns, finite))
+        stage = cls(*rows, columns, hulls, surfaces, finite, _drum_axis(columns, finite), contacts)
         points, _ = _outline(stage)
         return stage._replace(walls=finite + [vtk.plate(floor, points) for floor in floors])
+
+    def kept(self, cuts):
+        """The stage with those particles alone whose centres are behind all planes (point (3,), normal (3,))."""
+        keep = np.ones(len(self.centre), dtype=bool)
+        for point, normal in cuts:
+            keep &= (self.centre - point) @ np.asarray(normal, dtype=float) <= 0.0
+        names = ("centre", "radius", "orientation", "axes", "ball", "hull", "surface", "power", "body")
+        return self._replace(**{name: getattr(self, name)[keep] for name in names})
 
 
 def _sort_out(subject, groups):

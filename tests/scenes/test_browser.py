@@ -174,7 +174,7 @@ def test_the_report_draws_its_plots(chromium, small_run, tmp_path):
     assert plots.count() >= 5 and plots.first.locator("path.line").count() == 5
     box = plots.first.locator("svg").bounding_box()
     tab.mouse.move(box["x"] + box["width"] - 15, box["y"] + 60)
-    assert plots.first.locator(".note").text_content() == "t = 0.16 s"
+    assert float(plots.first.locator(".note").text_content().split()[2]) == pytest.approx(0.16, rel=1e-3)
     told = np.genfromtxt(small_run / "series.csv", delimiter=",", names=True, deletechars="")
     assert float(plots.first.locator("b").first.text_content()) == pytest.approx(told["kinetic"][-1], rel=1e-3)
     plots.first.locator("button").first.click()

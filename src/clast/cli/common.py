@@ -53,7 +53,7 @@ def typed_by_user(place=""):
         yield
     except SceneError:
         raise
-    except (ValueError, TypeError) as fault:
+    except (ValueError, TypeError, IndexError) as fault:
         raise Wrong(f"{place}: {fault}" if place else str(fault)) from fault
 
 

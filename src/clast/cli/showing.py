@@ -1,13 +1,15 @@
 """clast view, render, report: look at a run."""
 
 import json
+import re
 import time as clock
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .common import OK, Wrong, app, complain, number, typed_by_user
+from .common import OK, Wrong, app, complain, number, seconds, typed_by_user
 
 
 @app.command()
@@ -53,10 +55,20 @@ def render(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="folder of a run")],
     picture: Annotated[Path | None, typer.Option(help="picture of one frame; DIR/picture.png if left out")] = None,
     movie: Annotated[Path | None, typer.Option(help="movie of all frames, .gif or .mp4")] = None,
-    colour: Annotated[str, typer.Option(help="what the colour shows: speed, size, ...")] = "speed",
+    colour: Annotated[
+        str, typer.Option(help="what the colour shows: speed, size, force, coordination, velocity_x, ...")
+    ] = "speed",
     frame: Annotated[int, typer.Option(help="number of the frame of the picture; -1 is the last")] = -1,
+    camera: Annotated[str | None, typer.Option("--view", help="front, back, left, right, top or corner")] = None,
+    cut: Annotated[
+        list[str] | None, typer.Option(metavar="PLANE", help="keep what is at 'y<0.1' say, in m; repeat it")
+    ] = None,
+    arrows: Annotated[str | None, typer.Option(help="velocity or force, from each body")] = None,
+    size: Annotated[str | None, typer.Option(metavar="WxH", help="pixels; 1600x1200, of a movie 960x720")] = None,
+    rate: Annotated[float, seconds("pictures a second of a movie")] = 25.0,
+    every: Annotated[int, number(1, "of a movie: every so many frames")] = 1,
 ):
-    """Make a picture or a movie of a run."""
+    """Make a picture or a movie of a run; no display is needed."""
     from .. import view as pictures
 
     if picture is not None and movie is not None:
@@ -67,12 +79,56 @@ def render(
         raise Wrong(f"--movie {movie}: must end in .gif or .mp4")
     if not target.parent.is_dir():
         raise Wrong(f"{target}: there is no folder {target.parent}; make it first")
+    options = {"colour": colour, "camera": camera, "arrows": arrows, "cut": [plane(words) for words in cut or ()]}
+    if size is not None:
+        options["size"] = pixels(size)
     with typed_by_user():
         if movie is not None:
-            pictures.movie(file, movie, colour=colour)
+            with counting("drawing") as progress:
+                pictures.movie(file, movie, rate=rate, every=every, progress=progress, **options)
         else:
-            pictures.picture(file, target, frame=frame, colour=colour)
+            pictures.picture(file, target, frame=frame, **options)
     print(target)
+
+
+def plane(words):
+    """(point, normal) of a cut given as x<0.1 or z>0; what fits the words is kept."""
+    match = re.fullmatch(r"\s*([xyz])\s*([<>])\s*([-+0-9.eE]+)\s*", words)
+    try:
+        axis, side, place = "xyz".index(match[1]), 1.0 if match[2] == "<" else -1.0, float(match[3])
+    except (TypeError, ValueError):
+        raise Wrong(f"--cut {words}: must be like 'x<0.1' or 'z>0', in m") from None
+    point, normal = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+    point[axis], normal[axis] = place, side
+    return point, normal
+
+
+def pixels(words):
+    """Width and height given as 960x720."""
+    match = re.fullmatch(r"([1-9][0-9]{1,4})x([1-9][0-9]{1,4})", words)
+    if match is None:
+        raise Wrong(f"--size {words}: must be like 960x720")
+    return int(match[1]), int(match[2])
+
+
+@contextmanager
+def counting(title):
+    """A function that is told how much is done of how much, and shows it: a bar on a terminal, else a line at each tenth."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with Progress(console=console) as bar:
+            task = bar.add_task(title, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+        return
+
+    def line(done, total):
+        if done == total or 10 * done // total > 10 * (done - 1) // total:
+            console.print(f"{title} {done} of {total}", highlight=False)
+
+    yield line
 
 
 def trajectory(folder):

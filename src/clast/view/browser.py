@@ -104,12 +104,17 @@ class Browser:
     # What is there.
 
     def _frame_world(self, stage, frame):
-        """Scale, camera and walls."""
-        eye, target, up = camera(stage, (1200, 900))
+        """Scale, camera and walls: all that is seen at the beginning, in the middle and at the end is in the picture."""
+        others = [Stage.of(self.source[k], self.source.groups, walls=False) for k in {0, len(self.source) // 2}]
+        seen = stage._replace(
+            centre=np.concatenate([one.centre for one in (stage, *others)]),
+            radius=np.concatenate([one.radius for one in (stage, *others)]),
+        )
+        eye, target, up = camera(seen, (1200, 900))
         self.zoom = EXTENT / max(
             2.0 * float(np.linalg.norm(eye - target)) * np.tan(np.radians(VIEW_ANGLE) / 2.0), 1e-30
         )
-        self.low, self.high = _limits(stage)
+        self.low, self.high = _limits(seen)
         scene = self.server.scene
         scene.set_up_direction("+z")
         scene.configure_environment_map(None)

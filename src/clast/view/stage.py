@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import errors
 from ..files import trajectory, vtk
 
 VIEW_ANGLE = 26.0  # [degree], vertical
@@ -107,10 +108,24 @@ def _drum_axis(columns, surfaces):
     return best
 
 
-def camera(stage, size):
-    """(position, target, up) from which everything is seen, filling the picture."""
+# Where the eye is, seen from the middle, by name.
+VIEWS = {
+    "front": (0.0, -1.0, 0.0),
+    "back": (0.0, 1.0, 0.0),
+    "left": (-1.0, 0.0, 0.0),
+    "right": (1.0, 0.0, 0.0),
+    "top": (0.0, 0.0, 1.0),
+    "corner": (0.55, -0.80, 0.42),
+}
+
+
+def camera(stage, size, view=None):
+    """(position, target, up) from which everything is seen, filling the picture; view: a name of VIEWS, or None for the best."""
     up = np.array([0.0, 0.0, 1.0])
-    if stage.axis is not None:
+    if view is not None:
+        out = np.array(errors.pick("view", view, VIEWS))
+        up = np.array([0.0, 1.0, 0.0]) if view == "top" else up
+    elif stage.axis is not None:
         look = stage.axis if (stage.axis[1], stage.axis[0]) > (0.0, 0.0) else -stage.axis
         aside = np.cross(look, up)
         out = -look + 0.24 * aside / np.linalg.norm(aside) + 0.24 * up

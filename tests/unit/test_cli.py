@@ -257,3 +257,33 @@ def test_check_compiles_nothing_unless_told(capsys, monkeypatch):
 
 def test_scenes_that_are_compiled_first_are_there():
     assert set(WARMED) <= set(cli.NAMES)
+
+
+# What there is to start from.
+
+
+def test_scenes_and_run_alone_list_what_can_be_run(capsys):
+    assert cli.answer(["scenes"]) == 0
+    listed = capsys.readouterr().out
+    assert cli.answer(["run"]) == 2
+    told = capsys.readouterr()
+    for name in cli.NAMES:
+        assert re.search(rf"^{name} +[0-9,]+  [A-Z].+[.]$", listed, re.M), name
+        assert re.search(rf"^{name} ", told.out, re.M)
+    assert "which scene?" in told.err
+
+
+def test_new_files_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.answer(["new", "heap"]) == 0
+    told = capsys.readouterr().out
+    assert "wrote heap.py" in told and "clast run heap.toml" in told
+    script = (tmp_path / "heap.py").read_text()
+    assert "NAME" not in script + (tmp_path / "heap.toml").read_text()
+    exec(compile(script.replace("until=0.5", "until=0.02"), "heap.py", "exec"), {})
+    assert (tmp_path / "out/heap/report.json").exists() and "300 free" in capsys.readouterr().out
+    assert cli.answer(["run", "heap.toml", "--until", "0.02", "--output", "out/file", "--quiet"]) == 0
+    first, second = (json.loads((tmp_path / f"out/{name}/report.json").read_text()) for name in ("heap", "file"))
+    assert first["energy"] == second["energy"]  # both say the same
+    assert cli.answer(["new", "heap"]) == 2 and "heap.py is there already" in capsys.readouterr().err
+    assert cli.answer(["new", "../heap"]) == 2 and cli.answer(["new", "h", "--folder", "nowhere"]) == 2

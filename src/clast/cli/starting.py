@@ -1,13 +1,48 @@
 """clast new, scenes, check: what there is to start from."""
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .common import app
+from .common import Wrong, app
+
+
+@app.command()
+def scenes():
+    """List the scenes that are ready to run."""
+    from .running import listing
+
+    print(listing())
+    print("\nrun one:  clast run drum     look at it first:  clast view drum     write your own:  clast new NAME")
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="name of the two files")],
+    folder: Annotated[Path, typer.Option(help="where they go")] = Path(),
+):
+    """Write a commented script and a scene file to start from."""
+    from importlib.resources import files
+
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
+        raise Wrong(f"{name!r}: a name begins with a letter, and has letters, digits, - and _ only")
+    if not folder.is_dir():
+        raise Wrong(f"--folder {folder}: no such folder; make it first")
+    made = {folder / f"{name}{suffix}": f"start{suffix}.txt" for suffix in (".py", ".toml")}
+    there = [str(path) for path in made if path.exists()]
+    if there:
+        raise Wrong(f"{there[0]} is there already; choose another name")
+    for path, template in made.items():
+        text = files("clast.cli").joinpath("templates", template).read_text(encoding="utf-8")
+        path.write_text(text.replace("NAME", name), encoding="utf-8")
+        print(f"wrote {path}")
+    script, file = made
+    print(f"\nrun it:  python {script}     or:  clast run {file}")
+
 
 OPTIONAL = {
     "pyvista": ("view", "pictures and movies"),

@@ -23,6 +23,7 @@ from ..scene.scene import Scene
 from ..tables import FREE, Bodies, is_particle, rows_in
 from . import runner
 from .flows import Flows
+from .recording import Record
 from .rehearsal import rehearse
 from .report import Report
 
@@ -282,6 +283,10 @@ class Simulation:
             )
         return until, every
 
+    def check_record(self, names):
+        """Refuse quantities that `run` could not keep by these names."""
+        Record(self, names)
+
     def frames(self, *, until, every, between=None):
         """Run until a time [s]; yields the number of each frame, one every `every` seconds, the first at the start.
 
@@ -305,13 +310,19 @@ class Simulation:
                 return
             frame += 1
 
-    def run(self, *, until, every=None, output=None, progress=True):
+    def run(self, *, until, every=None, output=None, progress=True, record=(), text=False, between=None):
         """Run until a time [s]; with `output`, write a frame and a checkpoint into that folder every `every` seconds.
+
+        record: names of further quantities that frames and `series.csv` keep, ["coordination", "flow:outlet", "torque:0"] say, see
+        `clast.run.recording`; "contacts" keeps contact points of frames however many they are; a function of the simulation that returns a
+        number is kept by its name. text: write a text file with places and radii of all particles at each frame. between: function
+        called after every step with the simulation and a function that tells whether the run is asked to stop; it may wait.
 
         Ctrl-C or SIGTERM finishes the step, writes a checkpoint and raises KeyboardInterrupt; `clast.resume(folder)`
         goes on and gives the same bits as a run that was never stopped.
         """
-        return runner.run(self, until=until, every=every, output=output, progress=progress)
+        options = {"progress": progress, "record": record, "text": text, "between": between}
+        return runner.run(self, until=until, every=every, output=output, **options)
 
     def save(self, path):
         """Write a checkpoint that `clast.resume` goes on from, to the bit."""

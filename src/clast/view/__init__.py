@@ -9,8 +9,11 @@ from .. import errors
 from ..files import trajectory
 from . import colours, drawing
 from .colours import BACKGROUND
+from .page import report
 from .stage import VIEW_ANGLE, Stage
 from .stage import camera as camera_of
+
+__all__ = ["movie", "picture", "render", "report"]
 
 
 def render(
@@ -27,7 +30,8 @@ def render(
     quality=2,
     label=None,
 ):
-    """Draw one moment and save it; the suffix of `path` chooses the picture format (.png, .jpg, ...). Return the path.
+    """Draw one moment and save it; the suffix of `path` chooses the picture format (.png, .jpg, ...). Return the path, or the picture as a
+    Pillow image if `path` is None.
 
     subject: a scene, or a trajectory frame, or columns by name (position, orientation, scale, mold, ...); the last two
         need `tables`, the header groups of the trajectory: {"molds": ..., "parts": ..., "meshes": ..., ...}.
@@ -41,6 +45,8 @@ def render(
     label: a line of text for the lower left corner.
     """
     shot = _shoot(subject, tables, size, colour, limits, camera, walls, background, quality, label)
+    if path is None:
+        return shot
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     shot.save(path)

@@ -198,7 +198,8 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, s
     How triangles are measured: "brute" (unless said) or another method of `clast.triangle_distance`. tree=False: all triangles of
     two particles with each other, without their trees of boxes; the contacts are the same to the bit.
     Returns Contacts, sorted by pair, then shape; of a polyhedron up to four points for a pair, the deepest first; of a
-    triangulated particle all points that are farther from each other than its shortest edge. Of such a particle gap is the
+    triangulated particle all points that are farther from each other than its shortest edge, and of faces that lie on each other
+    their corners and the crossings of their sides. Of such a particle gap is the
     distance less the halo: surfaces that cross have minus the halo, and a body wholly inside another has as much less as the
     nearest triangles are away. Bodies that are walls make no contacts with each other.
     """

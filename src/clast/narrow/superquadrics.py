@@ -31,7 +31,20 @@ from .ellipsoids import between
 from .polyhedra import ball_radius, conjugate
 from .sphere_walls import sphere_triangle
 from .superquadric_flat import hull_separation, triangle_separation
-from .superquadric_support import NO_TURN, across, around_edge, climb, inward, outward, radii, reach, unit_axis, value
+from .superquadric_support import (
+    NO_TURN,
+    across,
+    around_edge,
+    climb,
+    inward,
+    least_bend,
+    outward,
+    radii,
+    reach,
+    side_normal,
+    unit_axis,
+    value,
+)
 
 PERIODIC = False  # bound to the kernels
 NEXT_BEST = 0.95  # cosine between two directions that lead uphill to the same top, most likely
@@ -78,6 +91,16 @@ def greatest(d, size, e, other, margin):
         m, after = climb(m, d, size, e, other)
         if after > best:
             n, best = m, after
+    if best < -least_bend(size, e):
+        # Each flat side of either may have a top of its own; those much deeper are left out.
+        for k in range(52):
+            if k >= 26 and other[0][0] == 0.0:
+                break
+            start = side_normal(k, size) if k < 26 else outward(other[2], side_normal(k - 26, other[0]))
+            if dot(start, n) < NEXT_BEST and value(start, d, size, e, other)[0] > 3.0 * best:
+                m, after = climb(start, d, size, e, other)
+                if after > best:
+                    n, best = m, after
     return best, n
 
 

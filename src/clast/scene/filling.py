@@ -113,7 +113,7 @@ def check_volume(place, count, volume, alike, balls, low, high, method):
         most = SATURATED
     if volume > most * room * (1.0 + 1e-9):
         raise ValueError(
-            f"{place}: {count} bodies take at least {volume:.4g} m^3, and of the box of {room:.4g} m^3 "
+            f"{place}: {count} bodies in all take at least {volume:.4g} m^3, and of the box of {room:.4g} m^3 "
             f"at most {most * room:.4g} m^3 can be filled (method {method!r}); it would need {volume / most:.4g} m^3: use a larger "
             "box, fewer bodies or a smaller scale"
         )

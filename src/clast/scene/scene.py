@@ -133,8 +133,7 @@ class Scene(Joinery):
         method "random": random points, large bodies first, up to a solid fraction of about 0.35;
         "lattice": a lattice from the bottom up, along each axis as wide as the widest body, shifted at random by `jitter`
         (part of the width). inside: function points (n,3) -> mask (n,) that says where centres may be.
-        Bodies and walls already in the scene are kept clear of. Every particle counts as what it is, but for triangulated ones, which
-        count as the convex hull of their vertices with its halo.
+        Bodies and walls already in the scene are kept clear of, by true shapes; of a triangulated particle its convex hull and halo count.
         """
         place, shapes = inputs.shapes("Scene.fill", shape)
         self._check_open(place)

@@ -26,6 +26,7 @@ _HOMES = {
     "Quad": "shapes",
     "Scene": "scene.scene",
     "SceneError": "errors",
+    "Servo": "run.servo",
     "Simulation": "run.simulation",
     "Sphere": "shapes",
     "Superquadric": "shapes",
@@ -37,6 +38,7 @@ _HOMES = {
     "load_mesh": "shapes",
     "resume": "run.simulation",
     "save": "files",
+    "sieve": "scene.filling",
     "solve_cone": "dvi.matrix",
     "triangle_distance": "narrow.triangle_distance",
 }

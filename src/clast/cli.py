@@ -6,7 +6,9 @@ Heavy packages are imported inside the commands, so that `clast --help` answers 
 import json
 import math
 import os
+import signal
 import sys
+import threading
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,7 +50,13 @@ class Stopped(Exception):
 
 def main(arguments=None):
     """Run a command and leave with its exit code: 0 done, 1 the run failed, 2 wrong input, 130 interrupted."""
-    sys.exit(answer(arguments))
+    code = answer(arguments)
+    watch = sys.modules.get("clast.kernels.watch")
+    if watch is not None and watch.abandoned():
+        # The compiler is at work in another thread; to wait for it takes long, to take the ground from under it ends badly.
+        sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def answer(arguments=None):
@@ -176,16 +184,30 @@ def run(
     if device not in ("cpu", "cuda"):
         raise Wrong(f"--device {device}: choose cpu or cuda")
     set_threads(threads)
-    if resume is None:
-        ready = describe(what, count, seed, outside)
-        sim, output, plan = start(ready, what, until, every, output, dt, device, overwrite)
-    else:
-        fixed = {"SCENE": what, "--dt": dt, "--count": count, "--seed": seed, "--overwrite": overwrite or None}
-        given = [name for name, value in fixed.items() if value is not None]
-        if given:
-            raise Wrong(f"--resume goes on with a run as it was; leave out {', '.join(given)}")
-        sim, output, plan = go_on(resume, until, every, output, device)
-    carry_out(sim, output, plan, quiet)
+    with as_interrupt():
+        if resume is None:
+            ready = describe(what, count, seed, outside)
+            sim, output, plan = start(ready, what, until, every, output, dt, device, overwrite)
+        else:
+            fixed = {"SCENE": what, "--dt": dt, "--count": count, "--seed": seed, "--overwrite": overwrite or None}
+            given = [name for name, value in fixed.items() if value is not None]
+            if given:
+                raise Wrong(f"--resume goes on with a run as it was; leave out {', '.join(given)}")
+            sim, output, plan = go_on(resume, until, every, output, device)
+        carry_out(sim, output, plan, quiet)
+
+
+@contextmanager
+def as_interrupt():
+    """Within the block SIGTERM does what Ctrl-C does, except where somebody else listens."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 def set_threads(count):
@@ -233,9 +255,13 @@ def start(ready, what, until, every, output, dt, device, overwrite):
             f"{output} holds an earlier run; go on with it (clast run --resume {output}), "
             f"replace it (--overwrite), or choose another folder (--output)"
         )
+    stopped = False
     with typed_by_user(ready.source), warnings.catch_warnings(record=True) as doubts:
         warnings.simplefilter("always", UserWarning)
-        sim = ready.simulation(dt=dt, device=device)
+        try:
+            sim = ready.simulation(dt=dt, device=device)
+        except KeyboardInterrupt:  # while kernels were compiled for a look at the scene, which will be taken later
+            sim, stopped = ready.simulation(dt=dt, device=device, check=False), True
     for doubt in doubts:
         complain(f"warning: {doubt.message}", OK)
     plan = {
@@ -246,6 +272,12 @@ def start(ready, what, until, every, output, dt, device, overwrite):
     check_times(sim, plan)
     for file in earlier:
         (output / file).unlink()
+    if stopped:
+        from .run.runner import write_checkpoint
+
+        keep_plan(output, plan | {"overlap_limit": ready.overlap_limit})
+        write_checkpoint(sim, output / "checkpoint.h5", begun=False)
+        raise Stopped(f"interrupted while kernels were compiled at t = 0 s; go on with: clast run --resume {output}")
     return sim, output, plan
 
 
@@ -286,23 +318,36 @@ def go_on(path, until, every, output, device):
         raise Wrong(f"{path} is at t = {sim.time:g} s already; to go on say a later time, --until {2.0 * sim.time:g}")
     plan.setdefault("every", max((plan["until"] - sim.time) / 50.0, sim.dt))
     check_times(sim, plan)
+    limit = plan.pop("overlap_limit", None)
+    if limit is not None and sim.stepper.fresh:
+        from .scenes import check_overlap
+
+        check_overlap(sim.scene, limit)
     return sim, output, plan
 
 
-def carry_out(sim, output, plan, quiet):
-    """Run to the end, then tell the numbers and where everything is."""
+def keep_plan(output, plan):
+    """Write what a run is to do into its folder."""
     output.mkdir(parents=True, exist_ok=True)
     note = output / "run.writing.json"
     note.write_text(json.dumps(plan, indent=2) + "\n", encoding="utf-8")
     note.replace(output / "run.json")
+
+
+def carry_out(sim, output, plan, quiet):
+    """Run to the end, then tell the numbers and where everything is."""
+    keep_plan(output, plan)
     if not quiet:
         print(f"{plan['scene']}: to t = {plan['until']:g} s in steps of {sim.dt:.3g} s, results in {output}")
     try:
         sim.run(until=plan["until"], every=plan["every"], output=output, progress=not quiet)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
+        from .kernels import watch
+
         go = f"go on with: clast run --resume {output}"
         saved = go if (output / "checkpoint.h5").exists() else "nothing had been saved yet"
-        raise Stopped(f"interrupted at t = {sim.time:.6g} s; {saved}") from None
+        when = " while kernels were compiled" if isinstance(stop, watch.Stopped) else ""
+        raise Stopped(f"interrupted{when} at t = {sim.time:.6g} s; {saved}") from None
     if not quiet:
         print(sim.report())
         print(f"\nlook at it: clast render {output}\nnumbers:    clast report {output}")
@@ -431,5 +476,9 @@ def compile_kernels():
     """Compile the kernels of every ready scene, one process a core, with a bar."""
     from .scenes.compiling import compile_scenes
 
-    new = compile_scenes()
+    try:
+        with as_interrupt():
+            new = compile_scenes()
+    except KeyboardInterrupt:
+        raise Stopped("interrupted; kernels that were compiled so far are kept") from None
     print(f"kernels     {f'{new} compiled and kept' if new else 'all ready, nothing to compile'}")

@@ -61,7 +61,9 @@ def rain():
     scene = clast.Scene(world=((0.0, 0.0, -0.1), (0.1, 0.1, 0.3)), periodic=(True, True, False))
     corners = [(-0.1, -0.1, 0.0), (0.2, -0.1, 0.0), (0.2, 0.2, 0.0), (-0.1, 0.2, 0.0)]
     scene.add(clast.Quad(corners), material=rock)
-    grid = np.stack(np.meshgrid(*[np.arange(4) * 0.025 + 0.0125] * 2, [0.0095, 0.0283], indexing="ij"), -1).reshape(-1, 3)
+    grid = np.stack(np.meshgrid(*[np.arange(4) * 0.025 + 0.0125] * 2, [0.0095, 0.0283], indexing="ij"), -1).reshape(
+        -1, 3
+    )
     speed = np.random.default_rng(5).normal(0.0, 0.3, grid.shape)
     scene.add(clast.Sphere(0.01), position=grid, velocity=speed, material=rock)
     scene.inlet(

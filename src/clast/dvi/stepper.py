@@ -65,7 +65,7 @@ class Hard(Nearby, Stepper):
         self.workspace = solvers.Workspace()
         self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0, "open": 0.0}
         self._moved, self._status = np.zeros(0), np.zeros(0, np.int8)
-        self._fresh = True
+        self.fresh = True
 
     def step(self):
         """One step: contacts within reach, their impulses, new positions, and who is near whom then."""
@@ -80,9 +80,9 @@ class Hard(Nearby, Stepper):
 
     def start(self):
         """The list of pairs at the very beginning; no time passes. Later calls do nothing."""
-        if self._fresh:
+        if self.fresh:
             self._rebuild(sort=True)
-            self._fresh = False
+            self.fresh = False
             if self.joints is not None:
                 self.joints.prepare(self.state.rows, self.state.bodies, 0.0, self.dt)
                 self.joints.settle(self.state.rows)
@@ -131,7 +131,7 @@ class Hard(Nearby, Stepper):
         found = slot >= 0
         state.history.live[slot[found]] = 1
         state.history.impulse[slot[found]], state.history.arm[slot[found]] = kept["impulse"][found], kept["arm"][found]
-        self._fresh = False
+        self.fresh = False
 
     def rebuild(self):
         """Make the list of pairs anew because bodies came or went."""

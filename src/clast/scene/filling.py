@@ -203,7 +203,8 @@ class Newcomers:
     @classmethod
     def balls(cls, radius):
         """Balls of these radii (n,) [m]."""
-        return cls(radius, radius[:, None], radius[:, None], radius)
+        edge = radius[:, None]
+        return cls(radius, edge, edge, radius)
 
 
 def newcomers(scene, shapes, columns, radius, known, walls):
@@ -255,7 +256,8 @@ def _place_block(rng, block, new, low, high, walls, balls, inside, first, placed
     while budget > 0:
         tries = int(min(max(1.0 / share, 256 / len(pending), 1.0), max(ROUND // len(pending), 1)))
         owner = np.repeat(pending, tries)
-        down, up = new.down[owner], new.up[owner]
+        down = new.down[owner]
+        up = down if new.up is new.down else new.up[owner]
         if centre is None:
             point = low + down + rng.random((len(owner), 3)) * np.maximum(high - low - (down + up), 0.0)
             allowed = np.ones(len(owner), dtype=bool)

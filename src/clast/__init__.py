@@ -30,6 +30,7 @@ _HOMES = {
     "Sphere": "shapes",
     "Superquadric": "shapes",
     "Unavailable": "errors",
+    "contacts_by_boxes": "narrow.by_boxes",
     "distance": "narrow.distance",
     "find_contacts": "narrow.contacts",
     "func": "kernels.backend",

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 
 from .. import errors, tables
-from . import checkpoint, csv, disk, vtk
+from . import checkpoint, csv, disk, text, vti, vtk
 
-WRITERS = {".csv": csv.write, ".vtp": vtk.write_points}  # each takes (path, columns)
+WRITERS = {".csv": csv.write, ".txt": text.write, ".vtp": vtk.write_points}  # each takes (path, columns)
 
 
 def save(path, scene):
-    """Write the bodies of a scene to `path`; the suffix chooses the format: .vtp (ParaView) or .csv.
+    """Write the bodies of a scene to `path`; the suffix chooses the format: .vtp (ParaView), .csv, or .txt (places and radii alone).
 
     One row per sphere, ellipsoid, polyhedron or mesh, so that clumps show: `position`, `radius` and `axes` [m] are its own,
     `orientation` too where it is turned within a compound; `velocity`, `spin`, `force`, `torque`, `mass`, `number`, `material` and
@@ -41,6 +41,24 @@ def save(path, scene):
         walls = vtk.surfaces(bodies, scene.molds, scene.parts, scene.meshes)
         if walls:
             _whole(path.with_name(f"{path.stem}.walls.vtp"), vtk.write_triangles, *_joined(walls, bodies))
+
+
+def save_text(path, scene, time=None):
+    """Write place and radius [m] of every particle of a scene as text, one line each; time [s] goes into the first line."""
+    columns = particle_columns(scene.bodies, scene.shapes(), scene.parts, scene.hulls, scene.surfaces)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _whole(path, text.write, columns, time)
+
+
+def save_grid(path, origin, spacing, columns):
+    """Write fields on a regular grid to `path`, a .vti file that ParaView opens as an image.
+
+    origin (3,) [m]: the first node; spacing (3,) [m]; columns: dict[str, (nx, ny, nz, ...) array], one value a node.
+    """
+    path = Path(path)
+    writer = errors.pick("file format of a grid", path.suffix.lower(), {".vti": vti.write})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _whole(path, writer, origin, spacing, columns)
 
 
 def particle_columns(bodies, shapes, parts, hulls=None, surfaces=None):

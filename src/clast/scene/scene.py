@@ -131,9 +131,9 @@ class Scene(Joinery):
         shape: one for all, or a list of `count` particles; velocity [m/s] and spin [rad/s] (3,) or (count,3);
         box ((x, y, z), (x, y, z)) [m]; scale: a number, (low, high) uniform, or {scale: weight} by number.
         method "random": random points, large bodies first, up to a solid fraction of about 0.35;
-        "lattice": a cubic lattice from the bottom up, as wide as the largest body, shifted at random by `jitter`
-        (part of the diameter). inside: function points (n,3) -> mask (n,) that says where centres may be.
-        Bodies and walls already in the scene are kept clear of; particles that are not spheres count as the balls around them.
+        "lattice": a lattice from the bottom up, along each axis as wide as the widest body, shifted at random by `jitter`
+        (part of the width). inside: function points (n,3) -> mask (n,) that says where centres may be.
+        Bodies and walls already in the scene are kept clear of, by true shapes; of a triangulated particle its convex hull and halo count.
         """
         place, shapes = inputs.shapes("Scene.fill", shape)
         self._check_open(place)
@@ -151,8 +151,13 @@ class Scene(Joinery):
         rng = np.random.default_rng(inputs.whole(place, "seed", seed))
         reach = np.array([_bounding_radius(one.parts()) for one in shapes])
         filling.check_far(place, reach.min() * sizes.smallest, low, high)
-        filling.check_fit(place, reach.min() * sizes.smallest if count else 0.0, low, high)
-        filling.check_volume(place, count, reach.min() * sizes.smallest, reach.max() * sizes.largest, low, high, method)
+        volume = np.array([one.volume for one in shapes])
+        needed = count * volume.min() * sizes.smallest**3
+        spread = reach.max() * sizes.largest / (reach.min() * sizes.smallest)
+        balls = np.allclose(volume, 4.0 / 3.0 * math.pi * reach**3, rtol=1e-9)
+        if count and balls:
+            filling.check_fit(place, np.full(3, 2.0 * reach.min() * sizes.smallest), low, high)
+        filling.check_volume(place, count, needed, spread <= 1.5, balls and spread <= 1.0, low, high, method)
         columns = {
             "scale": sizes.draw(rng.random(count)),
             "velocity": inputs.rows(place, "velocity", velocity, 3),
@@ -167,18 +172,18 @@ class Scene(Joinery):
             inputs.same_length(place, {"count": range(count), "orientation": columns["orientation"]}, count)
         radius = columns["scale"] * reach
         if count:
-            filling.check_fit(place, radius.max(), low, high)
-            room = self._room(low, high, radius.max())
+            walls, known = self._room(low, high, radius.max())
+            new = filling.newcomers(self, shapes, columns, radius, known, walls)
+            filling.check_fit(place, np.broadcast_to((new.down + new.up).max(axis=0), 3), low, high)
             if method == "random":
-                centre, placed = filling.fill_random(rng, radius, low, high, *room, inside)
+                centre, placed = filling.fill_random(rng, new, low, high, walls, known, inside)
                 done, hint = placed, "use a larger box, fewer bodies or method='lattice'"
             else:
-                centre, spacing = filling.fill_lattice(rng, count, radius.max(), jitter, low, high, *room, inside)
+                centre, spacing = filling.fill_lattice(rng, count, new, jitter, low, high, walls, known, inside)
                 done = np.arange(count) < len(centre)
-                hint = f"the spacing is {spacing:.6g} m; use a larger box, fewer bodies, or a smaller scale or jitter"
+                hint = f"the spacing is {spacing.max():.6g} m; use a larger box, fewer bodies, or a smaller scale or jitter"
             if not done.all():
-                volume = columns["scale"] ** 3 * [one.volume for one in shapes]
-                solid = float(volume[done].sum()) / (high - low).prod()
+                solid = float((columns["scale"] ** 3 * volume)[done].sum()) / (high - low).prod()
                 raise ValueError(
                     f"{place}: placed only {int(done.sum())} of {count} bodies in the box {low.tolist()} to "
                     f"{high.tolist()} (method {method!r}, solid fraction {solid:.3f}); {hint}"
@@ -218,7 +223,7 @@ class Scene(Joinery):
         low, high = self._box_in_world(place, box)
         sizes = Sizes.of(place, scale)
         reach = _bounding_radius(shape.parts())
-        filling.check_fit(place, reach * sizes.largest, low, high)
+        filling.check_fit(place, np.full(3, 2.0 * reach * sizes.largest), low, high)
         filling.check_far(place, reach * sizes.smallest, low, high)
         start = inputs.number(place, "start", start)
         material = inputs.material(place, material)
@@ -474,7 +479,7 @@ class Scene(Joinery):
         return low, high
 
     def _room(self, low, high, reach):
-        """Walls, and centres and radii of balls, that balls up to radius `reach` [m] may meet in the box."""
+        """Walls that balls up to radius `reach` [m] may meet in the box, and clearance.Known."""
         bodies = self.bodies
         shapes = self.shapes(bodies)
         span = np.zeros(3)

@@ -9,8 +9,6 @@ import clast
 from clast import DEM, Oscillation, Plane, Polyhedron, Scene, Simulation, Sphere
 from clast.motion import state as memory
 
-pytestmark = pytest.mark.slow  # kernels of its own, a minute to compile
-
 STEPS = 700
 ROCK = Polyhedron.random(faces=12, seed=3, radius=0.005)
 BRICK = Polyhedron.box(0.009, 0.006, 0.004)

@@ -24,7 +24,7 @@ from numba.core.registry import CPUDispatcher
 
 from . import watch
 from .launch import Loop, run_phases, run_rows
-from .library import InnerCompiler, outer
+from .library import InnerCompiler, OnceCompiler, outer
 from .reached import Reached, Store
 from .spread import pack
 
@@ -63,7 +63,7 @@ class Inner(CPUDispatcher):
     @functools.cached_property
     def outer(self):
         options = {name: value for name, value in self.targetoptions.items() if name not in INNER | {"nopython": True}}
-        compiled = outer(self.py_func, **options)
+        compiled = outer(self.py_func, OnceCompiler, **options)
         with contextlib.suppress(RuntimeError):  # of numba, for a function that no file holds
             compiled._cache = Store(self.py_func, of=self)
         return compiled

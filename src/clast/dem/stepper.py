@@ -152,7 +152,7 @@ class Smooth(Stepper):
             through=through,
             finish=finish,
             spheres=sphere_pairs.compose(*about),
-            points=forces.compose(*about, self.method.recipe.power),
+            points=forces.compose(*about, self.method.recipe.shares, has["PARTS"]),
         )
         self._mixes = self.device.to_device(self.mixes)
         self._moved, self._status = self.device.zeros(0, np.float64), self.device.zeros(0, np.int8)

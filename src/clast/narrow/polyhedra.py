@@ -66,6 +66,7 @@ def hull_hull(a, b, c, tables, points, edges, periodic, margin, keeps, work, dis
     gap, m, x = s, n, n
     if s > 0.0:
         gap, m, x = distance(ha, ka, hb, kb, turn, d, hulls, n)
+        gap = max(gap, s)
         if gap > margin:
             return 0
         # Where a face or a pair of edges is nearest, its patch of points is there; a corner is one point.

@@ -190,22 +190,32 @@ def write_pair(where, swap, away, gap, n, x, q, radius, points):
     write_point(where[0], where[1], True, gap, m, arm, radius, points)
 
 
+@func
+def second_first(a, b, shapes, away):
+    """Whether the second of two shapes is the superquadric; of two superquadrics, whether it is the lower along x, y or z, so that
+    the answer does not depend on their order."""
+    if shapes.kind[a] != shapes.kind[b]:
+        return shapes.kind[b] == SUPERQUADRIC
+    x = away[0] if away[0] != 0.0 else (away[1] if away[1] != 0.0 else away[2])
+    return x < 0.0
+
+
 def smooth_row(k, where, bodies, shapes, parts, pairs, points, edges, margin):
     """The contact point of the k-th pair of a list, a superquadric and a sphere, an ellipsoid or a superquadric in either order, with a
     gap up to margin [m]; where: first pair, pairs before the first slot."""
     p = where[0] + k
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
     c = pairs.slot[p - where[1]]
-    swap = shapes.kind[a] != SUPERQUADRIC
+    away = between(a, b, shapes.centre, edges, True)
+    swap = second_first(a, b, shapes, away)
     s, t = (b, a) if swap else (a, b)
     q = turn_of(s, bodies, shapes, parts)
-    d = unrotate(q, between(s, t, shapes.centre, edges, True))
+    d = unrotate(q, (-away[0], -away[1], -away[2]) if swap else away)
     size, e = sizes(bodies.scale[shapes.body[s]], parts, shapes.part[s]), duals(parts, shapes.part[s])
     its, dual = sizes(bodies.scale[shapes.body[t]], parts, shapes.part[t]), duals(parts, shapes.part[t])
     m = quat_matrix(quat_multiply(conjugate(q), turn_of(t, bodies, shapes, parts)))
     gap, n = greatest(d, size, e, (its, dual, m, (0.0, 0.0, 1.0), (0.0, 0.0)), margin)
     if gap <= margin:
-        away = between(a, b, shapes.centre, edges, True)
         one, two = bent(n, size, e), bent(inward(m, n), its, dual)
         # On the sharper of the two the point is known better: on a flat side it may be anywhere.
         x = add(reach(n, size, e)[1], scale(0.5 * gap, n))

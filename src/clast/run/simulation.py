@@ -78,6 +78,9 @@ class Simulation:
         self.stepper = STEPPERS[type(method)](scene, method, self.device, self.box, dt)
         self.dt, self.state, self.seconds = self.stepper.dt, self.stepper.state, self.stepper.seconds
         self.flows = Flows(scene, self.dt)
+        for number, drive in scene.drives.items():
+            if hasattr(drive.function, "bind"):  # a Servo looks at contacts
+                drive.function.bind(self, number)
         self._check_periods()
         self._every = max(1, round(PERIOD / self.dt))
         self._looked = False

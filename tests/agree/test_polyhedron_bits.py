@@ -35,7 +35,7 @@ def busy():
 
 
 def start(**options):
-    return Simulation(busy(), DEM(**options), dt=1e-4)
+    return Simulation(busy(), DEM(**options), dt=8e-5)
 
 
 @pytest.fixture(scope="module")

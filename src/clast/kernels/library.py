@@ -7,6 +7,7 @@ small enough to hand on, and a kernel is optimised once, with all that it calls:
 
 import gc
 import threading
+from typing import Any
 
 import numba
 from llvmlite.binding import Linkage
@@ -146,6 +147,8 @@ class OnceCompiler(_Compiler):
 
 class Outer(CPUDispatcher):
     """A function that Python calls and that is made of such functions."""
+
+    _cache: Any
 
     def compile(self, sig):
         ready = getattr(self._cache, "ready", None)  # a function that no file holds has no place on the disk

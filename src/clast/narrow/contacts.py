@@ -34,9 +34,8 @@ class Field(Asked):
 
     device = backend.CPU
 
-    def __init__(self, scene, exact, chm=False):
+    def __init__(self, scene, bodies, exact, chm=False):
         super().__init__()
-        bodies = scene.bodies
         shapes = scene.shapes(bodies)
         self.parts, self.meshes, self.hulls = scene.parts, scene.meshes, scene.hulls
         self.surfaces = make_trees(self.parts, self.hulls, scene.surfaces)
@@ -211,14 +210,20 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, s
     margin = float(margin)
     if math.isnan(margin) or margin < 0.0:
         raise ValueError(f"find_contacts: margin = {margin} must be 0 or more, in metres")
-    search = pick("broad phase", broad, BROAD)
+    pick("broad phase", broad, BROAD)
     narrow = DEFAULT if narrow is None else narrow
     pick("narrow phase", narrow, {**NARROW, **METHODS})
-    field = Field(scene, margin > 0.0, NARROW.get(narrow, False))
-    bodies, shapes, box = field.bodies, field.shapes, field.box
+    if pairs is None and math.isinf(margin):
+        raise ValueError("find_contacts: margin = inf needs pairs=; every body would pair with every other")
+    return contacts_among(scene, scene.bodies, margin, broad, narrow, sort, tree, pairs)
+
+
+def contacts_among(scene, bodies, margin, broad, narrow, sort, tree=True, pairs=None):
+    """Contacts between these bodies of a scene, in the order of their numbers; the other arguments as in `find_contacts`."""
+    search = BROAD[broad]
+    field = Field(scene, bodies, margin > 0.0, NARROW.get(narrow, False))
+    shapes, box = field.shapes, field.box
     if pairs is None:
-        if math.isinf(margin):
-            raise ValueError("find_contacts: margin = inf needs pairs=; every body would pair with every other")
         if not sort and search is bins and len(shapes.body) == len(bodies.number) and not shapes.kind.any():
             return sphere_contacts(shapes, bodies.number, box, margin)
         tag = np.where(is_wall(shapes.kind), np.int32(-1), shapes.body)

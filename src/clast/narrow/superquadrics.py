@@ -46,7 +46,6 @@ from .superquadric_support import (
     value,
 )
 
-PERIODIC = False  # bound to the kernels
 NEXT_BEST = 0.95  # cosine between two directions that lead uphill to the same top, most likely
 SHELL = 32  # directions in which a shell is looked for
 
@@ -208,7 +207,7 @@ def smooth_row(k, where, bodies, shapes, parts, pairs, points, edges, margin):
     p = where[0] + k
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
     c = pairs.slot[p - where[1]]
-    away = between(a, b, shapes.centre, edges, PERIODIC)
+    away = between(a, b, shapes.centre, edges, True)
     swap = second_first(a, b, shapes, away)
     s, t = (b, a) if swap else (a, b)
     q = turn_of(s, bodies, shapes, parts)
@@ -236,13 +235,13 @@ def hull_row(k, where, bodies, shapes, parts, hulls, pairs, points, edges, margi
     swap = shapes.kind[a] != SUPERQUADRIC
     s, t = (b, a) if swap else (a, b)
     q = turn_of(s, bodies, shapes, parts)
-    d = unrotate(q, between(s, t, shapes.centre, edges, PERIODIC))
+    d = unrotate(q, between(s, t, shapes.centre, edges, True))
     size, e = sizes(bodies.scale[shapes.body[s]], parts, shapes.part[s]), duals(parts, shapes.part[s])
     m = quat_matrix(quat_multiply(conjugate(q), load4(bodies.orientation, shapes.body[t])))
     hull, factor = parts.feature[shapes.part[t]], bodies.scale[shapes.body[t]]
     gap, n, y = hull_separation(d, m, hull, factor, hulls, size, e, margin)
     if gap <= margin:
-        away = between(a, b, shapes.centre, edges, PERIODIC)
+        away = between(a, b, shapes.centre, edges, True)
         one, two = bent(n, size, e), ball_radius(t, bodies, shapes, parts)
         x = sub(y, scale(0.5 * gap, n))
         write_pair((c, p - where[1]), swap, away, gap, n, x, q, one * two / (one + two), points)
@@ -334,14 +333,14 @@ def wall_row(k, where, bodies, shapes, parts, meshes, box, pairs, points, margin
 def find_points(look, first, count, margin):
     """Contact points of the pairs first to first + count of a list with smooth bodies; see `clast.narrow.dispatch`."""
     there, where = look.there, (first, look.spheres_count)
-    find = kernel(smooth_row, grain=16, PERIODIC=bool(look.box.periodic))
+    find = kernel(smooth_row, grain=16)
     find(count, where, there.bodies, there.shapes, there.parts, look.pairs, look.points, look.edges, margin)
 
 
 def find_hull_points(look, first, count, margin):
     """The same with polyhedra."""
     there, where = look.there, (first, look.spheres_count)
-    find = kernel(hull_row, grain=16, PERIODIC=bool(look.box.periodic))
+    find = kernel(hull_row, grain=16)
     tables = there.bodies, there.shapes, there.parts, there.hulls
     find(count, where, *tables, look.pairs, look.points, look.edges, margin)
 

@@ -1,5 +1,6 @@
-"""What a running simulation shows: a bar on a terminal, now and then a line elsewhere."""
+"""What a running simulation shows: a bar on a terminal or in a notebook, now and then a line elsewhere."""
 
+import html
 import math
 import time as clock
 
@@ -25,6 +26,24 @@ def pace(rate):
     return f"{rate:,.0f}" if rate >= 9.95 else f"{rate:.2g}"
 
 
+class Shown:
+    """The bar of a notebook as it is at the moment."""
+
+    def __init__(self, progress):
+        self._share, self._words = progress._share, f"{progress.title}  {progress._text}"
+
+    def _repr_html_(self):
+        percent = round(100.0 * self._share)
+        return (
+            "<div style='font:90% system-ui,sans-serif'><div style='background:#dde2e7;border-radius:3px;width:24em;display:inline-block'>"
+            f"<div style='background:#3a5d9c;border-radius:3px;height:.7em;width:{percent}%'></div></div> "
+            f"{percent} % {html.escape(self._words)}</div>"
+        )
+
+    def __repr__(self):
+        return f"{100.0 * self._share:.0f} % {self._words}"
+
+
 class Progress:
     """Shows simulated time, steps per second, contacts, energy and time left, on standard error.
 
@@ -46,6 +65,7 @@ class Progress:
         self._bar = self._task = self._compile_task = self._compile_clock = None
         self._text = ""
         self._mark = 0.0
+        self._notebook = None  # what shows the bar there
 
     def __enter__(self):
         self._began = self._line_clock = clock.monotonic()
@@ -62,6 +82,11 @@ class Progress:
             self._bar = Bar(*columns, console=self.console, refresh_per_second=5)
             self._task = self._bar.add_task(self.title, total=1.0, text="starting")
             self._bar.start()
+        elif self.console.is_jupyter:
+            from IPython.display import display
+
+            self._text = "starting"
+            self._notebook = display(Shown(self), display_id=True)
         return self
 
     def __exit__(self, fault, value, trace):
@@ -69,6 +94,8 @@ class Progress:
             self._compiled()
         if self._bar is not None:
             self._bar.stop()
+        elif self._notebook is not None:
+            self._notebook.update(Shown(self))
         elif fault is None and self._share > self._mark:
             self._line()
 
@@ -83,6 +110,8 @@ class Progress:
         self._text = self._words(now, time, contacts, energy)
         if self._bar is not None:
             self._bar.update(self._task, completed=self._share, text=self._text)
+        elif self._notebook is not None:
+            self._notebook.update(Shown(self))
         elif self._share >= self._mark + MARK - 1e-9 or now - self._line_clock >= PATIENCE:
             self._line()
 

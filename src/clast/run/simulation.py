@@ -15,7 +15,7 @@ from ..dem.method import DEM
 from ..dem.stepper import Smooth
 from ..dvi.method import Complementarity
 from ..dvi.stepper import Hard
-from ..errors import Unavailable, pick
+from ..errors import ClastError, Unavailable, pick
 from ..files import checkpoint
 from ..kernels import ahead, backend, watch
 from ..scene import clearance, inputs
@@ -25,6 +25,7 @@ from ..scene.solids import make_solids
 from ..tables import FREE, Bodies, is_particle, rows_in
 from . import runner
 from .flows import Flows
+from .recording import Record
 from .rehearsal import rehearse
 from .report import Report
 
@@ -77,9 +78,13 @@ class Simulation:
         self.stepper = STEPPERS[type(method)](scene, method, self.device, self.box, dt)
         self.dt, self.state, self.seconds = self.stepper.dt, self.stepper.state, self.stepper.seconds
         self.flows = Flows(scene, self.dt)
+        for number, drive in scene.drives.items():
+            if hasattr(drive.function, "bind"):  # a Servo looks at contacts
+                drive.function.bind(self, number)
         self._check_periods()
         self._every = max(1, round(PERIOD / self.dt))
         self._looked = False
+        self._torn = False  # a step was interrupted half way
         self._solids = None  # by which inlets keep bodies apart, made when asked
         self._prepared = False  # what to do where kernels are missing has been said
         self.clock, self.glanced = clock.perf_counter, 0.0
@@ -131,8 +136,16 @@ class Simulation:
 
     def _timed(self, function, steps=1):
         """Call it; a call in which something was compiled tells nothing about speed, and neither counts nor takes time."""
+        if self._torn:
+            raise ClastError(
+                "Simulation: its last step was interrupted half way; make it anew, or go on from a checkpoint by clast.resume"
+            )
         before, compiled = tuple(self.seconds.values()), watch.seconds()
-        function()
+        try:
+            function()
+        except KeyboardInterrupt:
+            self._torn = True
+            raise
         if watch.seconds() == compiled:
             self.counted += steps
         else:
@@ -295,6 +308,10 @@ class Simulation:
             )
         return until, every
 
+    def check_record(self, names):
+        """Refuse quantities that `run` could not keep by these names."""
+        Record(self, names)
+
     def frames(self, *, until, every, between=None):
         """Run until a time [s]; yields the number of each frame, one every `every` seconds, the first at the start.
 
@@ -318,13 +335,19 @@ class Simulation:
                 return
             frame += 1
 
-    def run(self, *, until, every=None, output=None, progress=True):
+    def run(self, *, until, every=None, output=None, progress=True, record=(), text=False, between=None):
         """Run until a time [s]; with `output`, write a frame and a checkpoint into that folder every `every` seconds.
+
+        record: names of further quantities that frames and `series.csv` keep, ["coordination", "flow:outlet", "torque:0"] say, see
+        `clast.run.recording`; "contacts" keeps contact points of frames however many they are; a function of the simulation that returns a
+        number is kept by its name. text: write a text file with places and radii of all particles at each frame. between: function
+        called after every step with the simulation and a function that tells whether the run is asked to stop; it may wait.
 
         Ctrl-C or SIGTERM finishes the step, writes a checkpoint and raises KeyboardInterrupt; `clast.resume(folder)`
         goes on and gives the same bits as a run that was never stopped.
         """
-        return runner.run(self, until=until, every=every, output=output, progress=progress)
+        options = {"progress": progress, "record": record, "text": text, "between": between}
+        return runner.run(self, until=until, every=every, output=output, **options)
 
     def save(self, path):
         """Write a checkpoint that `clast.resume` goes on from, to the bit."""
@@ -347,6 +370,8 @@ def resume(path, *, law=None, drives=None, functions=None, device="cpu"):
     scene = Scene.rebuild(groups, saved, drives=drives, functions=functions)
     method = runner.method_of(path, numbers, law)
     sim = Simulation(scene, method, dt=numbers["dt"], device=device)
+    if not numbers.get("begun", True):  # it was stopped before anything was computed
+        return sim
     sim.flows.recall(groups["flows"])
     sim.stepper.recall(groups, numbers["steps"])
     sim._looked = True  # what happens on the way is parted and counted

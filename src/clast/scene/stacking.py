@@ -27,8 +27,10 @@ def make_bodies(count, columns):
     """Bodies with `count` rows; a column of one row, or a number, stands for all rows, and all others are zero."""
     made = {}
     for name, (dtype, width) in BODY_COLUMNS.items():
-        made[name] = np.empty((count, width) if width else count, dtype=dtype)
-        made[name][...] = columns.get(name, 0)
+        # Memory that nobody writes to costs nothing: half of a body at rest.
+        made[name] = np.zeros((count, width) if width else count, dtype=dtype)
+        if name in columns and np.any(columns[name]):
+            made[name][...] = columns[name]
     return Bodies(**made)
 
 

@@ -166,6 +166,7 @@ class Meshes(NamedTuple):
     side: np.ndarray  # (t,3) int32, rows of edge; side k joins triangle vertices k and k + 1
     normal: np.ndarray  # (t,3) unit
     inward: np.ndarray  # (t,3,3) unit, in the plane of the triangle, at right angles to side k, into the triangle
+    outline: np.ndarray  # (t,) int8, bits of the corners and sides that stand out, see `shapes.outline`
     edge: np.ndarray  # (e,2) int32, rows of vertex, the lower first
     edge_owner: np.ndarray  # (e,) int32, the triangle that speaks for the edge
     edge_start: np.ndarray  # (e+1,) int32, into edge_side
@@ -189,6 +190,7 @@ class Surfaces(NamedTuple):
     corner: np.ndarray  # (9,t) [m], x y z of the first, second and third corner of each triangle
     normal: np.ndarray  # (3,t) unit, outward
     row: np.ndarray  # (t,) int32, row of the triangle in the mesh as it was given
+    outline: np.ndarray  # (t,) int8, bits of the corners and sides that stand out, see `shapes.outline`
     vertex: np.ndarray  # (3,v) [m]
     box: np.ndarray  # (6,k) [m], low x y z, high x y z of the box around the triangles of a node, without halo
     child: np.ndarray  # (k,) int32, column of the first of two neighbouring children; -1 for a leaf

@@ -668,6 +668,116 @@ def _poison(random, what, value):
     return f"{BAD}{value} in {what} goes on in silence"
 
 
+# Bodies shot at walls.
+
+SIDE = 0.1  # [m], half the width of what bodies are shot in
+SIZE = 0.005  # [m], about the radius of the bodies
+
+
+def bullets():
+    """Particles that are shot, one of each kind."""
+    return {
+        "sphere": clast.Sphere(SIZE),
+        "clump": clast.Clump([(-0.5 * SIZE, 0, 0), (0.5 * SIZE, 0, 0)], [0.5 * SIZE, 0.5 * SIZE]),
+        "ellipsoid": clast.Ellipsoid(SIZE, 0.7 * SIZE, 0.5 * SIZE),
+        "box": clast.Polyhedron.box(2.0 * SIZE, 1.2 * SIZE, 0.8 * SIZE),
+        "superquadric": clast.Superquadric(SIZE, 0.8 * SIZE, 0.7 * SIZE, 0.5, 0.5),
+        "mesh": clast.Mesh.random(30, (0.6, 1.0), seed=2, radius=SIZE, epsilon=0.1 * SIZE),
+    }
+
+
+def lattice(cells):
+    """A closed box of thin walls as one mesh, each side of so many times as many squares: vertices, triangles."""
+    u = np.linspace(-SIDE, SIDE, cells + 1)
+    a, b = (x.reshape(-1) for x in np.meshgrid(u, u, indexing="ij"))
+    corner = (np.arange(cells)[:, None] * (cells + 1) + np.arange(cells)).reshape(-1)
+    square = np.stack([corner, corner + cells + 1, corner + cells + 2, corner + 1], 1)
+    vertices, triangles = [], []
+    for axis in range(3):
+        for side in (-SIDE, SIDE):
+            face = np.empty((len(a), 3))
+            face[:, axis], face[:, axis - 1], face[:, axis - 2] = side, a, b
+            triangles += [square[:, [0, 1, 2]] + len(a) * len(vertices), square[:, [0, 2, 3]] + len(a) * len(vertices)]
+            vertices.append(face)
+    vertices, same = np.unique(np.vstack(vertices), axis=0, return_inverse=True)
+    return vertices, same.reshape(-1)[np.vstack(triangles)]
+
+
+def enclose(scene, kind, material):
+    """Walls of this kind all around the origin; returns which points (n,3) are within."""
+    ends = ((-SIDE, (0.0, 0.0, 1.0)), (SIDE, (0.0, 0.0, -1.0)))
+    flat = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * SIDE
+    if kind == "planes":
+        for axis in range(3):
+            for side in (-SIDE, SIDE):
+                place = np.zeros(3)
+                place[axis] = side
+                scene.add(clast.Plane(normal=tuple(-place / SIDE)), position=tuple(place), material=material)
+    elif kind == "quads":
+        for axis in range(3):
+            for side in (-SIDE, SIDE):
+                corners = np.full((4, 3), side)
+                corners[:, axis - 1], corners[:, axis - 2] = flat[:, 0], flat[:, 1]
+                scene.add(clast.Quad(corners), material=material)
+    elif kind == "mesh":
+        scene.add(clast.MeshWall(*lattice(3)), material=material)
+    else:  # a shell, endless or as long as the room
+        length = 2.0 * SIDE if kind == "finite shell" else math.inf
+        scene.add(clast.Cylinder(SIDE, length), material=material)
+        for z, normal in ends:
+            wall = (
+                clast.Quad(np.column_stack([1.5 * flat, np.full(4, z)]))
+                if kind == "finite shell"
+                else clast.Plane(normal)
+            )
+            position = (0.0, 0.0, 0.0) if kind == "finite shell" else (0.0, 0.0, z)
+            scene.add(wall, position=position, material=material)
+        return lambda x: (np.hypot(x[:, 0], x[:, 1]) < SIDE) & (np.abs(x[:, 2]) < SIDE)
+    return lambda x: (np.abs(x) < SIDE).all(1)
+
+
+ROOMS = ("planes", "quads", "mesh", "finite shell", "endless shell")
+
+
+def shots(seed, tries, method, kinds=None, rooms=ROOMS, fastest=1000.0, steps=60):
+    """Bodies shot about in closed rooms at 1 to 1,000 m/s: inside plus reported equals all."""
+    return Counter(shoot(seed, k, method, kinds, rooms, fastest, steps) for k in range(tries))
+
+
+def shoot(seed, k, method, kinds=None, rooms=ROOMS, fastest=1000.0, steps=60):
+    random = np.random.default_rng([seed, k])
+    room = rooms[k % len(rooms)]
+    shapes = bullets()
+    name = (kinds or tuple(shapes))[k // len(rooms) % len(kinds or shapes)]
+    stone = clast.Material(density=2600, young=1e8, friction=0.3, restitution=float(random.choice([0.0, 0.5, 0.95])))
+    scene = clast.Scene(gravity=(0, 0, -9.81))
+    within = enclose(scene, room, stone)
+    count, speed = 6, fastest ** float(random.random())
+    places = np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)]) * 0.4 * SIDE
+    direction = random.normal(size=(count, 3))
+    direction /= np.linalg.norm(direction, axis=1)[:, None]
+    turn = random.normal(size=(count, 4))
+    numbers = scene.add(
+        shapes[name],
+        position=random.permutation(places)[:count],
+        orientation=turn / np.linalg.norm(turn, axis=1)[:, None],
+        velocity=speed * direction,
+        spin=random.normal(size=(count, 3)) * float(random.choice([0.0, 100.0])),
+        material=stone,
+    )
+    sim = clast.Simulation(scene, clast.Complementarity() if method == "hard" else clast.DEM())
+    try:
+        sim.step(steps if method == "hard" else max(steps, round(min(8.0 * SIDE / speed / sim.dt, 40 * steps))))
+    except errors.ClastError as fault:
+        return one_line(fault).replace("refused", "reported")
+    bodies = sim.bodies
+    mine = np.isin(bodies.number, numbers)
+    inside = within(bodies.position[mine])
+    if inside.all() and np.isfinite(bodies.velocity).all():
+        return "inside"
+    return f"{BAD}{int((~inside).sum())} of {count} {name} outside {room} at {speed:.3g} m/s ({method}, try {k} of seed {seed})"
+
+
 def pretending():
     """What must not happen, to see that it is noticed."""
 

@@ -22,6 +22,8 @@ from .projections import project3, project6
 
 CHUNK = 256  # rows a task
 WIDTH = 64  # contacts in lanes
+OPEN = 0.05  # part of a body's size: a gap above which contacts of bodies that go far are left out
+SWIFT = 0.5  # part of its size that a body may go in a step and still be left to contacts that were foreseen
 
 # Bound to the kernels: what the scene has. Only the row functions see what is bound; functions they call are told.
 PERIODIC = False
@@ -168,11 +170,12 @@ def world_point(s, c, rows, points):
     return add(centre_at(rows, s), load(points.arm, c))
 
 
-def keep_chunk(c, chunk, step, rows, shape_body, pairs, mixes, points, near, keep):
+def keep_chunk(c, chunk, step, rows, shape_body, span, pairs, mixes, points, near, keep):
     """Which contact points of a chunk may be closed at the end of the step, at the velocities that bodies have.
 
     Sliding contacts are lifted by the friction coefficient times the way they slide in one step (the price of the
-    cone problem), so these count as near.
+    cone problem), so these count as near. Open contacts of bodies that go far, see `Nearby._look_ahead`, are left out: the normal
+    that they have now is not the one with which the bodies will meet, if they meet at all.
     """
     dt = step.dt
     for row in range(c * chunk, min(len(near.slot), (c + 1) * chunk)):
@@ -187,7 +190,9 @@ def keep_chunk(c, chunk, step, rows, shape_body, pairs, mixes, points, near, kee
         t = sub(u, scale(normal, n))
         slide = mixes.friction[np.uintp(pairs.mix[p])] * math.sqrt(dot(t, t))
         ahead = gap + dt * (normal + dt * falls * dot(step.gravity, n) - slide)
-        keep[np.uintp(row)] = 1 if min(gap, ahead) <= step.slack else 0
+        size = min(span[a], span[b])
+        afar = 0.0 < size < np.inf and gap > max(step.slack, OPEN * size) and dt * math.sqrt(dot(u, u)) > SWIFT * size
+        keep[np.uintp(row)] = 1 if min(gap, ahead) <= step.slack and not afar else 0
 
 
 def build_chunk(c, chunk, step, rows, inverse, shape_body, ball, pairs, mixes, points, near, constraints):

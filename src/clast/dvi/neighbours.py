@@ -10,7 +10,9 @@ from ..kernels import primitives
 from ..kernels.rows import CENTRES
 from ..motion.state import ball_radii, place_parts
 from ..tables import FREE, is_wall
+from .constraints import SWIFT
 
+STILL = 0.05  # part of a typical radius that a wall may go in a step and count as one that stands
 ROOM = 0.1  # what the list sees beyond what can touch within a step, as a part of a typical radius
 SORT = 64  # steps after which bodies are sorted again: at fixed steps, so that a restart changes nothing
 
@@ -39,8 +41,9 @@ class Nearby:
         """How far [m] bodies may go within a step at the velocities that they have: ahead (n,) each, sweep: the walls,
         reach: how far apart two may be that can touch.
 
-        A sliding contact is held open by friction times its way. None goes ahead by more than a typical radius: what
-        moves farther than that in one step may overlap for a moment.
+        A sliding contact is held open by friction times its way. A free body goes ahead by a typical radius at the most, unless joints hold
+        it: what moves farther than that is followed on its way (`clast.dvi.sweeping`). span (n,) [m]: the size of bodies that go so far in a
+        step that the normals of contacts seen from afar tell nothing; infinite for others, and -1 for driven bodies that go far.
         """
         state = self.state
         bodies = state.bodies
@@ -56,11 +59,31 @@ class Nearby:
             walls = max(walls, float(speed[row]) + reach * float(np.linalg.norm(across)))
         part = (1.0 + self.friction) * self.dt
         free = bodies.motion == FREE
-        self.ahead = np.where(free, np.minimum(part * speed, state.size), 0.0)
+        held = self._held()
+        self.ahead = np.where(free, np.where(held, part * speed, np.minimum(part * speed, state.size)), 0.0)
         self.way = np.where(free, speed, 0.0) * self.dt
-        self.sweep = min(part * walls, state.size)
+        self.sweep = part * walls
+        self.span = np.full(len(speed), np.inf)
+        extent = np.minimum(self.outer[bodies.mold] * bodies.scale, state.size)
+        if (self.way > SWIFT * extent).any():
+            self.span = np.where(free & ~held & (self._goes() > SWIFT * extent), extent, np.inf)
+            if walls * self.dt > STILL * state.size:
+                self.span[[row for row, *_ in state.walls]] = -1.0
         most = float(self.ahead.max(initial=0.0))
         self.reach = self.slack + most + max(most, self.sweep)
+
+    def _held(self):
+        """Which bodies (n,) joints or springs hold: they go with others, and cannot be stopped on their way."""
+        number = self.state.bodies.number
+        return np.zeros(len(number), bool) if self.joints is None else np.isin(number, self.joints.numbers)
+
+    def _goes(self):
+        """How far [m] points of each body go in a step at the velocities that it has, (n,)."""
+        bodies = self.state.bodies
+        way = np.sqrt(np.einsum("ni,ni->n", bodies.velocity, bodies.velocity))
+        if self.solids or self.clumps:
+            way += self.lever[bodies.mold] * bodies.scale * np.sqrt(np.einsum("ni,ni->n", bodies.spin, bodies.spin))
+        return self.dt * way
 
     def _moved_out(self):
         """By how much [m] a body's way since the list was made and what it may go in a step exceed what the list allows."""
@@ -93,6 +116,7 @@ class Nearby:
             self.grown = float(self.ahead.max(initial=0.0))
             state.margin += 2.0 * self.grown
             state.rebuild(sort=sort)
+            self._look_ahead()  # bodies stand in other rows
         if self.joints is not None:
             self.joints.renew(state.bodies)
         shapes = state.shapes
@@ -109,7 +133,7 @@ class Nearby:
         """How much larger [m] shapes are taken for the list: what they go ahead in a step, and two more steps' way."""
         self._look_ahead()
         shapes, size = self.state.shapes, self.state.size
-        self.grown = np.minimum(self.ahead + 2.0 * self.way, size)
+        self.grown = np.maximum(np.minimum(self.ahead + 2.0 * self.way, size), self.ahead)
         return np.where(is_wall(shapes.kind), 0.0, self.grown[shapes.body])
 
     def _joined(self, pairs):

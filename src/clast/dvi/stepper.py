@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..broad.search import BROAD
-from ..errors import Diverged, Unavailable, pick
+from ..errors import Diverged, Penetrated, Unavailable, pick
 from ..joints.reactions import watch
 from ..joints.system import JointSystem
 from ..kernels import backend
@@ -26,13 +26,14 @@ from ..motion.stepper import Stepper
 from ..narrow.contacts import lower_first, select
 from ..narrow.dispatch import families_of, find_points
 from ..narrow.mesh_slots import renew
-from ..tables import FREE, empty_contacts
+from ..tables import FREE, empty_contacts, is_wall
 from . import constraints as blocks
 from . import method as complementarity
 from . import solvers, warm_start
-from .constraints import CHUNK, Near, Step, empty_constraints, find_near
+from .constraints import CHUNK, OPEN, SWIFT, Near, Step, empty_constraints, find_near
 from .neighbours import Nearby
 from .problem import BodyCones
+from .sweeping import Ways, allowed_parts
 
 DEEP = 0.05  # part of a typical radius by which a contact that was left out may overlap at the end of a step
 SLACK = 0.005  # contacts wider open than this part of a typical radius, now and at the end of the step, are left out
@@ -166,7 +167,7 @@ class Hard(Nearby, Stepper):
         state, near = self.state, self.near
         keep = np.empty(len(near.slot), np.int8)
         chunks = (len(keep) + CHUNK - 1) // CHUNK
-        about = state.rows, state.shapes.body, state.pairs, self.mixes, state.points
+        about = state.rows, state.shapes.body, self.span, state.pairs, self.mixes, state.points
         self._kernels.keep(chunks, CHUNK, self._step(slack, gravity), *about, near, keep)
         return np.nonzero(keep)[0].astype(np.int32)
 
@@ -258,7 +259,8 @@ class Hard(Nearby, Stepper):
     def _move(self, poses):
         """Move all bodies to the end of the step."""
         began, state = clock.perf_counter(), self.state
-        chunks = self._chunks()
+        chunks, swift = self._chunks(), self._swift()
+        before = None if swift is None else np.hstack([state.bodies.position, state.bodies.orientation])
         if len(self._moved) != chunks:
             self._moved, self._status = np.zeros(chunks), np.zeros(chunks, np.int8)
         space = Space(self.scene.gravity, self.world, state.edges)
@@ -267,27 +269,74 @@ class Hard(Nearby, Stepper):
         self._kernels.drift(chunks, CHUNK, *about, space, watch)
         self.drive(poses)
         if self.joints is not None:
-            self._end_joints()
-        if self._wrong():
+            self.joints.advance(state.rows, state.bodies, self.dt)
+        stopped = swift is not None and self._stop_short(before, swift)
+        if self.joints is not None:
+            self._end_joints(stopped)
+        if self._wrong(stopped):
             self.complain()
         self.seconds["bodies"] += clock.perf_counter() - began
 
-    def _wrong(self):
-        """Whether some body's state is not a number or has left the world."""
-        if self.joints is None:
+    def _swift(self):
+        """Free bodies (n,) that go farther in this step than contacts were looked for, or so far that they were left out; None if there
+        are none."""
+        bodies, way = self.state.bodies, self._goes()
+        deep = self.deep[bodies.mold] * bodies.scale
+        unseen = way > np.maximum(self.ahead + self.slack, SWIFT * deep)
+        swift = (bodies.motion == FREE) & (unseen | (way > OPEN * self.span)) & (way < np.inf)
+        return swift if swift.any() else None
+
+    def _stop_short(self, before, swift):
+        """Put swift bodies (n,) that would run into others where they touch them: whether there are any.
+
+        before (n,7): positions and orientations at the start of the step.
+        """
+        state = self.state
+        bodies = state.bodies
+        if not all(np.isfinite(c).all() for c in (bodies.position, bodies.orientation, bodies.velocity, bodies.spin)):
+            return False  # and the step will say so
+        ways = Ways(state, before, self.dt)
+        part, lost = allowed_parts(state, ways, swift, self._held(), self._never_collide)
+        for one, two in lost:
+            what = "go through each other: no contact keeps them apart, and neither can be stopped on its way"
+            raise Penetrated(
+                f"{self.name(one)} and {self.name(two)} at t = {self.time + self.dt:.6g} s: they go {ways.length[one]:.3g} m and "
+                f"{ways.length[two]:.3g} m in one step and {what}; slow them down or take a smaller dt; {self.cause()}"
+            )
+        rows = np.flatnonzero(part < 1.0)
+        if not len(rows):
+            return False
+        position, orientation = ways.at(rows, part[rows])
+        low, length = self.box.low, self.box.length
+        inside = low + np.mod(position - low, np.where(length > 0.0, length, 1.0))
+        bodies.position[rows] = np.where(length > 0.0, inside, position)
+        bodies.orientation[rows] = orientation
+        # What gravity adds in the rest of the step is left out with it, or impacts would be a source of energy.
+        alone = np.where(self.kick[rows] < 1.0, 1.0 - part[rows], 0.0)
+        bodies.velocity[rows] -= (alone * self.dt)[:, None] * np.array(self.scene.gravity)
+        return True
+
+    def _never_collide(self, pairs):
+        """Which of these pairs of shapes (p,2) do not touch whatever happens."""
+        none = self.joints is None or not len(self.joints.apart)
+        return np.zeros(len(pairs), bool) if none else self._joined(pairs)
+
+    def _wrong(self, stopped):
+        """Whether some body's state is not a number or has left the world; stopped: some are not where the kernel put them."""
+        if self.joints is None and not stopped:
             return self._status.max(initial=0) > 0
-        # Groups that touch nothing have gone another way since the status was written.
+        # Groups that touch nothing, and bodies that were stopped, have gone another way since the status was written.
         bodies, world = self.state.bodies, np.array(self.world)
         free = bodies.motion == FREE
         state = np.hstack([bodies.position, bodies.velocity, bodies.spin])[free]
         inside = (state[:, :3] >= world[:3]) & (state[:, :3] <= world[3:])
         return not (inside.all() and (np.abs(state) < 1e150).all())
 
-    def _end_joints(self):
-        """Groups that touch nothing go their own way; all joints as they are at the end of the step."""
+    def _end_joints(self, stopped):
+        """All joints as they are at the end of the step; stopped: some bodies are not where they would have gone."""
         joints, state = self.joints, self.state
-        joints.advance(state.rows, state.bodies, self.dt)
-        joints.prepare(state.rows, state.bodies, (self.steps + 1) * self.dt, self.dt, joints.unprepared)
+        groups = joints.everyone if stopped else joints.unprepared
+        joints.prepare(state.rows, state.bodies, (self.steps + 1) * self.dt, self.dt, groups)
         joints.settle(state.rows, joints.touching)
         opened, trouble = watch(joints, state.size)
         if trouble:
@@ -326,6 +375,10 @@ class Hard(Nearby, Stepper):
         reach = np.where(np.isfinite(state.parts.reach), state.parts.reach, 0.0)
         reach += np.linalg.norm(state.parts.offset, axis=1)
         self.outer = np.array([reach[f : f + k].max() for f, k in zip(molds.first, molds.count, strict=True)])
+        lever = np.linalg.norm(state.parts.offset, axis=1) + state.parts.swing
+        self.lever = np.array([lever[f : f + k].max() for f, k in zip(molds.first, molds.count, strict=True)])
+        deep = np.where(is_wall(state.parts.kind), np.inf, state.parts.deep)
+        self.deep = np.array([deep[f : f + k].min() for f, k in zip(molds.first, molds.count, strict=True)])
         self.inverse = np.empty((0, 6))  # of balls the rows know it
         self.friction = float(self.mixes.friction.max(initial=0.0))
         self._measure_against(state.size)

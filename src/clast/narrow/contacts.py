@@ -96,10 +96,13 @@ def families_in(shapes, listed):
     return family, np.nonzero(np.bincount(family, minlength=len(FAMILIES)))[0].tolist()
 
 
-def look_at(field, pair, family, margin, triangles, tree):
-    """Contact points of pairs (p,2) of one family, the particle before the wall, within the margin [m]: Listed."""
+def look_at(field, pair, family, margin, triangles, tree, before):
+    """Contact points of pairs (p,2) of one family, the particle before the wall, within the margin [m]: Listed.
+
+    before: Listed of this family whose points are no longer needed, or None; fresh memory costs as much as the points of cubes.
+    """
     if family.slots > 0:
-        look = Listed(field, pair, family.slots)
+        look = Listed(field, pair, family.slots, before if before and len(before.pairs.shape) == len(pair) else None)
         family.find(look, 0, len(pair), margin)
         return look
     count, point, normal, gap, feature = surface_points(field, pair, margin, triangles, tree)
@@ -121,7 +124,7 @@ def measure(field, listed, margin, triangles=TRIANGLES, tree=True):
     # The triangles of a wall body and a particle are one manifold: they must not come apart.
     batch = BATCH if all(FAMILIES[k].slots for k in present) else max(len(listed), 1)
     contacts = empty_contacts(len(listed) * max([FAMILIES[k].slots for k in present], default=1))
-    at = 0
+    at, last = 0, {}
     for first in range(0, len(listed), batch):
         pairs, of = listed[first : first + batch], families[first : first + batch]
         count, looks = np.zeros(len(pairs), np.int32), []
@@ -131,7 +134,7 @@ def measure(field, listed, margin, triangles=TRIANGLES, tree=True):
             if FAMILIES[k].walls:
                 swap = is_wall(shapes.kind[pair[:, 0]])
                 pair = np.where(swap[:, None], pair[:, ::-1], pair)
-            look = look_at(field, pair, FAMILIES[k], margin, triangles, tree)
+            look = last[k] = look_at(field, pair, FAMILIES[k], margin, triangles, tree, last.get(k))
             count[place] = look.points.count
             looks.append((look, place))
         start = primitives.scan(count)
@@ -197,7 +200,8 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, s
     How triangles are measured: "brute" (unless said) or another method of `clast.triangle_distance`. tree=False: all triangles of
     two particles with each other, without their trees of boxes; the contacts are the same to the bit.
     Returns Contacts, sorted by pair, then shape; of a polyhedron up to four points for a pair, the deepest first; of a
-    triangulated particle all points that are farther from each other than its shortest edge. Of such a particle gap is the
+    triangulated particle all points that are farther from each other than its shortest edge, and of faces that lie on each other
+    their corners and the crossings of their sides. Of such a particle gap is the
     distance less the halo: surfaces that cross have minus the halo, and a body wholly inside another has as much less as the
     nearest triangles are away. Bodies that are walls make no contacts with each other.
     """

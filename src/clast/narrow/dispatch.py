@@ -115,12 +115,16 @@ class Listed:
 
     spheres_count, keeps = 0, False
 
-    def __init__(self, field, pair, slots):
-        """field: State, or Field, with the tables; pair (p,2): rows of Shapes; slots: of each pair, or (p,) of every one."""
+    def __init__(self, field, pair, slots, before=None):
+        """field: State, or Field, with the tables; pair (p,2): rows of Shapes; slots: of each pair, or (p,) of every one; before: Listed of
+        as many pairs whose memory is used again."""
         self.once, self.there, self.device = field.once, field.there, field.device
         self.parts, self.meshes, self.hulls, self.ellipsoids = field.parts, field.meshes, field.hulls, field.ellipsoids
         self.box, self.edges, self.exact, self.chm = field.box, field.edges, field.exact, field.chm
         device, count = self.device, len(pair)
+        if before is not None:
+            self.pairs, self.points = before.pairs._replace(shape=pair), before.points
+            return
         room = np.concatenate([[0], np.cumsum(np.broadcast_to(slots, count))]).astype(np.int64)
         none = device.zeros(0, np.int32)
         self.pairs = Pairs(pair, none, device.to_device(room), none, none, none)

@@ -291,7 +291,7 @@ def near_triangles(state, pair, margin):
     tables, surfaces = state.kernel_tables, state.there.surfaces
     found = find_candidates(tables, surfaces, pair, state.box, margin)
     measured = empty_measured(len(found.first))
-    measure_candidates(tables, surfaces, pair, found, state.box, "brute", 0.0, measured)
+    measure_candidates(tables, surfaces, pair, found, state.box, "brute", 0.0, measured, near=True)
     near = measured.gap <= margin
     start = np.concatenate([[0], np.cumsum(near)])[found.start]
     rows = np.nonzero(near)[0]

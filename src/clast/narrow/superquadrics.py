@@ -31,11 +31,24 @@ from .ellipsoids import between
 from .polyhedra import ball_radius, conjugate
 from .sphere_walls import sphere_triangle
 from .superquadric_flat import hull_separation, triangle_separation
-from .superquadric_support import NO_TURN, across, around_edge, climb, inward, outward, radii, reach, unit_axis, value
+from .superquadric_support import (
+    NO_TURN,
+    across,
+    around_edge,
+    climb,
+    inward,
+    least_bend,
+    outward,
+    radii,
+    reach,
+    side_normal,
+    unit_axis,
+    value,
+)
 
 PERIODIC = False  # bound to the kernels
 NEXT_BEST = 0.95  # cosine between two directions that lead uphill to the same top, most likely
-SHELL = 16  # directions in which a shell is looked for
+SHELL = 32  # directions in which a shell is looked for
 
 
 @func
@@ -78,6 +91,16 @@ def greatest(d, size, e, other, margin):
         m, after = climb(m, d, size, e, other)
         if after > best:
             n, best = m, after
+    if best < -least_bend(size, e):
+        # Each flat side of either may have a top of its own; those much deeper are left out.
+        for k in range(52):
+            if k >= 26 and other[0][0] == 0.0:
+                break
+            start = side_normal(k, size) if k < 26 else outward(other[2], side_normal(k - 26, other[0]))
+            if dot(start, n) < NEXT_BEST and value(start, d, size, e, other)[0] > 3.0 * best:
+                m, after = climb(start, d, size, e, other)
+                if after > best:
+                    n, best = m, after
     return best, n
 
 
@@ -122,25 +145,23 @@ def shell_separation(d, axis, radius, half, size, e):
     p, q = across(axis)
     best, n = -math.inf, p
     turn = 2.0 * math.pi / SHELL
-    for k in range(SHELL):
+    # Each top of the samples around the axis may be the highest: of those before the last one, two heights.
+    before, last = math.inf, math.inf
+    for k in range(SHELL + 2):
         w = add(scale(math.cos(k * turn), p), scale(math.sin(k * turn), q))
         f = reach(w, size, e)[0] - dot(w, d)
-        if f > best:
-            best, n = f, w
-    for side in range(3):
-        # Both neighbours of the best sample, which may have higher tops, and the middle.
-        start = add(n, scale(turn * (side - 1), cross(axis, n)))
-        a, b = normalize(start), cross(axis, normalize(start))
-        low, high = -turn, turn
-        for _ in range(48):
-            t = 0.5 * (low + high)
-            c, s = math.cos(t), math.sin(t)
-            w = add(scale(c, a), scale(s, b))
-            slope = dot(sub(reach(w, size, e)[1], d), sub(scale(c, b), scale(s, a)))
-            low, high = (t, high) if slope > 0.0 else (low, t)
-        f = reach(w, size, e)[0] - dot(w, d)
-        if f > best:
-            best, n = f, w
+        if last > before and last >= f:
+            low, high = (k - 2) * turn, k * turn
+            for _ in range(48):
+                t = 0.5 * (low + high)
+                c, s = math.cos(t), math.sin(t)
+                w = add(scale(c, p), scale(s, q))
+                slope = dot(sub(reach(w, size, e)[1], d), sub(scale(c, q), scale(s, p)))
+                low, high = (t, high) if slope > 0.0 else (low, t)
+            top = reach(w, size, e)[0] - dot(w, d)
+            if top > best:
+                best, n = top, w
+        before, last = last, f
     height = dot(sub(reach(n, size, e)[1], d), axis)
     return abs(height) <= half, radius - best, normalize(n)
 

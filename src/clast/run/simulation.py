@@ -19,7 +19,9 @@ from ..errors import Unavailable, pick
 from ..files import checkpoint
 from ..kernels import ahead, backend, watch
 from ..scene import clearance, inputs
+from ..scene.filling import Newcomers
 from ..scene.scene import Scene
+from ..scene.solids import make_solids
 from ..tables import FREE, Bodies, is_particle, rows_in
 from . import runner
 from .flows import Flows
@@ -82,6 +84,7 @@ class Simulation:
         self._check_periods()
         self._every = max(1, round(PERIOD / self.dt))
         self._looked = False
+        self._solids = None  # by which inlets keep bodies apart, made when asked
         self._prepared = False  # what to do where kernels are missing has been said
         self.clock, self.glanced = clock.perf_counter, 0.0
         # Steps since the simulation was made or resumed, without those in which kernels were compiled; `seconds` is the
@@ -176,14 +179,24 @@ class Simulation:
 
     def _pour(self, k, inlet, owed):
         """Let in as many of the bodies that are due as find room; the rest stays due."""
-        shapes = self.state.shapes
-        balls = np.nonzero(is_particle(shapes.kind))[0]
+        scene, bodies, shapes = self.scene, self.state.bodies, self.state.shapes
+        low, high = np.array(inlet.low), np.array(inlet.high)
+        known = clearance.known_balls(shapes, low, high, self.box.length)
         # In a fixed order, so that the same bodies enter at the same places after a restart.
-        balls = balls[np.argsort(shapes.number[balls], kind="stable")]
-        there = SimpleNamespace(kind=shapes.kind[balls], centre=shapes.centre[balls], radius=shapes.radius[balls])
-        known = clearance.known_balls(there, np.array(inlet.low), np.array(inlet.high), self.box.length)
+        order = np.argsort(shapes.number[known.shape], kind="stable")
+        known = clearance.Known(*(column[order] for column in known))
+        if self._solids is None:
+            self._solids = make_solids(scene.parts, scene.hulls, scene.surfaces)
+        first = scene.molds.first[inlet.mold]
+        last = first + scene.molds.count[inlet.mold]
+
+        def newcomers(orientation, scale, radius):
+            parts = np.full(len(scale), first, np.int64), np.full(len(scale), last, np.int64)
+            given = known, bodies, shapes, clearance.no_walls(low)
+            return Newcomers.of(self._solids, parts, orientation, scale, radius, *given)
+
         flow = self.flows.inlets[k]
-        position, scale, orientation, placed = inlet.place(flow.count, owed, *known, attempt=self.steps)
+        position, scale, orientation, placed = inlet.place(flow.count, owed, known, newcomers, attempt=self.steps)
         if placed:
             poured = self.scene.pour(inlet, position, scale, orientation)
             self.state.insert(poured)

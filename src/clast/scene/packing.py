@@ -24,26 +24,28 @@ class Spot(NamedTuple):
     high: np.ndarray  # (3,) [m]
     period: np.ndarray  # (3,) [m], where the box is the whole of a periodic world; zero along other axes
     walls: Any  # clearance.Walls that balls may meet there
-    known: tuple  # centres and radii of balls that are there
+    known: Any  # clearance.Known, bodies that are there
     inside: Callable | None  # points (n,3) -> mask (n,), where centres may be
 
 
-def find_places(place, method, rng, radius, volume, spot, jitter):
-    """Centres (n,3) [m] of bodies with the radii (n,) [m] of the balls around them and volumes (n,) [m^3]; an error if some find no room."""
-    low, high, _, *rest = spot
+def find_places(place, method, rng, new, volume, spot, jitter):
+    """Centres (n,3) [m] of bodies, filling.Newcomers, with volumes (n,) [m^3]; an error if some find no room."""
+    low, high, _, walls, known, inside = spot
     if method == "packed":
-        return _packed(place, rng, radius, spot)
+        filling.check_fit(place, np.full(3, 2.0 * new.radius.max()), low, high)
+        return _packed(place, rng, new.radius, spot)
+    filling.check_fit(place, np.broadcast_to((new.down + new.up).max(axis=0), 3), low, high)
     if method == "random":
-        centre, placed = filling.fill_random(rng, radius, low, high, *rest)
+        centre, placed = filling.fill_random(rng, new, low, high, walls, known, inside)
         done, hint = placed, "use a larger box, fewer bodies or method='lattice'"
     else:
-        centre, spacing = filling.fill_lattice(rng, len(radius), radius.max(), jitter, low, high, *rest)
-        done = np.arange(len(radius)) < len(centre)
-        hint = f"the spacing is {spacing:.6g} m; use a larger box, fewer bodies, or a smaller scale or jitter"
+        centre, spacing = filling.fill_lattice(rng, len(new.radius), new, jitter, low, high, walls, known, inside)
+        done = np.arange(len(new.radius)) < len(centre)
+        hint = f"the spacing is {spacing.max():.6g} m; use a larger box, fewer bodies, or a smaller scale or jitter"
     if not done.all():
         solid = float(volume[done].sum()) / (high - low).prod()
         raise ValueError(
-            f"{place}: placed only {int(done.sum())} of {len(radius)} bodies in the box {low.tolist()} to "
+            f"{place}: placed only {int(done.sum())} of {len(done)} bodies in the box {low.tolist()} to "
             f"{high.tolist()} (method {method!r}, solid fraction {solid:.3f}); {hint}"
         )
     return centre
@@ -60,8 +62,8 @@ def _packed(place, rng, radius, spot):
             f"{place}: {len(radius)} bodies with the balls around them fill {solid:.3f} of the box and still overlap by {100.0 * worst:.2g} % of a "
             f"radius; random packings of equal balls end at about {DENSEST}: use a larger box or fewer bodies, and let them settle"
         )
-    there = clearance.stack_balls(spot.low, spot.high, *spot.known, np.zeros(0))
-    if not clearance.clear(centre, radius * (1.0 - 2.0 * ALLOWED), 0.0, spot.walls, there).all():
+    there = clearance.stack_balls(spot.low, spot.high, spot.known.centre, spot.known.radius, np.zeros(0))
+    if not clearance.clear(centre, radius * (1.0 - 2.0 * ALLOWED), 0.0, spot.walls, there, there.radius).all():
         raise ValueError(
             f"{place}: method='packed' needs an empty box, and walls or other bodies are in it; take a box between them"
         )

@@ -10,6 +10,7 @@ _HOMES = {
     "Clump": "shapes",
     "Complementarity": "dvi.method",
     "Compound": "shapes",
+    "Cone": "shapes",
     "Cylinder": "shapes",
     "Damaged": "errors",
     "Diverged": "errors",

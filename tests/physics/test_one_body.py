@@ -70,13 +70,16 @@ def test_it_rests_with_its_weight(name, hard):
     assert bodies.force[1, 2] == pytest.approx(9.81 * bodies.mass[1], rel=1e-3)
 
 
+@pytest.mark.parametrize("hard", [False, True], ids=["dem", "hard"])
 @pytest.mark.parametrize("name", CUBES)
-def test_a_cube_slides_above_the_angle_of_friction_and_not_below(name):
-    """Within 1 % of arctan 0.5, 26.57 degrees; hard contacts."""
-    assert abs(run(CUBES[name], True, tilt=26.3, until=0.1).velocity[1, 0]) < 1e-5
+def test_a_cube_slides_above_the_angle_of_friction_and_not_below(name, hard):
+    """Within 1 % of arctan 0.5, 26.57 degrees; between two times, as contacts of DEM first press themselves in."""
+    still = run(CUBES[name], hard, tilt=26.3, until=0.2).velocity[1, 0]
+    assert abs(still) < 1e-5
     angle = np.radians(26.83)
     expected = 9.81 * (np.sin(angle) - 0.5 * np.cos(angle)) * 0.1
-    assert run(CUBES[name], True, tilt=26.83, until=0.1).velocity[1, 0] == pytest.approx(expected, rel=0.05)
+    early, late = (run(CUBES[name], hard, tilt=26.83, until=time).velocity[1, 0] for time in (0.1, 0.2))
+    assert late - early == pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.parametrize("hard", [False, True], ids=["dem", "hard"])
@@ -88,12 +91,10 @@ def test_a_ball_rolls_down_a_slope_at_five_sevenths(name, hard):
     assert 0.01 * bodies.spin[1, 1] == pytest.approx(expected, rel=0.01)
 
 
-REBOUNDS = [(name, hard) for name in (*BALLS, *CUBES) for hard in (False, True) if hard or name != "eight"]
-
-
-@pytest.mark.parametrize(("name", "hard"), REBOUNDS)
+@pytest.mark.parametrize("hard", [False, True], ids=["dem", "hard"])
+@pytest.mark.parametrize("name", [*BALLS, *CUBES])
 def test_it_rebounds_with_the_restitution_of_its_material(name, hard):
-    """Not eight cubes by forces: four contacts of their own have four dashpots, and the rebound is 0.29."""
+    """All points of the same two bodies share one spring and one dashpot, over however many parts."""
     bodies = run((CUBES | BALLS)[name], hard, drop=1e-4, velocity=0.5, until=0.01)
     assert bodies.velocity[1, 2] / 0.5 == pytest.approx(0.5, abs=0.01)
 

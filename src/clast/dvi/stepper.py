@@ -30,7 +30,7 @@ from ..tables import FREE, empty_contacts, is_wall
 from . import constraints as blocks
 from . import method as complementarity
 from . import solvers, warm_start
-from .constraints import CHUNK, OPEN, SWIFT, Near, Step, empty_constraints, find_near
+from .constraints import CHUNK, SWIFT, Near, Step, empty_constraints, find_near
 from .neighbours import Nearby
 from .problem import BodyCones
 from .sweeping import Ways, allowed_parts
@@ -65,11 +65,12 @@ class Hard(Nearby, Stepper):
         self.workspace = solvers.Workspace()
         self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0, "open": 0.0}
         self._moved, self._status = np.zeros(0), np.zeros(0, np.int8)
-        self._fresh = True
+        self.fresh = True
 
     def step(self):
         """One step: contacts within reach, their impulses, new positions, and who is near whom then."""
         poses = self._begin_drives()
+        self._look_at_drives()
         self._touch()
         self._solve()
         self._look_again()
@@ -80,9 +81,9 @@ class Hard(Nearby, Stepper):
 
     def start(self):
         """The list of pairs at the very beginning; no time passes. Later calls do nothing."""
-        if self._fresh:
+        if self.fresh:
             self._rebuild(sort=True)
-            self._fresh = False
+            self.fresh = False
             if self.joints is not None:
                 self.joints.prepare(self.state.rows, self.state.bodies, 0.0, self.dt)
                 self.joints.settle(self.state.rows)
@@ -131,7 +132,7 @@ class Hard(Nearby, Stepper):
         found = slot >= 0
         state.history.live[slot[found]] = 1
         state.history.impulse[slot[found]], state.history.arm[slot[found]] = kept["impulse"][found], kept["arm"][found]
-        self._fresh = False
+        self.fresh = False
 
     def rebuild(self):
         """Make the list of pairs anew because bodies came or went."""
@@ -283,7 +284,7 @@ class Hard(Nearby, Stepper):
         bodies, way = self.state.bodies, self._goes()
         deep = self.deep[bodies.mold] * bodies.scale
         unseen = way > np.maximum(self.ahead + self.slack, SWIFT * deep)
-        swift = (bodies.motion == FREE) & (unseen | (way > OPEN * self.span)) & (way < np.inf)
+        swift = (bodies.motion == FREE) & (unseen | (self.span < np.inf)) & (way < np.inf)
         return swift if swift.any() else None
 
     def _stop_short(self, before, swift):
@@ -296,12 +297,11 @@ class Hard(Nearby, Stepper):
         if not all(np.isfinite(c).all() for c in (bodies.position, bodies.orientation, bodies.velocity, bodies.spin)):
             return False  # and the step will say so
         ways = Ways(state, before, self.dt)
-        part, lost = allowed_parts(state, ways, swift, self._held(), self._never_collide)
+        part, lost = allowed_parts(state, ways, swift, self._held(), self._never_collide, self.slack)
         for one, two in lost:
-            what = "go through each other: no contact keeps them apart, and neither can be stopped on its way"
             raise Penetrated(
-                f"{self.name(one)} and {self.name(two)} at t = {self.time + self.dt:.6g} s: they go {ways.length[one]:.3g} m and "
-                f"{ways.length[two]:.3g} m in one step and {what}; slow them down or take a smaller dt; {self.cause()}"
+                f"{self.name(one)} and {self.name(two)} at t = {self.time + self.dt:.6g} s: one goes through the other in one step, no contact "
+                f"keeps them apart and a drive or a joint lets neither stop; slow them down or take a smaller dt; {self.cause()}"
             )
         rows = np.flatnonzero(part < 1.0)
         if not len(rows):

@@ -9,6 +9,7 @@ table counts the references to its arrays up and down, atomically, and that took
 in the wall kernel. A row that makes arrays of its own (`allocates`) cannot do without.
 """
 
+import contextlib
 import functools
 import inspect
 import os
@@ -18,6 +19,7 @@ from time import perf_counter
 
 import numba
 import numpy as np
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
 from . import watch
@@ -56,12 +58,15 @@ PLAIN: list = [None]  # the thread that runs kernels as plain Python, see `ahead
 
 
 class Inner(CPUDispatcher):
-    """A function that kernels call. Called from Python it is compiled a second time, with what that takes."""
+    """A function that kernels call. Called from Python it is compiled a second time, with what that takes, and kept on disk."""
 
     @functools.cached_property
     def outer(self):
-        options = {name: value for name, value in self.targetoptions.items() if name not in INNER}
-        return numba.jit(**options)(self.py_func)
+        options = {name: value for name, value in self.targetoptions.items() if name not in INNER | {"nopython": True}}
+        compiled = outer(self.py_func, **options)
+        with contextlib.suppress(RuntimeError):  # of numba, for a function that no file holds
+            compiled._cache = Store(self.py_func, of=self)
+        return compiled
 
     def __call__(self, *arguments, **names):
         if PLAIN[0] == threading.get_ident():
@@ -69,9 +74,15 @@ class Inner(CPUDispatcher):
         return self.outer(*arguments, **names)
 
     def compile(self, sig):
-        # numba asks at every call in the code of others; its own answer takes locks and clocks even where it is known.
-        known = self.overloads.get(sig) if isinstance(sig, tuple) else None
-        return known.entry_point if known is not None else super().compile(sig)
+        # numba asks at every call in the code of others. Its own answer takes clocks, all of which hear of each call of LLVM below.
+        if not isinstance(sig, tuple):
+            return super().compile(sig)
+        known = self.overloads.get(sig)
+        if known is None:
+            with global_compiler_lock, self._compiling_counter:
+                known = self._compiler.compile(sig, None)
+                self.add_overload(known)
+        return known.entry_point
 
 
 def inner(function, **flags):

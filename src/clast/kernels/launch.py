@@ -1,6 +1,7 @@
 """A launch: the arguments of a kernel are brought into a block of memory, and its rows are worked off with that."""
 
 import functools
+import sys
 from operator import is_
 
 import numba
@@ -36,8 +37,9 @@ class Block:
     def __init__(self, arguments, address, part):
         self.arguments, self.address, self.part = arguments, address, part
 
-    def __del__(self):
-        free_block(self.address)
+    def __del__(self, ending=sys.is_finalizing):
+        if not ending():
+            free_block(self.address)
 
 
 HELD = 4_000_000  # bytes of arguments up to which a loop keeps the block of its last launch
@@ -83,6 +85,9 @@ class Loop:
         send = self.senders.get(kinds)
         if send is not None:
             return send(*arguments)
+        free_block(
+            0
+        )  # does nothing; but Python must not come to compile it while it tidies up, where Ctrl-C is not heard
         send = self.sender(kinds)
         try:
             found = send(*arguments)

@@ -13,7 +13,8 @@ from ..tables import FREE
 class Stepper:
     """Takes the steps of one method. A Simulation calls it, and it knows nothing of the Simulation.
 
-    A method adds dt [s], state (State), seconds ({stage: wall time [s]}), widest [m], start, step, finish, rebuild, cause, contacts,
+    A method adds dt [s], state (State), seconds ({stage: wall time [s]}), widest [m], fresh (nothing has been
+    computed yet), start, step, finish, rebuild, cause, contacts,
     touching, elastic_energy, describe, remember and recall.
     """
 

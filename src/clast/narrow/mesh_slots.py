@@ -421,7 +421,11 @@ def swallowed(state, manifolds=None):
     """
     found = state.candidates
     listed = found.listed
-    chosen = np.arange(len(listed.pair)) if manifolds is None else listed.manifold[manifolds]
+    every = np.arange(len(listed.pair))
+    # The triangles of a wall hold nothing inside; parts of one body are asked one by one.
+    chosen = (
+        every if manifolds is None else every[np.isin(np.searchsorted(listed.manifold, every, "right") - 1, manifolds)]
+    )
     pair = np.ascontiguousarray(found.listed.pair[chosen])
     inside = contained(state.kernel_tables, state.there.surfaces, pair, state.box)
     # Where two surfaces of triangles cross, a corner inside tells nothing new.

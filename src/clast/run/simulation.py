@@ -15,7 +15,7 @@ from ..dem.method import DEM
 from ..dem.stepper import Smooth
 from ..dvi.method import Complementarity
 from ..dvi.stepper import Hard
-from ..errors import Unavailable, pick
+from ..errors import ClastError, Unavailable, pick
 from ..files import checkpoint
 from ..kernels import ahead, backend, watch
 from ..scene import clearance, inputs
@@ -84,6 +84,7 @@ class Simulation:
         self._check_periods()
         self._every = max(1, round(PERIOD / self.dt))
         self._looked = False
+        self._torn = False  # a step was interrupted half way
         self._solids = None  # by which inlets keep bodies apart, made when asked
         self._prepared = False  # what to do where kernels are missing has been said
         self.clock, self.glanced = clock.perf_counter, 0.0
@@ -135,8 +136,16 @@ class Simulation:
 
     def _timed(self, function, steps=1):
         """Call it; a call in which something was compiled tells nothing about speed, and neither counts nor takes time."""
+        if self._torn:
+            raise ClastError(
+                "Simulation: its last step was interrupted half way; make it anew, or go on from a checkpoint by clast.resume"
+            )
         before, compiled = tuple(self.seconds.values()), watch.seconds()
-        function()
+        try:
+            function()
+        except KeyboardInterrupt:
+            self._torn = True
+            raise
         if watch.seconds() == compiled:
             self.counted += steps
         else:
@@ -361,6 +370,8 @@ def resume(path, *, law=None, drives=None, functions=None, device="cpu"):
     scene = Scene.rebuild(groups, saved, drives=drives, functions=functions)
     method = runner.method_of(path, numbers, law)
     sim = Simulation(scene, method, dt=numbers["dt"], device=device)
+    if not numbers.get("begun", True):  # it was stopped before anything was computed
+        return sim
     sim.flows.recall(groups["flows"])
     sim.stepper.recall(groups, numbers["steps"])
     sim._looked = True  # what happens on the way is parted and counted

@@ -159,6 +159,18 @@ def check_volume(place, count, volume, alike, balls, low, high, method):
         )
 
 
+def check_room(place, count, reach, volume, sizes, low, high, method):
+    """Raise if `count` bodies cannot be put into the box, before anything is tried; reach (k,) [m] and volume (k,) [m^3]: of their shapes,
+    with these Sizes."""
+    check_far(place, reach.min() * sizes.smallest, low, high)
+    needed = count * volume.min() * sizes.smallest**3
+    spread = reach.max() * sizes.largest / (reach.min() * sizes.smallest)
+    balls = np.allclose(volume, 4.0 / 3.0 * math.pi * reach**3, rtol=1e-9)
+    if count and balls:
+        check_fit(place, np.full(3, 2.0 * reach.min() * sizes.smallest), low, high)
+    check_volume(place, count, needed, spread <= 1.5, balls and spread <= 1.0, low, high, method)
+
+
 @dataclass(frozen=True)
 class Newcomers:
     """Bodies that are to be placed: radius (n,) [m] of the balls around them, how far each reaches down and up the axes, (n,3) or, of balls,
@@ -191,7 +203,8 @@ class Newcomers:
     @classmethod
     def balls(cls, radius):
         """Balls of these radii (n,) [m]."""
-        return cls(radius, radius[:, None], radius[:, None], radius)
+        edge = radius[:, None]
+        return cls(radius, edge, edge, radius)
 
 
 def newcomers(scene, shapes, columns, radius, known, walls):
@@ -243,7 +256,8 @@ def _place_block(rng, block, new, low, high, walls, balls, inside, first, placed
     while budget > 0:
         tries = int(min(max(1.0 / share, 256 / len(pending), 1.0), max(ROUND // len(pending), 1)))
         owner = np.repeat(pending, tries)
-        down, up = new.down[owner], new.up[owner]
+        down = new.down[owner]
+        up = down if new.up is new.down else new.up[owner]
         if centre is None:
             point = low + down + rng.random((len(owner), 3)) * np.maximum(high - low - (down + up), 0.0)
             allowed = np.ones(len(owner), dtype=bool)

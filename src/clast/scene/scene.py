@@ -160,14 +160,8 @@ class Scene(Joinery):
         material = inputs.material(place, material)
         rng = np.random.default_rng(inputs.whole(place, "seed", seed))
         reach = np.array([_bounding_radius(one.parts()) for one in shapes])
-        filling.check_far(place, reach.min() * sizes.smallest, low, high)
         volume = np.array([one.volume for one in shapes])
-        needed = count * volume.min() * sizes.smallest**3
-        spread = reach.max() * sizes.largest / (reach.min() * sizes.smallest)
-        balls = np.allclose(volume, 4.0 / 3.0 * math.pi * reach**3, rtol=1e-9)
-        if count and balls:
-            filling.check_fit(place, np.full(3, 2.0 * reach.min() * sizes.smallest), low, high)
-        filling.check_volume(place, count, needed, spread <= 1.5, balls and spread <= 1.0, low, high, method)
+        filling.check_room(place, count, reach, volume, sizes, low, high, method)
         columns = {
             "scale": sizes.draw(rng.random(count)),
             "velocity": inputs.rows(place, "velocity", velocity, 3),

@@ -97,6 +97,14 @@ class CylinderKeys(WallKeys):
     inside: bool = key("true: a hollow shell seen from inside; false: a solid cylinder", "true", True)
 
 
+class ConeKeys(WallKeys):
+    radius: float = key("radius of the wide end [m]", "0.15", gt=0)
+    outlet: float = key("radius of the narrow end [m], at the position of the wall", "0.02", ge=0)
+    height: float = key("distance of the two ends [m]", "0.2", gt=0)
+    axis: Triple = key("direction from the narrow to the wide end", "[0, 0, 1]", [0.0, 0.0, 1.0])
+    segments: int = key("facets around it", "96", 96, ge=3, le=10000)
+
+
 class QuadKeys(WallKeys):
     corners: Annotated[list[Triple], Field(min_length=4, max_length=4)] = key(
         "four corners [m] in turn", "[[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]"
@@ -358,7 +366,7 @@ METHODS = {
         *("stabilisation", "recovery", "threshold", "omega", "relaxation"),
     ),
 }
-WALLS = {"plane": PlaneKeys, "cylinder": CylinderKeys, "quad": QuadKeys, "mesh": MeshKeys}
+WALLS = {"plane": PlaneKeys, "cylinder": CylinderKeys, "cone": ConeKeys, "quad": QuadKeys, "mesh": MeshKeys}
 PARTICLES = {
     "sphere": SphereShape,
     "ellipsoid": EllipsoidShape,

@@ -8,7 +8,7 @@ tables in files of version 1.8 and later, which these are.
 import hashlib
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -46,7 +46,8 @@ class Trajectory:
         if mode not in ("r", "w", "a"):
             raise ValueError(f"trajectory mode must be 'r', 'w' or 'a', got {mode!r}")
         fresh = mode == "w" or (mode == "a" and not self.path.exists())
-        self._sink = self._file = None
+        self._sink: Any = None
+        self._file: Any = None
         try:
             if not fresh:
                 self._look()

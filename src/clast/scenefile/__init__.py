@@ -149,8 +149,10 @@ class _Reader(Shaper):
             self.fail(_place(path), "numbers are 0, or from 1e-30 to 1e30; write another one", value)
         head = self.keys("scene", data.get("scene", {}), SceneKeys)
         timing = data.get("run", {})
-        if isinstance(timing, dict) and timing.get("dt") == "auto":
-            timing = {name: value for name, value in timing.items() if name != "dt"}
+        if isinstance(timing, dict):
+            # What the simulation chooses is the same as what is not there.
+            chosen = [name for name in ("dt", "tolerance", "iterations") if timing.get(name) == "auto"]
+            timing = {name: value for name, value in timing.items() if name not in chosen}
         run = self.keys("run", timing, RunKeys)
         method = self.method(run)
         world = None if head.world is None else self.box("scene.world", head.world)

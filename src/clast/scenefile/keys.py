@@ -351,8 +351,10 @@ class RunKeys(Section):
     narrow: str | None = key("meshes: how the distance of two triangles is found", '"brute"', None)
     penetration: str | None = key("meshes: what happens where surfaces cross, raise or push", '"raise"', None)
     solver: str | None = key("complementarity: how the impulses are found", '"apgd"', None)
-    tolerance: float | None = key("complementarity: error of velocities at contacts [m/s]", "1e-4", None, gt=0)
-    iterations: int | None = key("complementarity: the most that a step may take", "200", None, ge=1)
+    tolerance: float | None = key(
+        'complementarity: error of the velocities of bodies [m/s], or "auto"', "1e-4", None, gt=0
+    )
+    iterations: int | None = key('complementarity: the most that a step may take, or "auto"', "200", None, ge=1)
     coulomb: bool | None = key("complementarity: Coulomb friction without lift of what slides", "true", None)
     warm: bool | None = key("complementarity: begin with the impulses of the last step", "true", None)
     stabilisation: float | None = key(

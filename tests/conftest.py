@@ -78,3 +78,16 @@ def reference_data():
 def own_data():
     """Folder with cases of our own making and the programs that computed them, none of which knows clast."""
     return ROOT / "tests" / "data"
+
+
+@pytest.fixture(scope="session")
+def small_run(tmp_path_factory):
+    """Folder of a short run of 30 spheres that fall on a plane and on each other, with its numbers; for tests that only read it."""
+    import clast
+
+    scene = clast.Scene()
+    scene.add(clast.Plane())
+    scene.fill(clast.Sphere(0.01), count=30, box=((0, 0, 0), (0.06, 0.06, 0.12)), scale=(0.7, 1.0), seed=1)
+    folder = tmp_path_factory.mktemp("runs") / "small"
+    clast.Simulation(scene).run(until=0.16, every=0.02, output=folder, progress=False, record=["speed", "force:0"])
+    return folder

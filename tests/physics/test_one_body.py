@@ -1,16 +1,46 @@
-"""One body, several ways: a cube as one polyhedron and as eight, a ball as sphere, ellipsoid and superquadric, act alike."""
+"""One body, several ways: a cube as one polyhedron, as eight, as 12 and as 768 triangles, a ball as sphere, ellipsoid and superquadric, act alike."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import clast
-from clast import Compound, Ellipsoid, Material, Plane, Polyhedron, Scene, Simulation, Sphere, Superquadric
+from clast import Compound, Ellipsoid, Material, Mesh, Plane, Polyhedron, Quad, Scene, Simulation, Sphere, Superquadric
 
 STONE = Material(density=2500.0, young=1e7, friction=0.5, restitution=0.5)
 EDGE = 0.02
 SMALL = Polyhedron.box(0.01, 0.01, 0.01)
 PLACES = [(x, y, z) for x in (-0.005, 0.005) for y in (-0.005, 0.005) for z in (-0.005, 0.005)]
-CUBES = {"polyhedron": Polyhedron.box(EDGE, EDGE, EDGE), "eight": Compound([(SMALL, place) for place in PLACES])}
+BOX = Polyhedron.box(EDGE, EDGE, EDGE)
+HALO = 2e-4
+
+
+def cut(vertices, triangles):
+    """Each triangle as four."""
+    corner = vertices[triangles]
+    middle = 0.5 * (corner + np.roll(corner, -1, axis=1))
+    a, b, c, d, e, f = *corner.transpose(1, 0, 2), *middle.transpose(1, 0, 2)
+    soup = np.concatenate([np.stack(t, axis=1) for t in ((a, d, f), (d, b, e), (f, e, c), (d, e, f))])
+    return soup.reshape(-1, 3), np.arange(3 * len(soup)).reshape(-1, 3)
+
+
+CUBES = {
+    "polyhedron": BOX,
+    "eight": Compound([(SMALL, place) for place in PLACES]),
+    "12 triangles": Mesh(*BOX.surface(), epsilon=HALO),
+    "768 triangles": Mesh(*cut(*cut(*cut(*BOX.surface()))), epsilon=HALO),
+}
+SIDE = 0.1
+SQUARE = [(-SIDE, -SIDE, 0), (SIDE, -SIDE, 0), (SIDE, SIDE, 0), (-SIDE, SIDE, 0)]
+TABLE = Polyhedron.box(2 * SIDE, 2 * SIDE, 0.1)
+# What they stand on, where that has its origin, and its halo.
+FLOORS = {
+    "plane": (Plane(), 0.0, 0.0),
+    "quad": (Quad(SQUARE), 0.0, 0.0),
+    "polyhedron": (TABLE, -0.05, 0.0),
+    "mesh": (Mesh(*TABLE.surface(), epsilon=HALO), -0.05, HALO),
+}
 BALLS = {
     "sphere": Sphere(0.01),
     "ellipsoid": Ellipsoid(0.01, 0.01, 0.01),
@@ -18,12 +48,15 @@ BALLS = {
 }
 
 
-def run(shape, hard, *, tilt=0.0, drop=0.0, velocity=0.0, until):
-    """A body on a plane that is tilted by so many degrees about y, after `until` [s]."""
+def run(shape, hard, *, tilt=0.0, drop=0.0, velocity=0.0, floor="plane", friction=0.5, until):
+    """A body on a floor that is tilted by so many degrees about y, after `until` [s]."""
     angle, g = np.radians(tilt), 9.81 if velocity == 0.0 else 0.0
     scene = Scene(gravity=(g * np.sin(angle), 0.0, -g * np.cos(angle)))
-    scene.add(Plane(), material=STONE)
-    scene.add(shape, position=(0.0, 0.0, 0.01 + drop), velocity=(0.0, 0.0, -velocity), material=STONE)
+    stone = replace(STONE, friction=friction)
+    ground, below, halo = FLOORS[floor]
+    height = 0.01 + drop + halo + (HALO if isinstance(shape, Mesh) else 0.0)
+    scene.add(ground, position=(0.0, 0.0, below), material=stone, motion="fixed")
+    scene.add(shape, position=(0.0, 0.0, height), velocity=(0.0, 0.0, -velocity), material=stone)
     method = clast.Complementarity(tolerance=1e-6, iterations=2000) if hard else clast.DEM()
     sim = Simulation(scene, method, dt=(1e-4 if velocity else 5e-4) if hard else "auto")
     sim.run(until=until, progress=False)
@@ -37,13 +70,16 @@ def test_it_rests_with_its_weight(name, hard):
     assert bodies.force[1, 2] == pytest.approx(9.81 * bodies.mass[1], rel=1e-3)
 
 
+@pytest.mark.parametrize("hard", [False, True], ids=["dem", "hard"])
 @pytest.mark.parametrize("name", CUBES)
-def test_a_cube_slides_above_the_angle_of_friction_and_not_below(name):
-    """Within 1 % of arctan 0.5, 26.57 degrees; hard contacts."""
-    assert abs(run(CUBES[name], True, tilt=26.3, until=0.1).velocity[1, 0]) < 1e-5
+def test_a_cube_slides_above_the_angle_of_friction_and_not_below(name, hard):
+    """Within 1 % of arctan 0.5, 26.57 degrees; between two times, as contacts of DEM first press themselves in."""
+    still = run(CUBES[name], hard, tilt=26.3, until=0.2).velocity[1, 0]
+    assert abs(still) < 1e-5
     angle = np.radians(26.83)
     expected = 9.81 * (np.sin(angle) - 0.5 * np.cos(angle)) * 0.1
-    assert run(CUBES[name], True, tilt=26.83, until=0.1).velocity[1, 0] == pytest.approx(expected, rel=0.05)
+    early, late = (run(CUBES[name], hard, tilt=26.83, until=time).velocity[1, 0] for time in (0.1, 0.2))
+    assert late - early == pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.parametrize("hard", [False, True], ids=["dem", "hard"])
@@ -55,11 +91,29 @@ def test_a_ball_rolls_down_a_slope_at_five_sevenths(name, hard):
     assert 0.01 * bodies.spin[1, 1] == pytest.approx(expected, rel=0.01)
 
 
-REBOUNDS = [(name, hard) for name in (*BALLS, *CUBES) for hard in (False, True) if hard or name != "eight"]
-
-
-@pytest.mark.parametrize(("name", "hard"), REBOUNDS)
+@pytest.mark.parametrize("hard", [False, True], ids=["dem", "hard"])
+@pytest.mark.parametrize("name", [*BALLS, *CUBES])
 def test_it_rebounds_with_the_restitution_of_its_material(name, hard):
-    """Not eight cubes by forces: four contacts of their own have four dashpots, and the rebound is 0.29."""
+    """All points of the same two bodies share one spring and one dashpot, over however many parts."""
     bodies = run((CUBES | BALLS)[name], hard, drop=1e-4, velocity=0.5, until=0.01)
     assert bodies.velocity[1, 2] / 0.5 == pytest.approx(0.5, abs=0.01)
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["dem", "hard"])
+@pytest.mark.parametrize("floor", list(FLOORS)[1:])
+@pytest.mark.parametrize("name", ["polyhedron", "12 triangles"])
+def test_a_cube_stands_on_every_floor(name, floor, hard):
+    """With its weight and upright; it neither slides nor turns on a slope."""
+    bodies = run(CUBES[name], hard, tilt=20.0, floor=floor, until=0.3)
+    g = 9.81 * bodies.mass[1]
+    assert bodies.force[1, 2] == pytest.approx(g * np.cos(np.radians(20.0)), rel=1e-2)
+    assert np.abs(bodies.velocity[1]).max() < 1e-3 and np.abs(bodies.spin[1]).max() < 0.05
+    assert np.abs(bodies.orientation[1, 1:]).max() < 1e-3
+
+
+@pytest.mark.parametrize("name", CUBES)
+def test_a_cube_topples_above_45_degrees_and_not_below(name):
+    """Within 1 %, rough enough not to slide; hard contacts. It falls faster where it stands steeper."""
+    still, falls = (run(CUBES[name], True, tilt=t, friction=2.0, until=0.1) for t in (44.55, 45.45))
+    assert abs(still.spin[1, 1]) < 1e-3
+    assert falls.spin[1, 1] > 0.05

@@ -165,11 +165,11 @@ def test_a_tower_stands():
     assert np.mean(pushes[160:], axis=0) / weight == pytest.approx((0, 0, 1), abs=1e-3)
 
 
-@pytest.mark.parametrize(("law", "power"), [("hertz", 1.5), ("linear", 1.0)])
-def test_a_box_leans_as_on_four_springs_side_by_side(law, power):
+@pytest.mark.parametrize("law", ["hertz", "linear"])
+def test_a_box_leans_until_its_corners_bear_the_moment(law):
     """A cube that is pulled sideways, and sticks: two corners bear a share s of its weight, two the rest, and the moment of the pull
-    about the floor is (2 s - 1) times weight times half of the edge."""
-    slope = 0.2
+    about the floor is (2 s - 1) times weight times half of the edge. Points share by the eighth power of the overlap."""
+    slope, power = 0.2, 8.0
     scene = clast.Scene(gravity=(WEIGHT * math.sin(slope), 0, -WEIGHT * math.cos(slope)))
     scene.add(clast.Plane(), material=stone(0.8))
     scene.add(clast.Polyhedron.box(EDGE, EDGE, EDGE), position=(0, 0, 0.5 * EDGE - 1e-6), material=stone(0.8))

@@ -39,6 +39,7 @@ def test_run_leaves_all_it_promises(done):
     assert files == {
         "checkpoint.h5",
         "checkpoint.previous.h5",
+        "timing.csv",
         "trajectory.h5",
         "report.json",
         "series.csv",

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,9 @@ class Pretend:
         return "the report"
 
     def check_times(self, until, every):
+        pass
+
+    def check_record(self, names):
         pass
 
 
@@ -60,6 +64,8 @@ def test_run_writes_into_a_folder_and_says_where(pretend, capsys):
         "every": 0.01 / 50,
         "output": pretend.joinpath("out/ball").relative_to(pretend),
         "progress": True,
+        "record": [],
+        "text": False,
     }
     said = capsys.readouterr().out
     assert "the report" in said
@@ -101,7 +107,7 @@ def test_an_earlier_run_is_not_replaced_unasked(pretend, capsys):
 
 
 FAULTS = {
-    ("run",): "which scene? choose one of drum, all-shapes, hopper, pile, box",
+    ("run",): "which scene? choose one of the names above, or give a scene file",
     ("run", "drumm"): "unknown scene 'drumm'; did you mean 'drum'?",
     ("run", "none.toml"): "none.toml: no such file",
     ("run", "wrong.toml"): "wrong.toml: bodies[0].radius = -1.0: must be > 0",
@@ -150,7 +156,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_leaves_with_130(pretend, capsy
     assert cli.answer(["run", "ball.toml", "--quiet", "--overwrite"]) == 130
     capsys.readouterr()
     monkeypatch.setattr(
-        cli, "start", lambda *_: (Pretend(), cli.Path("out/ball"), {"scene": "", "until": 1, "every": 1})
+        cli.running, "start", lambda *_: (Pretend(), Path("out/ball"), {"scene": "", "until": 1, "every": 1})
     )
     (pretend / "out/ball/checkpoint.h5").write_text("state")
     assert cli.answer(["run", "ball.toml", "--quiet"]) == 130
@@ -241,7 +247,7 @@ def test_a_real_run_is_reported_and_resumed(tmp_path, capsys):
 
 def test_check_compiles_nothing_unless_told(capsys, monkeypatch):
     asked = []
-    monkeypatch.setattr(cli, "compile_kernels", lambda: asked.append(1))
+    monkeypatch.setattr(cli.starting, "compile_kernels", lambda: asked.append(1))
     assert cli.answer(["check"]) == 0
     assert "clast check --compile" in capsys.readouterr().out
     assert asked == []
@@ -251,3 +257,33 @@ def test_check_compiles_nothing_unless_told(capsys, monkeypatch):
 
 def test_scenes_that_are_compiled_first_are_there():
     assert set(WARMED) <= set(cli.NAMES)
+
+
+# What there is to start from.
+
+
+def test_scenes_and_run_alone_list_what_can_be_run(capsys):
+    assert cli.answer(["scenes"]) == 0
+    listed = capsys.readouterr().out
+    assert cli.answer(["run"]) == 2
+    told = capsys.readouterr()
+    for name in cli.NAMES:
+        assert re.search(rf"^{name} +[0-9,]+  [A-Z].+[.]$", listed, re.M), name
+        assert re.search(rf"^{name} ", told.out, re.M)
+    assert "which scene?" in told.err
+
+
+def test_new_files_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.answer(["new", "heap"]) == 0
+    told = capsys.readouterr().out
+    assert "wrote heap.py" in told and "clast run heap.toml" in told
+    script = (tmp_path / "heap.py").read_text()
+    assert "NAME" not in script + (tmp_path / "heap.toml").read_text()
+    exec(compile(script.replace("until=0.5", "until=0.02"), "heap.py", "exec"), {})
+    assert (tmp_path / "out/heap/report.json").exists() and "300 free" in capsys.readouterr().out
+    assert cli.answer(["run", "heap.toml", "--until", "0.02", "--output", "out/file", "--quiet"]) == 0
+    first, second = (json.loads((tmp_path / f"out/{name}/report.json").read_text()) for name in ("heap", "file"))
+    assert first["energy"] == second["energy"]  # both say the same
+    assert cli.answer(["new", "heap"]) == 2 and "heap.py is there already" in capsys.readouterr().err
+    assert cli.answer(["new", "../heap"]) == 2 and cli.answer(["new", "h", "--folder", "nowhere"]) == 2

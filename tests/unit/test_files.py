@@ -124,7 +124,7 @@ def test_other_files_and_other_versions_are_named_as_such(tmp_path):
     path = tmp_path / "checkpoint.h5"
     checkpoint.write(path, GROUPS, {})
     whole = path.read_bytes()
-    path.write_bytes(whole.replace(b"clast checkpoint    8 ", b"clast checkpoint   99 "))
+    path.write_bytes(whole.replace(f"clast checkpoint {checkpoint.VERSION:4d} ".encode(), b"clast checkpoint   99 "))
     with pytest.raises(errors.ClastError, match="version 99"):
         checkpoint.read(path)
     trajectory.Trajectory(tmp_path / "trajectory.h5", "w").close()

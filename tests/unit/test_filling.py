@@ -7,10 +7,24 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
+from clast import (
+    Clump,
+    Compound,
+    Cylinder,
+    Ellipsoid,
+    Mesh,
+    MeshWall,
+    Plane,
+    Polyhedron,
+    Quad,
+    Simulation,
+    Sphere,
+    Superquadric,
+    find_contacts,
+)
 from clast.scene import clearance
 from clast.scene.filling import Inlet, Outlet, Sizes, random_orientation
 from clast.scene.scene import Scene
-from clast.shapes import Clump, Cylinder, MeshWall, Plane, Quad, Sphere
 
 UNIT = ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
 
@@ -20,6 +34,10 @@ def least_gap(position, radius):
     if len(pair) == 0:
         return math.inf
     return (np.linalg.norm(position[pair[:, 0]] - position[pair[:, 1]], axis=1) - radius[pair].sum(axis=1)).min()
+
+
+def there(centre, radius):
+    return clearance.Known(centre, radius, np.arange(len(radius)))
 
 
 def inlet(**changes):
@@ -114,12 +132,88 @@ def test_a_dense_fill_beside_an_open_drum_uses_the_room_outside_its_ends():
     assert np.hypot(position[~within, 1], position[~within, 2]).max() > 0.4
 
 
-def test_clumps_keep_their_bounding_balls_apart():
-    clump = Clump([(-0.02, 0, 0), (0.02, 0, 0)], [0.03, 0.03])
+BALL = 4.0 / 3.0 * math.pi
+TRUE = {
+    # Shape, and the solid fraction asked for: as the balls around them, none of these comes above 0.38 times its part of that ball.
+    "clump": (Clump([(-0.02, 0, 0), (0.02, 0, 0)], [0.03, 0.03]), 0.25),
+    "ellipsoid": (Ellipsoid(0.03, 0.03, 0.09), 0.22),
+    "cube": (Polyhedron.box(0.06, 0.06, 0.06), 0.25),
+    "rock": (Polyhedron.random(faces=14, seed=3, radius=0.05), 0.25),
+    "superquadric": (Superquadric(0.05, 0.03, 0.03, 0.4, 1.6), 0.22),
+    "mesh": (Mesh(*Polyhedron.random(faces=14, seed=3, radius=0.05).surface()), 0.2),
+    "compound": (Compound([Sphere(0.03), (Polyhedron.box(0.1, 0.02, 0.02), (0.03, 0.0, 0.0))]), 0.12),
+}
+
+
+def solid_fraction(scene, box):
+    bodies = scene.bodies
+    free = np.isfinite(bodies.mass)
+    return (bodies.mass[free] / 2500.0).sum() / np.subtract(*box[::-1]).prod()
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_bodies_are_placed_by_their_true_shape(name):
+    """Denser than balls around them can be, none overlaps another, the walls or the rim of the box, and a seed repeats."""
+    shape, fraction = TRUE[name]
+    count = int(fraction / shape.volume)
+
+    def filled(seed):
+        scene = Scene()
+        scene.fill(shape, count=count, box=UNIT, seed=seed)
+        return scene
+
+    scene = filled(1)
+    reach = np.linalg.norm(shape.surface()[0], axis=1).max()
+    assert solid_fraction(scene, UNIT) > 1.2 * 0.38 * shape.volume / (BALL * reach**3)
+    assert len(find_contacts(scene).gap) == 0
+    for normal in np.vstack([np.eye(3), -np.eye(3)]):
+        scene.add(Plane(normal=tuple(normal)), position=tuple((normal < 0.0).astype(float)))
+    assert len(find_contacts(scene).gap) == 0
+    assert (filled(1).bodies.position == filled(1).bodies.position).all()
+    assert (filled(1).bodies.position != filled(2).bodies.position).any()
+
+
+@pytest.mark.parametrize("name", ["ellipsoid", "cube"])
+def test_true_shapes_keep_clear_of_walls_and_of_what_is_there(name):
+    shape, _ = TRUE[name]
+    box = ((-0.5, -0.5, -0.5), (0.5, 0.5, 0.5))
+    scene = Scene(world=box, periodic=(False, True, False))
+    scene.add(Plane(normal=(1.0, 0.0, 1.0)), position=(0.0, 0.0, -0.4))
+    scene.add(Cylinder(0.1, 0.3, inside=False))
+    scene.add(Cylinder(0.48, axis=(0.0, 1.0, 0.0)))
+    scene.add(Quad([(-0.2, -0.3, 0.2), (0.2, -0.3, 0.2), (0.2, 0.3, 0.2), (-0.2, 0.3, 0.2)]))
+    scene.add(Superquadric(0.2, 0.1, 0.1, 0.3, 0.3), position=(0.0, 0.45, -0.1))
+    scene.fill(shape, count=120, box=box, seed=3)
+    found = find_contacts(scene)
+    assert not (found.pair[:, 1] > 4).any()
+
+
+def test_a_lattice_of_bricks_is_as_wide_as_they_are():
+    """Bricks that all lie the same way fill the box; a rock stands with its middle, not its centre of mass, in its cell."""
+    brick = Polyhedron.box(0.2, 0.1, 0.05)
     scene = Scene()
-    scene.fill(clump, count=150, box=UNIT, seed=1)
-    assert least_gap(scene.bodies.position, np.full(150, 0.05)) >= 0.0
-    assert scene.bodies.position.min() >= 0.05
+    scene.fill(brick, count=1000, box=UNIT, method="lattice", orientation=(1, 0, 0, 0))
+    assert solid_fraction(scene, UNIT) == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="placed only 1000 of 1001|take at least"):
+        Scene().fill(brick, count=1001, box=UNIT, method="lattice", orientation=(1, 0, 0, 0))
+    scene = Scene()
+    scene.add(Sphere(0.2), position=(0.5, 0.5, 0.5))
+    scene.fill(TRUE["rock"][0], count=300, box=UNIT, method="lattice", jitter=0.1, seed=2)
+    assert len(find_contacts(scene).gap) == 0
+
+
+def test_an_inlet_pours_bodies_by_their_true_shape():
+    """More than balls around them have room for at once, none of them overlapping."""
+    rod = Ellipsoid(0.03, 0.03, 0.12)
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    scene.inlet(rod, box=((0, 0, 0), (0.5, 0.5, 0.5)), rate=1e6, count=30, seed=1)
+    sim = Simulation(scene, dt=1e-5)
+    sim.step(301)  # it is looked after each millisecond
+    bodies = sim.bodies
+    made = Scene()
+    made.add(rod, position=bodies.position, orientation=bodies.orientation)
+    assert len(bodies.number) == 30  # as balls, fewer than 17 have room
+    assert len(find_contacts(made).gap) == 0
 
 
 def test_inside_is_asked_for_whole_arrays_and_obeyed():
@@ -236,23 +330,23 @@ def test_an_inlet_places_bodies_apart_from_all_others_in_order_and_repeats():
     pour = inlet()
     rng = np.random.default_rng(0)
     occupied, radius = rng.random((200, 3)), np.full(200, 0.05)
-    position, scale, orientation, placed = pour.place(10, 30, occupied, radius)
+    position, scale, orientation, placed = pour.place(10, 30, there(occupied, radius))
     assert placed == len(position) == len(scale) == len(orientation) == 30
     assert (scale == pour.batch(10, 30)[0]).all()
     all_gap = np.linalg.norm(position[:, None] - occupied, axis=2) - 0.05 - 0.05 * scale[:, None]
     assert all_gap.min() >= 0.0 and least_gap(position, 0.05 * scale) >= 0.0
     assert (position >= 0.05 * scale[:, None]).all() and (position <= 1.0 - 0.05 * scale[:, None]).all()
-    assert (pour.place(10, 30, occupied, radius)[0] == position).all()
-    assert (pour.place(10, 30, occupied, radius, attempt=1)[0] != position).all()
+    assert (pour.place(10, 30, there(occupied, radius))[0] == position).all()
+    assert (pour.place(10, 30, there(occupied, radius), attempt=1)[0] != position).all()
 
 
 def test_an_inlet_without_room_places_a_prefix_and_nothing_is_passed_over():
     pour = inlet(reach=0.3, sizes=Sizes.of("t", {1.0: 1, 0.1: 1}))
-    position, scale, _, placed = pour.place(0, 60, np.zeros((0, 3)), np.zeros(0))
+    position, scale, _, placed = pour.place(0, 60, there(np.zeros((0, 3)), np.zeros(0)))
     assert 0 < placed < 60 and len(position) == placed
     assert (scale == pour.batch(0, placed)[0]).all()
     assert pour.batch(placed, 1)[0] == 1.0  # a large one waits, and the small ones behind it wait too
-    full = pour.place(placed, 3, np.array([[0.5, 0.5, 0.5]]), np.array([2.0]))
+    full = pour.place(placed, 3, there(np.array([[0.5, 0.5, 0.5]]), np.array([2.0])))
     assert full[3] == 0 and full[0].shape == (0, 3)
 
 
@@ -271,7 +365,7 @@ def test_fill_takes_a_list_of_shapes_with_velocities_of_their_own():
     np.testing.assert_array_equal(bodies.velocity, velocity)
     np.testing.assert_array_equal(bodies.spin, -velocity)
     np.testing.assert_allclose(bodies.mass, [2500.0 * shape.volume for shape in shapes])
-    reach = np.array([0.1, 0.15, 0.05])
+    reach = np.array([0.1, 0.1, 0.05])
     assert ((bodies.position > reach[:, None]) & (bodies.position < 1.0 - reach[:, None])).all()
     with pytest.raises(ValueError, match="shape has 3, count has 4"):
         scene.fill(shapes, count=4, box=((0, 0, 0), (1, 1, 1)))

@@ -31,7 +31,9 @@ class Manifold:
         self.rows = np.zeros((2, 12))
         self.rows[:, 7] = 0.5
         self.wrench = Wrench(np.zeros((1, 3)), np.zeros((1, 2, 3)), np.zeros(1, np.int8))
-        self.scratch = np.zeros(slots, np.int64), np.zeros(slots, np.int64), np.zeros((slots, history.COLUMNS))
+        wide = history.COLUMNS, history.PAST_COLUMNS
+        lists = (np.zeros(slots, np.int64) for _ in range(5))
+        self.scratch = *lists, *(np.zeros((slots, columns)) for columns in wide)
 
     def put(self, points, overlaps, normals=None):
         """Contact points (k,2) in the plane z = 0 that overlap by so much [m]; the other slots are not in use."""
@@ -46,15 +48,18 @@ class Manifold:
         """Force and moment about the origin on the second body; shares: the points stand for one area."""
         self.rows[1, 4:7], self.rows[1, 8:11] = velocity, spin
         tables = self.rows, self.shapes, self.pairs, self.points, self.history, self.wrench
-        family = False, shares, False
-        forces.force_row(0, (0, 1, 0), family, *tables, self.scratch, np.array([MATERIAL]), (0.0,) * 6, dt)
+        forces.force_row(
+            0, (0, 1, 0), (shares, False, False), *tables, self.scratch, np.array([MATERIAL]), (0.0,) * 6, dt
+        )
         return self.wrench.force[0].copy(), self.wrench.moment[0, 0].copy()
 
     def taken_up(self, shares=True):
         """The slips that the points start from."""
-        tables = self.pairs, self.points, self.history, self.wrench
-        count = forces.match(0, 1, (False, shares, False), *self.scratch, *tables, 1.5, self.rolling)
-        return self.scratch[2][:count, history.SLIP : history.SLIP + 3]
+        *lists, near, past = self.scratch
+        tables = self.rows, self.shapes, self.pairs, self.points, self.history, self.wrench, near, past
+        about = forces.About(False, False, self.rolling, False, False, True)
+        count = forces.match(0, 1, (shares, False, False), 0, tuple(lists), tables, about)
+        return near[:count, history.SLIP : history.SLIP + 3]
 
 
 def test_a_point_that_only_touches_does_nothing():
@@ -124,13 +129,13 @@ def test_points_of_one_area_slip_together():
 
 
 def test_what_bears_more_counts_more():
-    made = Manifold().put(SQUARE[:2], [1e-5, 4e-5])
+    made = Manifold().put(SQUARE[:2], [1e-5, 2e-5])
     made.press()
     made.history.slip[:2] = (1e-7, 0.0, 0.0), (2e-7, 0.0, 0.0)
     share = made.history.share[:2]
-    assert share == pytest.approx([1 / 9, 8 / 9])
+    assert share == pytest.approx([1 / 257, 256 / 257])
     taken = made.put([(0.0, -1e-3)], [1e-5]).taken_up()[0]
-    assert taken == pytest.approx((1e-7 / 9 + 2e-7 * 8 / 9, 0.0, 0.0), rel=1e-12)
+    assert taken == pytest.approx((1e-7 / 257 + 2e-7 * 256 / 257, 0.0, 0.0), rel=1e-12)
 
 
 def test_points_that_look_the_other_way_do_not_slip_along():
@@ -210,3 +215,49 @@ def test_mirror_images_have_the_same_order():
         order_points(work, 4)
         assert work[7:32:POINT].tolist() == [2, 3, 0, 1]  # what touches goes along
         assert work[0:32:POINT].tolist() == [points[k][0] for k in (2, 3, 0, 1)]
+
+
+@pytest.mark.parametrize(("cosine", "together"), [(0.93, True), (0.87, False)])
+def test_points_slip_together_whose_normals_are_within_26_degrees(cosine, together):
+    tilted = (0.0, math.sqrt(1.0 - cosine * cosine), cosine)
+    made = Manifold().put(SQUARE[:2], [1e-5] * 2, [UP, tilted])
+    made.press()
+    made.history.slip[:2] = (1e-7, 0.0, 0.0), (5e-7, 0.0, 0.0)
+    slip = made.put(SQUARE[:2], [1e-5] * 2, [UP, tilted]).taken_up()[0, 0]
+    assert (slip > 1.01e-7) == together
+
+
+@pytest.mark.parametrize(("width", "turns"), [(0.5e-4, False), (2e-4, True)])
+def test_an_area_narrower_than_a_ten_thousandth_of_the_radius_does_not_turn(width, turns):
+    """Two points with slips apart: of the turn that these make a point beside them has its part, or the mean slip alone."""
+    half = 0.5 * width * RADIUS * 2.0
+    made = Manifold().put([(-half, 0.0), (half, 0.0)], [1e-5] * 2)
+    made.press()
+    made.history.slip[:2] = (0.0, -1e-9, 0.0), (0.0, 3e-9, 0.0)
+    slip = made.put([(2.0 * half, 0.0)], [1e-5]).taken_up()[0]
+    assert slip == pytest.approx((0.0, 5e-9 if turns else 1e-9, 0.0), rel=1e-6)
+
+
+@pytest.mark.parametrize(("place", "slip"), [(3e-5, 3e-9), (4e-5, 4e-9), (1e-3, 4e-9)])
+def test_a_turn_is_believed_up_to_four_times_the_width_it_is_known_from(place, slip):
+    made = Manifold().put([(-1e-5, 0.0), (1e-5, 0.0)], [1e-5] * 2)
+    made.press()
+    made.history.slip[:2] = (0.0, -1e-9, 0.0), (0.0, 1e-9, 0.0)
+    assert made.put([(place, 0.0)], [1e-5]).taken_up()[0] == pytest.approx((0.0, slip, 0.0), rel=1e-6)
+
+
+def shear_cycle(law_mix, steps=4000):
+    """Work [J] that an area does on a body which rocks about y and is sheared along x a quarter of a turn behind, around one closed cycle,
+    and the largest energy of the shear spring [J]."""
+    depth, tilt, shear, dt = 1e-5, 0.6e-2, 2e-8, 1e-6
+    made, work, largest = Manifold(), 0.0, 0.0
+    for k in range(2 * steps):
+        phase, rate = 2.0 * math.pi * (k + 1) / steps, 2.0 * math.pi / (steps * dt)
+        angle, turning = tilt * math.sin(phase), tilt * math.cos(phase) * rate
+        sliding = shear * math.sin(phase) * rate
+        made.put(SQUARE, [depth + angle * x for x, _ in SQUARE])
+        force, moment = made.press((sliding, 0.0, 0.0), (0.0, turning, 0.0), dt, mix=law_mix)
+        if k >= steps:  # the first turn brings the springs to where they begin and end
+            work += dt * (force[0] * sliding + force[2] * 0.0 + moment[1] * turning)
+        largest = max(largest, abs(force[0]) * shear)
+    return work, largest

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from clast.scene import drives
+from clast.scene import clearance, drives
 from clast.scene.drives import Drive, Oscillation
 from clast.scene.materials import Material
 from clast.scene.scene import Scene
@@ -257,7 +257,9 @@ def test_fill_takes_one_orientation_for_all_and_pour_makes_numbered_rows():
     assert (scene.bodies.orientation == (0, 1, 0, 0)).all() and (scene.bodies.velocity == (0, 0, -1)).all()
     inlet = scene.inlet(Sphere(0.05), box=UNIT, rate=10.0, velocity=(0, 0, -2), scale=(0.5, 1.0), seed=3)
     shapes = scene.shapes()
-    position, scale, orientation, placed = inlet.place(0, 3, shapes.centre, shapes.radius)
+    position, scale, orientation, placed = inlet.place(
+        0, 3, clearance.Known(shapes.centre, shapes.radius, np.arange(4))
+    )
     poured = scene.pour(inlet, position, scale, orientation)
     assert placed == 3 and poured.number.tolist() == [4, 5, 6] and len(scene.bodies.number) == 4
     assert poured.mass == pytest.approx(2500 * 4 / 3 * math.pi * (0.05 * scale) ** 3)
@@ -364,7 +366,12 @@ def test_a_scene_comes_back_from_its_description_bit_for_bit():
 def test_a_scene_that_came_back_can_pour_and_grow():
     scene = full_scene(lambda time: ((0, 0, 0), (0, 0, 0)))
     again = Scene.rebuild(*scene.describe(), drives={1: lambda time: ((0, 0, 0), (0, 0, 0))})
-    rows = [s.pour(s.inlets[0], *s.inlets[0].place(0, 2, np.zeros((0, 3)), np.zeros(0))[:3]) for s in (scene, again)]
+    rows = [
+        s.pour(
+            s.inlets[0], *s.inlets[0].place(0, 2, clearance.Known(np.zeros((0, 3)), np.zeros(0), np.zeros(0, int)))[:3]
+        )
+        for s in (scene, again)
+    ]
     for a, b in zip(*rows, strict=True):
         assert (a == b).all()
     again.add(Sphere(0.3), material=again.materials[0], position=(1, 1, 1))

@@ -6,10 +6,15 @@ from clast.narrow.mesh_merge import merge_points
 from clast.narrow.mesh_points import MeasuredPoints
 
 
-def merged(gap, point, reach, limit=0.0, first=0, last=None):
-    """kept (k,) of candidates of one manifold, rows first up to last."""
+def merged(gap, point, reach, limit=0.0, first=0, last=None, flat=0):
+    """kept (k,) of candidates of one manifold, rows first up to last; flat: of corners and crossings."""
+    none = np.zeros(len(gap), np.int8)
     points = MeasuredPoints(
-        np.asarray(gap, float), np.asarray(point, float), np.zeros((len(gap), 3)), np.zeros(len(gap), np.int8)
+        np.asarray(gap, float),
+        np.asarray(point, float),
+        np.zeros((len(gap), 3)),
+        none,
+        none + np.asarray(flat, np.int8),
     )
     kept = np.full(len(gap), 9, np.int8)
     merge_points(first, len(gap) if last is None else last, points, limit, reach, kept)
@@ -28,6 +33,13 @@ def test_deepest_first():
     assert merged([-1.0, -1.0, -1.0], line(0.0, 0.5, 1.0), 0.7) == [1, 0, 1]
     assert merged([-1.0, 0.0, np.inf, np.nan], line(0.0, 5.0, 9.0, 12.0), 1.0) == [1, 0, 0, 0]
     assert merged([-1.0, 0.5], line(0.0, 5.0), 1.0, limit=1.0) == [1, 1]
+
+
+def test_corners_and_crossings_stay():
+    """They go only where they are told twice; other points near them go as before."""
+    assert merged([-1.0, -3.0, -2.0], line(0.0, 0.5, 0.9), 1.0, flat=1) == [1, 1, 1]
+    assert merged([-1.0, -3.0, -2.0], line(0.501, 0.5, 0.9), 1.0, flat=1) == [0, 1, 1]
+    assert merged([-1.0, -3.0, -2.0], line(0.0, 0.5, 0.9), 1.0, flat=[0, 1, 0]) == [0, 1, 0]
 
 
 def test_against_a_plain_loop():

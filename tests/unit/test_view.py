@@ -343,3 +343,121 @@ def test_without_opengl_there_is_an_error_and_not_a_crash(tmp_path):
     done = picture_elsewhere(tmp_path, DISPLAY="", __EGL_VENDOR_LIBRARY_DIRS="/nonexistent")
     # Where OSMesa or another renderer is found all the same, the picture is made.
     assert done.returncode == 0 or "Unavailable: no OpenGL" in done.stderr, done.stderr
+
+
+# Cuts, arrows, views and movies.
+
+
+def test_a_cut_leaves_one_side_and_walls():
+    columns, groups = drum()
+    stage = stages.Stage.of(columns, groups)
+    left = stage.kept([((0.1, 0, 0), (1, 0, 0))])
+    assert 0 < len(left.centre) < 40 and (left.centre[:, 0] <= 0.1).all() and len(left.walls) == len(stage.walls)
+    assert len(stage.kept([((0.1, 0, 0), (1, 0, 0)), ((0.1, 0, 0), (-1, 0, 0))]).centre) == 0
+
+
+def test_arrows_point_along_what_they_show():
+    columns, groups = drum(count=3)
+    columns["velocity"] = np.array([(1.0, 0, 0), (0, 2.0, 0), (0, 0, 0), (9, 9, 9.0)])
+    stage = stages.Stage.of(columns, groups)
+    start, vector = drawing.arrows_of(stage, "velocity")
+    assert np.array_equal(start, columns["position"][:3]) and np.array_equal(vector, columns["velocity"][:3])
+    with pytest.raises(ValueError, match="contacts of this moment are not known"):
+        drawing.arrows_of(stage, "force")
+    touching = {"pair": np.array([(0, 1), (1, 3)]), "force": np.array([(1.0, 0, 0), (0, 5.0, 0)])}
+    _, force = drawing.arrows_of(stage._replace(contacts=touching), "force")
+    assert force.tolist() == [[-1, 0, 0], [1, -5, 0], [0, 0, 0]]
+    with pytest.raises(ValueError, match="unknown arrows 'velocty'; did you mean 'velocity'"):
+        drawing.arrows_of(stage, "velocty")
+
+
+def test_arrows_are_seen(tmp_path):
+    columns, groups = drum(count=5)
+    columns["velocity"] = np.tile([0.0, 0.0, 3.0], (6, 1))
+    dark = []
+    for arrows in (None, "velocity"):
+        shot = view.render(columns, None, tables=groups, colour=None, arrows=arrows, walls=False, **SMALL)
+        dark.append(int((np.asarray(shot.convert("RGB")).max(axis=2) < 70).sum()))
+    assert dark[1] > dark[0] + 100
+
+
+@pytest.mark.parametrize(("name", "out"), [("front", (0, -1, 0)), ("right", (1, 0, 0)), ("top", (0, 0, 1))])
+def test_views_by_name(name, out):
+    eye, target, up = stages.camera(stages.Stage.of(*drum()), (200, 150), name)
+    assert (eye - target) / np.linalg.norm(eye - target) == pytest.approx(np.array(out, float)) and abs(
+        np.dot(up, out)
+    ) < 1e-9
+    assert np.abs(projected(drum()[0]["position"][:-1], (eye, target, up), (200, 150))).max() < 1.0
+
+
+def test_colours_of_columns_and_contacts():
+    columns, groups = drum(count=3)
+    columns["velocity"] = np.array([(3.0, 4.0, 0), (0, -2.0, 0), (0, 0, 0), (0, 0, 0)])
+    touching = {
+        "pair": np.array([(0, 1), (0, 1), (1, 3)]),
+        "force": np.array([(3.0, 4.0, 0), (0, 1.0, 0), (0, 0, 2.0)]),
+    }
+    stage = stages.Stage.of(columns, groups)._replace(contacts=touching)
+    expected = {
+        "speed": [5, 2, 0],
+        "velocity": [5, 2, 0],
+        "velocity_y": [4, -2, 0],
+        "force": [6, 8, 0],
+        "coordination": [1, 2, 0],
+    }
+    for name, numbers in expected.items():
+        assert colours.values(stage, name)[0].tolist() == numbers
+    assert colours.title("velocity_y") == "velocity y [m/s]" and colours.title("coordination") == "coordination"
+    with pytest.raises(ValueError, match="unknown colour 'velocty'; did you mean 'velocity'"):
+        colours.values(stage, "velocty")
+
+
+@pytest.mark.parametrize("suffix", [".gif", ".mp4"])
+def test_movies_have_every_frame_and_tell_how_far_they_are(tmp_path, suffix):
+    if suffix == ".mp4":
+        pytest.importorskip("imageio_ffmpeg")
+    write_run(tmp_path, frames=5)
+    told = []
+    path = view.movie(tmp_path, tmp_path / f"a{suffix}", every=2, progress=lambda *counts: told.append(counts), **SMALL)
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    if suffix == ".gif":
+        with Image.open(path) as shot:
+            assert shot.n_frames == 3 and shot.size == (200, 150)
+    else:
+        import imageio_ffmpeg
+
+        count, _ = imageio_ffmpeg.count_frames_and_secs(str(path))
+        assert count == 3
+
+
+def test_the_command_takes_views_cuts_and_sizes(tmp_path, capsys):
+    from clast import cli
+
+    write_run(tmp_path)
+    (tmp_path / "report.json").unlink(missing_ok=True)
+    out = str(tmp_path / "b.png")
+    asked = [
+        "render",
+        str(tmp_path),
+        "--picture",
+        out,
+        "--view",
+        "top",
+        "--cut",
+        "x<0.2",
+        "--cut",
+        "z>-5e-1",
+        "--size",
+        "120x90",
+    ]
+    assert cli.answer([*asked, "--arrows", "velocity", "--frame", "1"]) == 0
+    with Image.open(out) as shot:
+        assert shot.size == (120, 90)
+    for wrong, words in (
+        (["--cut", "x=2"], "must be like 'x<0.1'"),
+        (["--size", "big"], "must be like 960x720"),
+        (["--view", "tp"], "did you mean 'top'"),
+        (["--frame", "77"], "frame 77"),
+    ):
+        assert cli.answer(["render", str(tmp_path), "--picture", out, *wrong]) in (1, 2), wrong
+        assert words in capsys.readouterr().err

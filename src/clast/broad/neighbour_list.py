@@ -132,12 +132,18 @@ def carry(bodies, shapes, free, pairs, spheres, memory, old, was):
     )
 
 
-def begins_row(q, first, shapes, pair, flag):
-    """Whether pair q, counted behind the first of the list, begins a manifold: one with a particle does, and one with a wall
-    body unless the pair before is of the same two."""
-    p = first + q
-    new = q == 0 or pair[p, 0] != pair[p - 1, 0] or shapes.body[pair[p, 1]] != shapes.body[pair[p - 1, 1]]
-    flag[q] = 1 if new or not is_wall(shapes.kind[pair[p, 1]]) else 0
+def begins_row(k, first, shares, shapes, pair, flag):
+    """Whether pair k of a family, whose first is `first`, begins a manifold. Where points stand for areas (shares), all pairs of the same two
+    bodies are one; else each pair of particles, and all of one shape with one wall body."""
+    p = first + k
+    a, b = pair[p, 0], pair[p, 1]
+    new = k == 0
+    if not new:
+        c, d = pair[p - 1, 0], pair[p - 1, 1]
+        new = shapes.body[a] != shapes.body[c] or shapes.body[b] != shapes.body[d]
+        if not shares:
+            new = new or a != c or not is_wall(shapes.kind[b])
+    flag[k] = 1 if new else 0
 
 
 def manifold_row(q, start, manifold):
@@ -148,14 +154,18 @@ def manifold_row(q, start, manifold):
         manifold[start[q + 1]] = q + 1
 
 
-def find_manifolds(shapes, pair, first):
-    """First pairs (m+1,) int32 of the manifolds of the pairs from `first` on, counted from there."""
+def find_manifolds(shapes, pair, spheres, families):
+    """First pairs (m+1,) int32 of the manifolds of the pairs behind those of spheres, counted from there.
+
+    families: of each that has pairs there (first pair, pairs, whether its points stand for areas), in their order.
+    """
     device = backend.DEVICE[-1]
-    count = len(pair) - first
+    count = len(pair) - spheres
     if count == 0:
         return device.zeros(1, np.int32)
     flag = device.empty(count, np.int8)
-    kernel(begins_row)(count, first, shapes, pair, flag)
+    for first, length, shares in families:
+        kernel(begins_row)(length, first, shares, shapes, pair, flag[first - spheres : first - spheres + length])
     start = primitives.scan(flag)
     manifold = device.empty(int(device.to_host(start[-1:])[0]) + 1, np.int32)
     kernel(manifold_row)(count, start, manifold)
@@ -171,16 +181,28 @@ def sort_walls(shapes, walls):
     return ordered
 
 
-def make_pairs(tables, particles, walls, materials):
+def sort_by_bodies(shapes, pairs):
+    """Pairs (q,2) with those of the same two bodies side by side, in the order of the numbers of their shapes."""
+    device = backend.DEVICE[-1]
+    pairs, number, body = (device.to_host(array) for array in (pairs, shapes.number, shapes.body))
+    one, two = pairs[:, 0], pairs[:, 1]
+    return device.to_device(pairs[np.lexsort((number[two], number[one], body[two], body[one]))])
+
+
+def make_pairs(tables, particles, walls, materials, whole):
     """The neighbour list without slots and manifolds.
 
     particles: lists of pairs (p,2) of rows of Shapes by family, spheres with spheres first; walls: particles with walls by
-    family; materials: number of materials. Returns Pairs and where each family begins, and the last ends (f+1,).
+    family; materials: number of materials; whole (f,): of which families the pairs of the same two bodies must stand side by side, though
+    bodies may have several parts. Returns Pairs and where each family begins, and the last ends (f+1,).
     """
     device = backend.DEVICE[-1]
     bodies, shapes = tables[0], tables[1]
     n = len(bodies.mass)
     lists = [*particles, *(sort_walls(shapes, pairs) if len(pairs) else pairs for pairs in walls)]
+    lists = [
+        sort_by_bodies(shapes, pairs) if one and len(pairs) else pairs for pairs, one in zip(lists, whole, strict=True)
+    ]
     first = np.concatenate([[0], np.cumsum([len(pairs) for pairs in lists])]).tolist()
     pair = lists[0]
     for more in lists[1:]:

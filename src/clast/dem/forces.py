@@ -5,6 +5,7 @@ fixed and lanes do not know of each other, so a point gets the same bits whereve
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from ..kernels.backend import func, fused, kernel
 from ..kernels.kinds import is_wall
 from ..kernels.launch import same
 from ..kernels.rows import PER_MASS, SPIN, VELOCITY, spin_at, velocity_at
-from ..kernels.vec import add, cross, dot, scale, sub
+from ..kernels.vec import add, cross, dot, load, scale, sub
 from . import history as remembered
 from . import laws
 from .history import bring_near, take_up, take_up_area
@@ -25,10 +26,26 @@ BLOCK = 256  # manifolds a task
 
 # Bound to the kernel: the law, and what the scene has.
 law = laws.hertz
+LONE = (
+    False  # every manifold has one slot, which takes up its own history and shares with none: on the CPU a shorter way
+)
+PARTS = False  # some body has parts with centres of their own
 ROLLING = False
 PERIODIC = False
 UNIFORM = False  # one material
-POWER = 1.5  # with which the law's normal force grows, by which points share a stiffness; 0: they do not
+SHARING = True  # points of one area of contact share a stiffness; else each has a spring of its own
+
+
+class About(NamedTuple):
+    """What is bound to a kernel, see above."""
+
+    lone: bool
+    parts: bool
+    rolling: bool
+    periodic: bool
+    uniform: bool
+    sharing: bool
+
 
 # Rows of the lanes: what the law reads, and in the same array, so that the compiler makes vector instructions, what it writes.
 RELATIVE, SPIN_A, SPIN_B, ARM, AWAY, NORMAL, SLIP, ANGLE = 0, 3, 6, 9, 12, 15, 18, 21
@@ -44,20 +61,22 @@ def respond(overlap, rate, n, slide, slip, lightness, radius, mix, dt, law):
 
 
 @fused
-def answer(v, spins, arms, centre, n, overlap, slip, lightness, radius, mix, dt, law):
+def answer(v, spins, arms, centre, n, overlap, slip, lightness, radius, mix, dt, law, lone):
     """Answer of a contact point: the pressure that limits friction [N], force on b, slip.
 
     v (3,): velocity of the centre of b against that of a; spins, arms (2,3): of a and of b, arms from the centre to the point;
-    centre (3,): from the point to the centre of pressure of its area; lightness: sum of 1/mass.
+    centre (3,): from the point to the centre of pressure of its area, not asked if lone; lightness: sum of 1/mass.
     """
     v = sub(add(v, cross(spins[1], arms[1])), cross(spins[0], arms[0]))
     opening = dot(v, n)
     slide = sub(v, scale(opening, n))
     # Shear is answered under the pressure of the whole area, which knows nothing of its rocking.
-    whole = opening + dot(cross(sub(spins[1], spins[0]), centre), n)
-    normal, _, _ = respond(overlap, -opening, n, slide, slip, lightness, radius, mix, dt, law)
-    pressure, shear, slip = respond(overlap, -whole, n, slide, slip, lightness, radius, mix, dt, law)
-    return pressure, add(scale(normal, n), shear), slip
+    whole = opening if lone else opening + dot(cross(sub(spins[1], spins[0]), centre), n)
+    pressure, shear, slip_after = respond(overlap, -whole, n, slide, slip, lightness, radius, mix, dt, law)
+    normal = pressure
+    if not lone:
+        normal, _, _ = respond(overlap, -opening, n, slide, slip, lightness, radius, mix, dt, law)
+    return pressure, add(scale(normal, n), shear), slip_after
 
 
 @fused
@@ -68,60 +87,60 @@ def rolling_couple(angle, wa, wb, n, pressure, overlap, radius, mix, dt):
 
 
 @func
-def between(a, b, o, i, rows, edges, periodic):
-    """From the centre of shape a along axis i to that of row o, shape b itself or the body of that wall, or to its image."""
-    d = rows[o, i] - rows[a, i]
+def moving_row(s, shapes, parts):
+    """The row that tells how shape s moves: that of its body; without parts the shape's own is the same, except for a wall, whose
+    pieces stay behind between lists."""
+    # One type on both sides, or the compiler would make a float of the row.
+    return np.uintp(shapes.body[s]) if parts or is_wall(shapes.kind[s]) else np.uintp(s)
+
+
+@func
+def between(s, t, a, b, i, rows, edges, periodic):
+    """From the centre of row a along axis i to that of row b, or to its image; s, t: the shapes that touch."""
+    d = rows[b, i] - rows[a, i]
     if periodic:
-        # The image nearest to the wall piece itself, which may lie far from its body's origin.
-        near = rows[b, i] - rows[a, i]
-        d = image(d, edges[i], edges[3 + i]) if o == b else d + (image(near, edges[i], edges[3 + i]) - near)
+        # The image for which the shapes themselves are near: a part, or the piece of a wall, may lie far from its body's centre.
+        near = rows[t, i] - rows[s, i]
+        d = image(d, edges[i], edges[3 + i]) if a == s and b == t else d + (image(near, edges[i], edges[3 + i]) - near)
     return d
 
 
 @func
-def moving_row(b, shapes):
-    """The row that tells how shape b moves: its own, or that of its body for a wall, whose pieces stay behind between lists."""
-    # One type on both sides, or the compiler would make a float of the row.
-    return np.uintp(shapes.body[b]) if is_wall(shapes.kind[b]) else np.uintp(b)
-
-
-@func
-def gather(k, c, p, h, tables, near, mixes, edges, lane, about, family):
-    """Write what the law reads of slot c of pair p, row h of near, into lane k; the others as in `work_off`."""
-    rows, shapes, pairs, points, history, _ = tables
-    periodic, rolling, uniform, _ = about
-    lone, _, walls = family
+def gather(k, h, slots, tables, spheres, mixes, edges, lane, about, family):
+    """Write what the law reads of slot c of pair q, (c, q) = slots, into lane k; h: row of near; the others as in `work_off`."""
+    rows, shapes, pairs, points, history, _, near, _ = tables
+    walls = family[1]
     # Unsigned numbers are not tested for being negative.
-    k, c, p, h = np.uintp(k), np.uintp(c), np.uintp(p), np.uintp(h)
-    a, s = np.uintp(pairs.shape[p, 0]), np.uintp(pairs.shape[p, 1])
-    b = np.uintp(shapes.body[s]) if walls else s
+    k, c, p, h = np.uintp(k), np.uintp(slots[0]), np.uintp(slots[1] + spheres), np.uintp(h)
+    s, t = np.uintp(pairs.shape[p, 0]), np.uintp(pairs.shape[p, 1])
+    a = np.uintp(shapes.body[s]) if about.parts else s
+    b = np.uintp(shapes.body[t]) if about.parts or walls else t
     for i in range(3):
-        lane[AWAY + i, k] = between(a, s, b, i, rows, edges, periodic)
+        lane[AWAY + i, k] = between(s, t, a, b, i, rows, edges, about.periodic)
         lane[RELATIVE + i, k] = rows[b, VELOCITY + i] - rows[a, VELOCITY + i]
         lane[SPIN_A + i, k] = rows[a, SPIN + i]
         lane[SPIN_B + i, k] = rows[b, SPIN + i]
     lane[LIGHTNESS, k] = rows[a, PER_MASS] + rows[b, PER_MASS]
-    if lone:
-        # The point of a manifold that has one slot takes up its own history and shares with none.
+    if about.lone:
         lives = history.live[c] == 1
+        lane[RADIUS, k], lane[OVERLAP, k] = points.radius[c], -points.gap[c]
         for i in range(3):
-            lane[ARM + i, k] = points.arm[c, i]
             lane[NORMAL + i, k] = points.normal[c, i]
+            lane[ARM + i, k] = points.arm[c, i] + (rows[s, i] - rows[a, i] if about.parts else 0.0)
             lane[SLIP + i, k] = history.slip[c, i] if lives else 0.0
-            if rolling:
+            if about.rolling:
                 lane[ANGLE + i, k] = history.angle[c, i] if lives else 0.0
-        lane[RADIUS, k], lane[SHARE, k], lane[OVERLAP, k] = points.radius[c], 1.0, -points.gap[c]
     else:
+        lane[RADIUS, k] = near[h, remembered.RADIUS]
         for i in range(3):
-            lane[ARM + i, k] = near[h, remembered.ARM + i]
             lane[NORMAL + i, k] = near[h, remembered.NORMAL + i]
+            lane[ARM + i, k] = near[h, remembered.ARM + i]
             lane[SLIP + i, k] = near[h, remembered.SLIP + i]
             lane[CENTRE + i, k] = near[h, remembered.CENTRE + i]
-            if rolling:
+            if about.rolling:
                 lane[ANGLE + i, k] = near[h, remembered.ANGLE + i]
-        lane[RADIUS, k] = near[h, remembered.RADIUS]
         lane[SHARE, k], lane[OVERLAP, k] = near[h, remembered.SHARE], near[h, remembered.OVERLAP]
-    if not uniform:
+    if not about.uniform:
         m = np.uintp(pairs.mix[p])
         for i in range(7):
             lane[MIX + i, k] = mixes[m, i]
@@ -140,19 +159,20 @@ def put(lane, row, k, v):
 
 
 @func
-def scatter(k, c, q, lane, points, history, wrench, rolling, lone):
-    """Write the answer in lane k to slot c, what it remembers, and what it does to the bodies of pair q."""
-    k, c, q = np.uintp(k), np.uintp(c), np.uintp(q)
+def scatter(k, slots, begins, lane, points, history, wrench, about):
+    """Write the answer in lane k to slot c, what it remembers, and what it does to the bodies of pair q; (c, q) = slots; begins: it is the
+    first point of its pair."""
+    k, c, q = np.uintp(k), np.uintp(slots[0]), np.uintp(slots[1])
     for i in range(3):
         points.force[c, i] = lane[FORCE + i, k]
         history.slip[c, i] = lane[SLIP + i, k]
-        if not lone:
-            history.arm[c, i] = lane[ARM + i, k]
-            history.normal[c, i] = lane[NORMAL + i, k]
-        if rolling:
+        if about.rolling:
             points.couple[c, i] = lane[COUPLE + i, k]
             history.angle[c, i] = lane[ANGLE + i, k]
-        if lone:
+        if not about.lone:
+            history.arm[c, i] = lane[ARM + i, k]
+            history.normal[c, i] = lane[NORMAL + i, k]
+        if begins:
             wrench.force[q, i] = lane[FORCE + i, k]
             wrench.moment[q, 0, i] = lane[MOMENT + i, k]
             wrench.moment[q, 1, i] = lane[BACK + i, k]
@@ -160,8 +180,182 @@ def scatter(k, c, q, lane, points, history, wrench, rolling, lone):
             wrench.force[q, i] += lane[FORCE + i, k]
             wrench.moment[q, 0, i] += lane[MOMENT + i, k]
             wrench.moment[q, 1, i] += lane[BACK + i, k]
-    history.share[c], points.overlap[c] = lane[SHARE, k], lane[OVERLAP, k]
+    history.share[c], points.overlap[c] = 1.0 if about.lone else lane[SHARE, k], lane[OVERLAP, k]
     history.live[c] = 1
+
+
+@func
+def forget(q, wrench):
+    """Take the wrench of pair q back."""
+    for i in range(3):
+        wrench.force[q, i] = 0.0
+        wrench.moment[q, 0, i] = 0.0
+        wrench.moment[q, 1, i] = 0.0
+
+
+@func
+def list_lone(first, last, now, whose, pairs, points, history, wrench):
+    """List the points in use of the manifolds first to last, pairs with one slot each, and their pairs: how many."""
+    slot, many, live = pairs.slot, points.count, wrench.live
+    found = 0
+    # No branches that the processor cannot foresee; the lists have room for one more.
+    for row in range(pairs.manifold[first], pairs.manifold[last]):
+        q = np.uintp(row)
+        now[np.uintp(found)], whose[np.uintp(found)] = slot[q], row
+        found += many[q]
+        if live[q] != many[q]:
+            live[q] = many[q]
+            if many[q] == 0:
+                # Geometry does not look at pairs that are far enough apart.
+                history.live[np.uintp(slot[q])], points.gap[np.uintp(slot[q])] = 0, np.inf
+                forget(q, wrench)
+    return found
+
+
+@func
+def list_points(first, last, packed, lists, pairs, points, history, wrench):
+    """List the slots in use of the manifolds first to last with their pairs, and those that were in use in the step before with theirs: how
+    many of each. Of the former also their place in the latter list, or -1.
+
+    Forgets what slots remember that are not in use any more, and the wrench of pairs that are not. packed: the points of a pair stand in its first
+    slots, and their gaps need not be looked at, for which the processor would wait.
+    """
+    now, whose, own, before, whom = lists
+    slot, many, live = pairs.slot, points.count, wrench.live
+    found, old = 0, 0
+    for row in range(pairs.manifold[np.uintp(first)], pairs.manifold[np.uintp(last)]):
+        q = np.uintp(row)
+        left = many[q]
+        if left == 0 and live[q] == 0:
+            continue
+        if left == 0:
+            forget(q, wrench)
+        live[q] = 1 if left > 0 else 0
+        for c in range(slot[q], slot[q + np.uintp(1)]):
+            used, lived = False, history.live[np.uintp(c)] == 1
+            if left > 0 and (packed or points.gap[np.uintp(c)] < 0.0):
+                k = np.uintp(found)
+                now[k], whose[k], own[k] = c, row, old if lived else -1
+                found, left, used = found + 1, left - 1, True
+            if lived:
+                before[np.uintp(old)], whom[np.uintp(old)] = c, row
+                old += 1
+                if not used:
+                    # Geometry does not look at pairs that are far enough apart.
+                    history.live[np.uintp(c)], points.gap[np.uintp(c)] = 0, np.inf
+    return found, old
+
+
+@func
+def match(first, last, family, spheres, lists, tables, about):
+    """List the points in use of the manifolds first to last and their pairs: how many; near: what they share and take up."""
+    rows, shapes, pairs, points, history, wrench, near, past = tables
+    now, whose, own, before, whom = lists
+    found, old = list_points(first, last, family[2], lists, pairs, points, history, wrench)
+    bring_near(found, now, old, before, points, history, near, past, about.rolling)
+    if about.parts:
+        for row in range(found):
+            k = np.uintp(row)
+            s = np.uintp(pairs.shape[np.uintp(whose[k] + spheres), 0])
+            from_body = sub(load(rows, s), load(rows, np.uintp(shapes.body[s])))
+            remembered.put(near, k, remembered.ARM, add(remembered.vector(near, k, remembered.ARM), from_body))
+    area = family[0] and about.sharing
+    begin, low = 0, 0
+    while begin < found:
+        # The next manifold that has points: of the pair of the first of them.
+        q = whose[np.uintp(begin)]
+        while pairs.manifold[np.uintp(first + 1)] <= q:
+            first += 1
+        head, tail = pairs.manifold[np.uintp(first)], pairs.manifold[np.uintp(first + 1)]
+        end = begin + 1
+        while end < found and whose[np.uintp(end)] < tail:
+            end += 1
+        while low < old and whom[np.uintp(low)] < head:
+            low += 1
+        high = low
+        while high < old and whom[np.uintp(high)] < tail:
+            high += 1
+        if area:
+            take_up_area(begin, end, low, high, near, past, about.rolling)
+        else:
+            alone = pairs.slot[np.uintp(tail)] == pairs.slot[np.uintp(head)] + 1
+            for k in range(begin, end):
+                take_up(k, own[np.uintp(k)], alone, low, high, near, past, about.rolling)
+        begin, low = end, high
+    return found
+
+
+@func
+def work_lanes(lane, mixes, dt, law, about):
+    """The law in all lanes."""
+    mix = mix_of(mixes, 0)
+    for k in range(WIDTH):
+        if not about.uniform:
+            mix = Mix(
+                lane[MIX, k],
+                lane[MIX + 1, k],
+                lane[MIX + 2, k],
+                lane[MIX + 3, k],
+                lane[MIX + 4, k],
+                lane[MIX + 5, k],
+                lane[MIX + 6, k],
+            )
+        n, wa, wb = vector(lane, NORMAL, k), vector(lane, SPIN_A, k), vector(lane, SPIN_B, k)
+        arm = vector(lane, ARM, k)
+        arms = (arm, sub(arm, vector(lane, AWAY, k)))
+        v, slip, overlap = vector(lane, RELATIVE, k), vector(lane, SLIP, k), lane[OVERLAP, k]
+        centre, lightness, radius = vector(lane, CENTRE, k), lane[LIGHTNESS, k], lane[RADIUS, k]
+        pressure, force, slip = answer(
+            v, (wa, wb), arms, centre, n, overlap, slip, lightness, radius, mix, dt, law, about.lone
+        )
+        if not about.lone:
+            force = scale(lane[SHARE, k], force)
+        moment, back = cross(arms[0], force), cross(arms[1], force)
+        if about.rolling:
+            angle = vector(lane, ANGLE, k)
+            couple, angle = rolling_couple(angle, wa, wb, n, pressure, overlap, radius, mix, dt)
+            if not about.lone:
+                couple = scale(lane[SHARE, k], couple)
+            moment, back = add(moment, couple), add(back, couple)
+            put(lane, COUPLE, k, couple)
+            put(lane, ANGLE, k, angle)
+        put(lane, FORCE, k, force)
+        put(lane, SLIP, k, slip)
+        put(lane, MOMENT, k, moment)
+        put(lane, BACK, k, back)
+
+
+@func
+def work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt, law, about):
+    """Forces of all points of the manifolds first to last, 64 at a time.
+
+    family: whether points stand for one area of contact and share its stiffness, whether the second shapes are walls, whether points stand in the
+    first slots of a pair; lists: see `list_points`, with room for one more.
+
+    A function of its own, because the row that makes the lanes counts references to all arrays of a table at every look into
+    it: forces of 3,000 points took 320 us there.
+    """
+    _, _, pairs, points, history, wrench, _, _ = tables
+    now, whose = lists[0], lists[1]
+    if about.lone:
+        found = list_lone(first, last, now, whose, pairs, points, history, wrench)
+    else:
+        found = match(first, last, family, spheres, lists, tables, about)
+    for at in range(0, found, WIDTH):
+        used = min(WIDTH, found - at)
+        for k in range(used):
+            slots = now[np.uintp(at + k)], whose[np.uintp(at + k)]
+            gather(k, at + k, slots, tables, spheres, mixes, edges, lane, about, family)
+        if at == 0:
+            # Later on these lanes hold points that have been worked off, which does no harm either.
+            for k in range(used, WIDTH):
+                for i in range(ROWS):
+                    lane[i, k] = 1.0
+        work_lanes(lane, mixes, dt, law, about)
+        for k in range(used):
+            slots = now[np.uintp(at + k)], whose[np.uintp(at + k)]
+            begins = about.lone or at + k == 0 or whose[np.uintp(at + k - 1)] != slots[1]
+            scatter(k, slots, begins, lane, points, history, wrench, about)
 
 
 @func
@@ -174,175 +368,63 @@ def count_points(first, last, pairs, points):
 
 
 @func
-def forget(q, pairs, points, history, wrench):
-    """Take the wrench of pair q back, and what slots remember that are not in use any more."""
-    q = np.uintp(q)
-    for i in range(3):
-        wrench.force[q, i] = 0.0
-        wrench.moment[q, 0, i] = 0.0
-        wrench.moment[q, 1, i] = 0.0
-    if wrench.live[q] == 1:
-        for row in range(pairs.slot[q], pairs.slot[q + np.uintp(1)]):
-            c = np.uintp(row)
-            if history.live[c] == 1 and not points.gap[c] < 0.0:
-                history.live[c] = 0
-    wrench.live[q] = 1 if points.count[q] > 0 else 0
-
-
-@func
-def match(first, last, family, waiting, whose, near, pairs, points, history, wrench, power, rolling):
-    """List the points in use of the manifolds first to last and their pairs: how many; near: what they share and take up."""
-    lone, shares, _ = family
-    manifold, slot, many, live = pairs.manifold, pairs.slot, points.count, wrench.live
-    found = 0
-    if lone:
-        # A manifold is a pair with one slot. No branches that the processor cannot foresee; the list has room for one more.
-        for row in range(manifold[first], manifold[last]):
-            q = np.uintp(row)
-            waiting[np.uintp(found)], whose[np.uintp(found)] = slot[q], row
-            found += many[q]
-            if live[q] != many[q]:
-                forget(row, pairs, points, history, wrench)
-        return found
-    for row in range(manifold[first], manifold[last]):
-        q = np.uintp(row)
-        c, end, left = slot[q], slot[q + np.uintp(1)], many[q]
-        while left > 0 and c < end:
-            if points.gap[np.uintp(c)] < 0.0:
-                waiting[np.uintp(found)], whose[np.uintp(found)] = c, row
-                found += 1
-                left -= 1
-            c += 1
-    area = shares and power > 0.0
-    bring_near(found, waiting, area, points, history, near)
-    begin = 0
-    for m in range(first, last):
-        low, high = manifold[np.uintp(m)], manifold[np.uintp(m + 1)]
-        end = begin
-        while end < found and whose[np.uintp(end)] < high:
-            end += 1
-        every = slot[np.uintp(low)], slot[np.uintp(high)]
-        if area:
-            take_up_area(begin, end, every, near, history, power, rolling)
-        else:
-            for k in range(begin, end):
-                take_up(k, waiting[k], every, near, history, rolling)
-        begin = end
-        for q in range(low, high):
-            if many[np.uintp(q)] > 0 or live[np.uintp(q)] == 1:
-                forget(q, pairs, points, history, wrench)
-    return found
-
-
-@func
-def work_off(first, last, family, work, spheres, tables, mixes, edges, dt, law, about):
-    """Forces of all points of the manifolds first to last; about: whether there are periodic axes, rolling friction, one
-    material, and the power with which the law's normal force grows.
-
-    family: whether every manifold has one slot (lone), which takes up its own history and shares with none; whether points
-    stand for one area of contact and share its stiffness; whether the second shapes are walls.
-
-    A function of its own, because the row that makes the lanes counts references to all arrays of a table at every look into
-    it: forces of 3,000 points took 320 us there.
-    """
-    _, rolling, uniform, power = about
-    _, _, pairs, points, history, wrench = tables
-    lane, waiting, whose, near = work
-    lone = family[0]
-    found = match(first, last, family, waiting, whose, near, pairs, points, history, wrench, power, rolling)
-    mix = mix_of(mixes, 0)
-    if lone:
-        # A point that is alone is the centre of pressure.
-        for k in range(WIDTH):
-            put(lane, CENTRE, k, (0.0, 0.0, 0.0))
-    for at in range(0, found, WIDTH):
-        used = min(WIDTH, found - at)
-        for k in range(used):
-            c, q = waiting[at + k], whose[at + k]
-            gather(k, c, q + spheres, at + k, tables, near, mixes, edges, lane, about, family)
-        if at == 0:
-            # Later on these lanes hold points that have been worked off, which does no harm either.
-            for k in range(used, WIDTH):
-                for i in range(ROWS):
-                    lane[i, k] = 1.0
-                if lone:
-                    put(lane, CENTRE, k, (0.0, 0.0, 0.0))
-        for k in range(WIDTH):
-            if not uniform:
-                mix = Mix(
-                    lane[MIX, k],
-                    lane[MIX + 1, k],
-                    lane[MIX + 2, k],
-                    lane[MIX + 3, k],
-                    lane[MIX + 4, k],
-                    lane[MIX + 5, k],
-                    lane[MIX + 6, k],
-                )
-            n, wa, wb = vector(lane, NORMAL, k), vector(lane, SPIN_A, k), vector(lane, SPIN_B, k)
-            arm = vector(lane, ARM, k)
-            arms = (arm, sub(arm, vector(lane, AWAY, k)))
-            v, slip, overlap = vector(lane, RELATIVE, k), vector(lane, SLIP, k), lane[OVERLAP, k]
-            centre, lightness, radius = vector(lane, CENTRE, k), lane[LIGHTNESS, k], lane[RADIUS, k]
-            pressure, force, slip = answer(v, (wa, wb), arms, centre, n, overlap, slip, lightness, radius, mix, dt, law)
-            force = scale(lane[SHARE, k], force)
-            moment, back = cross(arms[0], force), cross(arms[1], force)
-            if rolling:
-                angle = vector(lane, ANGLE, k)
-                couple, angle = rolling_couple(angle, wa, wb, n, pressure, overlap, radius, mix, dt)
-                couple = scale(lane[SHARE, k], couple)
-                moment, back = add(moment, couple), add(back, couple)
-                put(lane, COUPLE, k, couple)
-                put(lane, ANGLE, k, angle)
-            put(lane, FORCE, k, force)
-            put(lane, SLIP, k, slip)
-            put(lane, MOMENT, k, moment)
-            put(lane, BACK, k, back)
-        for k in range(used):
-            scatter(k, waiting[at + k], whose[at + k], lane, points, history, wrench, rolling, lone)
+def count_past(first, last, pairs, wrench):
+    """Slots of the pairs of the manifolds first to last that touched in the step before."""
+    many = 0
+    for q in range(pairs.manifold[first], pairs.manifold[last]):
+        if wrench.live[np.uintp(q)] == 1:
+            many += pairs.slot[np.uintp(q + 1)] - pairs.slot[np.uintp(q)]
+    return many
 
 
 def force_block(block, where, family, rows, shapes, pairs, points, history, wrench, mixes, edges, dt):
     """Forces of all points of a block of manifolds; where: the first of them, how many, pairs before the first slot."""
     begin, count, spheres = where
     first, last = begin + block * BLOCK, min(begin + count, begin + (block + 1) * BLOCK)
-    many = count_points(first, last, pairs, points)
-    near = np.empty((0 if family[0] else many, remembered.COLUMNS))
-    work = (np.empty((ROWS, WIDTH)), np.empty(many + 1, np.int64), np.empty(many + 1, np.int64), near)
-    tables = (rows, shapes, pairs, points, history, wrench)
-    work_off(first, last, family, work, spheres, tables, mixes, edges, dt, law, (PERIODIC, ROLLING, UNIFORM, POWER))
+    room = count_points(first, last, pairs, points) + 1
+    past = 0 if LONE else count_past(first, last, pairs, wrench) + 1
+    now, before = np.empty((3, room), np.int64), np.empty((2, past), np.int64)
+    lists = (now[0], now[1], now[2], before[0], before[1])
+    near = np.empty((0 if LONE else room, remembered.COLUMNS))
+    tables = (rows, shapes, pairs, points, history, wrench, near, np.empty((past, remembered.PAST_COLUMNS)))
+    about = About(LONE, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING)
+    work_off(first, last, family, np.empty((ROWS, WIDTH)), lists, spheres, tables, mixes, edges, dt, law, about)
 
 
 def force_row(k, where, family, rows, shapes, pairs, points, history, wrench, scratch, mixes, edges, dt):
-    """The same for one manifold, one point at a time, for a CUDA grid; scratch: waiting, whose, near, with a row for each slot."""
+    """The same for one manifold, one point at a time, for a CUDA grid; scratch: lists, near and past, with a row for each slot."""
     begin, _, spheres = where
-    waiting, whose, near = scratch
+    now, whose, own, before, whom, near, past = scratch
     m = begin + k
     low, high = pairs.slot[pairs.manifold[m]], pairs.slot[pairs.manifold[m + 1]]
-    waiting, whose, near = waiting[low:high], whose[low:high], near[low:high]
-    found = match(m, m + 1, family, waiting, whose, near, pairs, points, history, wrench, POWER, ROLLING)
+    lists = now[low:high], whose[low:high], own[low:high], before[low:high], whom[low:high]
+    near, past = near[low:high], past[low:high]
+    about = About(False, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING)
+    tables = rows, shapes, pairs, points, history, wrench, near, past
+    found = match(m, m + 1, family, spheres, lists, tables, about)
     for h in range(found):
-        c, q = waiting[h], whose[h]
+        c, q = lists[0][h], lists[1][h]
+        if h == 0 or lists[1][h - 1] != q:
+            forget(q, wrench)
         p = q + spheres
-        a, s = pairs.shape[p, 0], pairs.shape[p, 1]
-        b = moving_row(s, shapes)
+        s, t = pairs.shape[p, 0], pairs.shape[p, 1]
+        a, b = moving_row(s, shapes, PARTS), moving_row(t, shapes, PARTS)
         mix = mix_of(mixes, pairs.mix[p])
         v = sub(velocity_at(rows, b), velocity_at(rows, a))
         wa, wb = spin_at(rows, a), spin_at(rows, b)
         away = (
-            between(a, s, b, 0, rows, edges, PERIODIC),
-            between(a, s, b, 1, rows, edges, PERIODIC),
-            between(a, s, b, 2, rows, edges, PERIODIC),
+            between(s, t, a, b, 0, rows, edges, PERIODIC),
+            between(s, t, a, b, 1, rows, edges, PERIODIC),
+            between(s, t, a, b, 2, rows, edges, PERIODIC),
         )
-        arm, n, slip = (
-            remembered.vector(near, h, remembered.ARM),
-            remembered.vector(near, h, remembered.NORMAL),
-            remembered.vector(near, h, remembered.SLIP),
-        )
-        share, overlap, radius = near[h, remembered.SHARE], near[h, remembered.OVERLAP], near[h, remembered.RADIUS]
+        arm, slip = remembered.vector(near, h, remembered.ARM), remembered.vector(near, h, remembered.SLIP)
+        n, radius, centre = load(points.normal, c), points.radius[c], remembered.vector(near, h, remembered.CENTRE)
+        share, overlap = near[h, remembered.SHARE], near[h, remembered.OVERLAP]
         lightness = rows[a, PER_MASS] + rows[b, PER_MASS]
         arms = (arm, sub(arm, away))
-        centre = remembered.vector(near, h, remembered.CENTRE)
-        pressure, force, slip = answer(v, (wa, wb), arms, centre, n, overlap, slip, lightness, radius, mix, dt, law)
+        pressure, force, slip = answer(
+            v, (wa, wb), arms, centre, n, overlap, slip, lightness, radius, mix, dt, law, False
+        )
         force = scale(share, force)
         moment, back = cross(arms[0], force), cross(arms[1], force)
         if ROLLING:
@@ -365,20 +447,28 @@ def force_row(k, where, family, rows, shapes, pairs, points, history, wrench, sc
         history.live[c] = 1
 
 
-def compose(law, rolling, periodic, uniform, power):
-    """The kernel of contact points for a law; power: with which its normal force grows, see `clast.dem.laws.Law`."""
+def compose(law, rolling, periodic, uniform, sharing, parts):
+    """The kernels of contact points for a law: {whether every manifold has one slot: kernel}.
+
+    sharing: see `clast.dem.laws.Law.shares`; parts: some body has parts with centres of their own.
+    """
     on_cpu = backend.DEVICE[-1] is backend.CPU
-    return kernel(
-        force_block if on_cpu else force_row,
-        fastmath=("contract", "nsz"),
-        grain=4,
-        allocates=on_cpu,
-        law=law,
-        ROLLING=rolling,
-        PERIODIC=periodic,
-        UNIFORM=uniform,
-        POWER=power,
-    )
+    return {
+        lone: kernel(
+            force_block if on_cpu else force_row,
+            fastmath=("contract", "nsz"),
+            grain=4,
+            allocates=on_cpu,
+            law=law,
+            LONE=lone,
+            PARTS=parts,
+            ROLLING=rolling,
+            PERIODIC=periodic,
+            UNIFORM=uniform,
+            SHARING=sharing,
+        )
+        for lone in ((False, True) if on_cpu else (False,))
+    }
 
 
 def is_lone(state, family):
@@ -387,17 +477,19 @@ def is_lone(state, family):
     return state.device is backend.CPU and family.slots == 1 and not walled
 
 
-def apply(force_kernel, state, mixes, edges, dt):
-    """What contact points of a State remember and share, their forces, and the wrench of each pair."""
+def apply(force_kernels, state, mixes, edges, dt):
+    """What contact points of a State remember and share, their forces, and the wrench of each pair; force_kernels: see `compose`."""
     device, slots = state.device, len(state.points.gap)
     tables = state.there.rows, state.there.shapes, state.pairs, state.points, state.history, state.wrench
     on_cpu, scratch = device is backend.CPU, ()
     if not on_cpu and state.ranges:
-        lists = device.empty(slots, np.int64), device.empty(slots, np.int64)
-        scratch = *lists, device.empty((slots, remembered.COLUMNS), np.float64)
+        lists = (device.empty(slots, np.int64) for _ in range(5))
+        wide = remembered.COLUMNS, remembered.PAST_COLUMNS
+        scratch = *lists, *(device.empty((slots, columns), np.float64) for columns in wide)
     for r in state.ranges:
-        family = same(is_lone(state, r.family), r.family.shares, r.family.walls)
+        family = same(r.family.shares, r.family.walls, r.family.slots > 0)
         where = same(r.manifold, r.manifolds, state.spheres_count)
+        force_kernel = force_kernels[is_lone(state, r.family)]
         if on_cpu:
             force_kernel((r.manifolds + BLOCK - 1) // BLOCK, where, family, *tables, mixes, edges, dt)
         else:

@@ -1,6 +1,6 @@
 """What contact points remember from step to step, and how the points of one manifold share a stiffness.
 
-All points of one particle with one body form a manifold. Points of one area of contact slip together: of what they
+All points of two bodies, over however many parts and triangles, form a manifold. Points of one area of contact slip together: of what they
 remember the nearest rigid motion is taken, a shift and a turn about the normal, and a point has the slip that this gives where it
 is. So it does not matter which points stand for an area from step to step: the shear force stays when shares of the stiffness
 go from point to point, and a particle that slides from one triangle of a mesh to the next, or whose corners of contact change,
@@ -8,12 +8,13 @@ takes its slip along. Points that are areas of their own keep their slip, and on
 point which ended, if that was near and looked the same way. Slip is a length, and points share the stiffness, so handing
 one slip to two points makes no force from nothing.
 
-Points of one area of contact answer with their share f(d_i) / sum of f(d_j) max(0, n_i . n_j)^2, d the overlap and f(d) the power of
-it with which the law's normal force grows, of the law at the overlap max over j of d_j max(0, n_i . n_j): the force does
-not depend on how many points stand for the area, a point that comes or goes brings or takes no force, and an area of n
-points that rocks is as stiff as n springs side by side, each with an n-th of the stiffness. Friction and rolling resistance are
-limited by the pressure on the area as a whole, at its centre of pressure: a corner that lifts while a box rocks, and presses no
-more for a moment, does not lose the slip of the area.
+Points of one area of contact answer with their share d_i^8 / sum of d_j^8 max(0, n_i . n_j)^2, d the overlap, of the law at the mean
+overlap by these shares: the force does not depend on how many points stand for the area, and a point that comes or goes brings or takes no force.
+Forces that are never below zero have both, and a potential besides, only if the deepest point bears all; the eighth power is near to that. Of 400
+squares that fall flat and rock, without damping, the energy is off by 0.07 % on average and by 1.6 % at the most; with the power 3/2, as of springs
+side by side, by 1 % and 21 %, and a box on a slope below the angle of friction never comes to rest. Friction and rolling resistance are
+limited by the pressure on the area as a whole, at its centre of pressure, where the mean overlap changes as the law is told: a corner that lifts while a
+box rocks, and presses no more for a moment, does not lose the slip of the area.
 """
 
 import math
@@ -21,20 +22,24 @@ import math
 import numpy as np
 
 from ..kernels.backend import func
-from ..kernels.vec import add, cross, dot, load, scale, sub
+from ..kernels.vec import add, cross, dot, scale, sub
 
 ALIKE = 0.5  # cosine between two normals above which a point may take up the slip of the other
 SAME_AREA = 0.9  # cosine between two normals above which points slip together
 POINTLIKE = 1e-4  # an area narrower than this fraction of the radius does not turn
+TINY = 1e-300  # an overlap or weight below that bears nothing
 STAYS = 0.01  # a point that moved by less than this part of its radius is the same
+FAR = 4.0  # a turn is believed up to so many times the width of the points that it is known from
 
 
-# Points are brought side by side before they are compared: columns.
-ARM, NORMAL, GAP, RADIUS = 0, 3, 6, 7  # of the point
+# Points are brought side by side before they are compared: columns of those in use,
+ARM, NORMAL, GAP, RADIUS = 0, 3, 6, 7  # of the point; arms from the centre of the first body
 SLIP, ANGLE, SHARE, OVERLAP = 8, 11, 14, 15  # what it takes up, and what it shares
-STAYED = 16  # the distance from where its slot was in the step before [m^2]; infinite if that was not in use
-CENTRE = 17  # from the point to the centre of pressure of its area
-COLUMNS = 20
+CENTRE = 16  # from the point to the centre of pressure of its area [m]
+COLUMNS = 19
+# and of those that were in use in the step before.
+PAST_ARM, PAST_NORMAL, PAST_SLIP, PAST_ANGLE, PAST_SHARE = 0, 3, 6, 9, 12
+PAST_COLUMNS = 13
 
 
 @func
@@ -44,53 +49,62 @@ def vector(near, k, column):
 
 
 @func
-def bring_near(count, waiting, area, points, history, near):
-    """Write what is known of the first slots in the list `waiting` into the rows of near, one below the other.
+def put(near, k, column, v):
+    """Write a vector into three columns of row k."""
+    near[k, column], near[k, column + 1], near[k, column + 2] = v
 
-    area: the points stand for one area, and what their own slots remember is not looked at. Short loops without branches: the
-    processor then waits for many places in memory at a time.
+
+@func
+def bring_near(found, now, old, before, points, history, near, past, rolling):
+    """Write what is known of the first slots in the lists now and before into the rows of near and past, one below the other.
+
+    Short loops without branches: the processor then waits for many places in memory at a time.
     """
-    for row in range(count):
+    for row in range(found):
         k = np.uintp(row)
-        c = np.uintp(waiting[k])
+        c = np.uintp(now[k])
         for i in range(3):
             near[k, ARM + i] = points.arm[c, i]
             near[k, NORMAL + i] = points.normal[c, i]
         near[k, GAP] = points.gap[c]
         near[k, RADIUS] = points.radius[c]
-    if area:
-        return
-    for row in range(count):
+    for row in range(old):
         k = np.uintp(row)
-        c = np.uintp(waiting[k])
+        c = np.uintp(before[k])
         for i in range(3):
-            near[k, SLIP + i] = history.slip[c, i]
-    for row in range(count):
-        k = np.uintp(row)
-        c = np.uintp(waiting[k])
-        way = sub(load(history.arm, c), vector(near, k, ARM))
-        near[k, STAYED] = dot(way, way) if history.live[c] == 1 else np.inf
+            past[k, PAST_ARM + i] = history.arm[c, i]
+            past[k, PAST_NORMAL + i] = history.normal[c, i]
+            past[k, PAST_SLIP + i] = history.slip[c, i]
+            if rolling:
+                past[k, PAST_ANGLE + i] = history.angle[c, i]
+        past[k, PAST_SHARE] = history.share[c]
 
 
 @func
-def weigh(overlap, power):
-    """How much a point with this overlap [m] bears."""
-    return overlap * math.sqrt(overlap) if power == 1.5 else (overlap if power == 1.0 else overlap**power)
+def weigh(part):
+    """How much a point bears whose overlap is this part of the deepest."""
+    square = part * part
+    return square * square * square * square
 
 
 @func
-def share(n, begin, end, near, power):
-    """Of the points of a manifold, rows begin to end, that look along n: what they bear together, the deepest overlap [m], and
-    their centre of pressure (3,) [m]."""
-    whole, deepest, centre = 0.0, 0.0, (0.0, 0.0, 0.0)
+def share(n, begin, end, near):
+    """Of the points of a manifold, rows begin to end, that look along n: one over the deepest overlap [1/m], one over what they bear
+    together, their mean overlap [m] and their centre of pressure (3,) [m]."""
+    deepest = TINY
+    for row in range(begin, end):
+        deepest = max(deepest, -near[np.uintp(row), GAP])
+    per_deepest = 1.0 / deepest
+    whole, depth, centre = TINY, 0.0, (0.0, 0.0, 0.0)
     for row in range(begin, end):
         j = np.uintp(row)
         along = max(0.0, dot(n, vector(near, j, NORMAL)))
-        weight = weigh(-near[j, GAP], power) * along * along
+        weight = weigh(-near[j, GAP] * per_deepest) * along * along
         whole += weight
-        deepest = max(deepest, -near[j, GAP] * along)
+        depth -= weight * near[j, GAP]
         centre = add(centre, scale(weight, vector(near, j, ARM)))
-    return whole, deepest, scale(1.0 / whole, centre)
+    part = 1.0 / whole
+    return per_deepest, part, part * depth, scale(part, centre)
 
 
 @func
@@ -100,49 +114,66 @@ def turned(v, n, m):
 
 
 @func
-def rigid_slip(n, at, radius, slots, history, rolling):
-    """The rigid motion across n that is nearest to the slips which slots of a manifold remember that looked along n: how much of the
-    stiffness they had, slip (3,) [m] of their middle, the middle (3,) [m], turn about n, mean rolling angle (3,).
+def rigid_slip(n, at, radius, low, high, past, rolling):
+    """The rigid motion across n that is nearest to the slips which points of the step before remember that looked along n: how much of the
+    stiffness they had, slip (3,) [m] of their middle, the middle (3,) [m], turn about n, square of the distance from the middle up to which that is
+    believed [m^2], mean rolling angle (3,).
 
-    at (3,) [m]: a place near them, about which turns are added up; radius [m]: the width of the contact is compared with it; slots: the first
-    of the manifold, and behind its last.
+    at (3,) [m]: a place near them, about which turns are added up; radius [m]: the width of the contact is compared with it; low, high: rows of past.
     """
     whole, width, turn = 0.0, 0.0, 0.0
     middle, slip, angle = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    for row in range(slots[0], slots[1]):
+    for row in range(low, high):
         d = np.uintp(row)
-        if history.live[d] == 1:
-            m = load(history.normal, d)
-            weight = history.share[d] * max(0.0, dot(n, m) - SAME_AREA)
-            if weight > 0.0:
-                own = turned(load(history.slip, d), m, n)
-                arm = sub(load(history.arm, d), at)
-                across = cross(n, arm)
-                whole += weight
-                middle, slip = add(middle, scale(weight, arm)), add(slip, scale(weight, own))
-                turn += weight * dot(across, own)
-                width += weight * dot(across, across)
-                if rolling:
-                    angle = add(angle, scale(weight, load(history.angle, d)))
-    if whole == 0.0:
-        return whole, slip, middle, turn, angle
+        m = vector(past, d, PAST_NORMAL)
+        weight = past[d, PAST_SHARE] * max(0.0, dot(n, m) - SAME_AREA)
+        if weight > 0.0:
+            own = turned(vector(past, d, PAST_SLIP), m, n)
+            arm = sub(vector(past, d, PAST_ARM), at)
+            across = cross(n, arm)
+            whole += weight
+            middle, slip = add(middle, scale(weight, arm)), add(slip, scale(weight, own))
+            turn += weight * dot(across, own)
+            width += weight * dot(across, across)
+            if rolling:
+                angle = add(angle, scale(weight, vector(past, d, PAST_ANGLE)))
+    if whole == 0.0 or high == low + 1:
+        # Nobody, or a point alone, which does not turn.
+        if whole > 0.0:
+            d = np.uintp(low)
+            slip, middle = (
+                turned(vector(past, d, PAST_SLIP), vector(past, d, PAST_NORMAL), n),
+                vector(past, d, PAST_ARM),
+            )
+            if rolling:
+                angle = vector(past, d, PAST_ANGLE)
+        return whole, slip, middle, 0.0, 0.0, angle
     part = 1.0 / whole
     middle, slip, angle = scale(part, middle), scale(part, slip), scale(part, angle)
     across = cross(n, middle)
     # About the middle, from what was added up about `at`.
     turn, width = turn * part - dot(across, slip), width * part - dot(across, across)
     turn = turn / width if width > (POINTLIKE * radius) ** 2 else 0.0
-    return whole, slip, add(at, middle), turn, angle
+    return whole, slip, add(at, middle), turn, FAR * FAR * width, angle
 
 
 @func
-def source(arm, n, reach, begin, end, history):
-    """The nearest slot of those in use in the step before whose history a point at `arm` with normal n can take up, or -1."""
+def swung(turn, n, lever, believed):
+    """Slip (3,) [m] that a turn about n gives at a lever (3,) [m]; no more than at the distance whose square [m^2] is `believed`."""
+    square = dot(lever, lever)
+    if square > believed:
+        turn *= math.sqrt(max(believed, 0.0) / square)
+    return scale(turn, cross(n, lever))
+
+
+@func
+def source(arm, n, reach, low, high, past):
+    """The nearest of the rows low to high of past that a point at `arm` with normal n can take up, or -1."""
     best, least = -1, reach * reach
-    for row in range(begin, end):
+    for row in range(low, high):
         d = np.uintp(row)
-        if history.live[d] == 1 and dot(n, load(history.normal, d)) > ALIKE:
-            way = sub(load(history.arm, d), arm)
+        if dot(n, vector(past, d, PAST_NORMAL)) > ALIKE:
+            way = sub(vector(past, d, PAST_ARM), arm)
             square = dot(way, way)
             if square < least:
                 best, least = row, square
@@ -150,60 +181,56 @@ def source(arm, n, reach, begin, end, history):
 
 
 @func
-def put(near, k, column, v):
-    """Write a vector into three columns of row k."""
-    near[k, column], near[k, column + 1], near[k, column + 2] = v
-
-
-@func
-def inherit(k, o, near, history, rolling):
-    """Give row k of near what slot o remembers, nothing if that is -1."""
+def inherit(k, o, near, past, rolling):
+    """Give row k of near what row o of past remembers, nothing if that is -1."""
     for i in range(3):
-        near[k, SLIP + i] = history.slip[np.uintp(o), i] if o >= 0 else 0.0
+        near[k, SLIP + i] = past[np.uintp(o), PAST_SLIP + i] if o >= 0 else 0.0
         if rolling:
-            near[k, ANGLE + i] = history.angle[np.uintp(o), i] if o >= 0 else 0.0
+            near[k, ANGLE + i] = past[np.uintp(o), PAST_ANGLE + i] if o >= 0 else 0.0
 
 
 @func
-def take_up_area(begin, end, slots, near, history, power, rolling):
+def take_up_area(begin, end, low, high, near, past, rolling):
     """Complete the rows begin to end of near, a manifold whose points stand for one area: what they share and take up.
 
-    slots: the first of the manifold, and behind its last; power: with which the law's normal force grows.
+    low, high: its rows of past.
     """
     last = (0.0, 0.0, 0.0)
-    whole, deepest, centre = 1.0, 0.0, last
-    known, slip, middle, turn, angle = 0.0, last, last, 0.0, last
+    per_deepest, part, depth, centre = 1.0, 1.0, 0.0, last
+    known, slip, middle, turn, believed, angle = 0.0, last, last, 0.0, 0.0, last
     for row in range(begin, end):
         k = np.uintp(row)
         n, arm = vector(near, k, NORMAL), vector(near, k, ARM)
         # Most areas are flat: their points have one normal, and one answer.
         if n[0] != last[0] or n[1] != last[1] or n[2] != last[2]:
-            whole, deepest, centre = share(n, begin, end, near, power)
-            known, slip, middle, turn, angle = rigid_slip(n, arm, near[k, RADIUS], slots, history, rolling)
+            per_deepest, part, depth, centre = share(n, begin, end, near)
+            known, slip, middle, turn, believed, angle = rigid_slip(n, arm, near[k, RADIUS], low, high, past, rolling)
             last = n
-        near[k, SHARE], near[k, OVERLAP] = weigh(-near[k, GAP], power) / whole, deepest
+        near[k, SHARE], near[k, OVERLAP] = weigh(-near[k, GAP] * per_deepest) * part, depth
         put(near, k, CENTRE, sub(centre, arm))
         if known > 0.0:
-            put(near, k, SLIP, add(slip, scale(turn, cross(n, sub(arm, middle)))))
+            put(near, k, SLIP, add(slip, swung(turn, n, sub(arm, middle), believed)))
             if rolling:
                 put(near, k, ANGLE, angle)
         else:
-            inherit(k, source(arm, n, near[k, RADIUS], slots[0], slots[1], history), near, history, rolling)
+            inherit(k, source(arm, n, near[k, RADIUS], low, high, past), near, past, rolling)
 
 
 @func
-def take_up(row, c, slots, near, history, rolling):
-    """Complete a row of near, that of slot c, which is an area of its own: what the point takes up.
+def take_up(row, own, alone, low, high, near, past, rolling):
+    """Complete a row of near whose point is an area of its own: what it takes up.
 
-    slots: the first of its manifold, and behind its last.
+    own: the row of past that its slot had, or -1; alone: its manifold has one slot; low, high: rows of past of its manifold.
     """
-    k = np.uintp(row)
+    k, o = np.uintp(row), own
+    arm, reach = vector(near, k, ARM), near[k, RADIUS]
     near[k, SHARE], near[k, OVERLAP] = 1.0, -near[k, GAP]
     put(near, k, CENTRE, (0.0, 0.0, 0.0))
-    reach, o = near[k, RADIUS], np.int64(c)
-    if not near[k, STAYED] < STAYS * STAYS * reach * reach and slots[1] > slots[0] + 1:
-        o = source(vector(near, k, ARM), vector(near, k, NORMAL), reach, slots[0], slots[1], history)
-    elif near[k, STAYED] == np.inf:
-        o = -1
-    if o != c or rolling:
-        inherit(k, o, near, history, rolling)
+    if not alone:
+        stays = False
+        if o >= 0:
+            way = sub(vector(past, np.uintp(o), PAST_ARM), arm)
+            stays = dot(way, way) < STAYS * STAYS * reach * reach
+        if not stays:
+            o = source(arm, vector(near, k, NORMAL), reach, low, high, past)
+    inherit(k, o, near, past, rolling)

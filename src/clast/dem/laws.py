@@ -255,13 +255,12 @@ class Law(NamedTuple):
     damping: object  # coefficient of restitution -> Mix.damping; None: the law takes its damping from the material
     energy: object  # (overlap, slip, radius, mix) -> elastic energy [J]
     hertzian: bool  # stiffness grows with the overlap; decides how the time step is chosen
-    power: float  # of the overlap, with which the normal force grows: points of one area of contact share its stiffness as springs
-    # of this kind side by side would; 0: each point has a spring of its own
+    shares: bool  # points of one area of contact share its stiffness; else each point has a spring of its own
 
 
 LAWS = {
-    "hertz": Law(hertz, hertz_damping, hertz_energy, True, 1.5),
-    "linear": Law(linear, linear_damping, linear_energy, False, 1.0),
-    "blaze": Law(blaze, None, blaze_energy, False, 1.5),
-    "halo": Law(halo, None, halo_energy, False, 0.0),
+    "hertz": Law(hertz, hertz_damping, hertz_energy, True, True),
+    "linear": Law(linear, linear_damping, linear_energy, False, True),
+    "blaze": Law(blaze, None, blaze_energy, False, True),
+    "halo": Law(halo, None, halo_energy, False, False),
 }

@@ -68,7 +68,7 @@ class DEM:
     def recipe(self):
         """The Law that belongs to `law`; a user's own function gets the damping of the Hertz law."""
         if callable(self.law):
-            return laws.Law(self.law, laws.hertz_damping, laws.hertz_energy, True, 1.5)
+            return laws.Law(self.law, laws.hertz_damping, laws.hertz_energy, True, True)
         recipe = laws.LAWS[self.law]
         return recipe if self.conserving else recipe._replace(function=laws.blaze_plain)
 

@@ -39,7 +39,7 @@ class Smooth(Stepper):
             self.state = State(self.scene, self.box, copy(BROAD[self.method.broad]), self.rolling, self.method.margin)
             self._bind()
         self._around = None  # Space and Watch of the last step
-        self._fresh = True  # forces of the present positions are not there yet
+        self.fresh = True  # forces of the present positions are not there yet
         self._open = False  # forces are there, but the step that they end is not ended yet
 
     @property
@@ -56,12 +56,12 @@ class Smooth(Stepper):
 
     def start(self):
         """Forces at the very beginning, which the first kick needs; no time passes. Later calls do nothing."""
-        if self._fresh:
+        if self.fresh:
             with backend.use(self.device):
                 self.state.rebuild()
                 self._forces(0.0)
                 self._advance(self._kernels.finish, 0.0)
-            self._fresh = False
+            self.fresh = False
 
     def _move(self):
         """End the step before, if that is still to be done, and move all bodies to the end of this one."""
@@ -135,7 +135,7 @@ class Smooth(Stepper):
         forces.apply(self._kernels.points, state, self._mixes, state.edges, dt)
         if state.triangulated:
             self.look_for_crossings(
-                crossing, self.method.penetration == "push", self.time + (0.0 if self._fresh else self.dt)
+                crossing, self.method.penetration == "push", self.time + (0.0 if self.fresh else self.dt)
             )
 
     def _bind(self):
@@ -156,7 +156,7 @@ class Smooth(Stepper):
             through=through,
             finish=finish,
             spheres=sphere_pairs.compose(*about),
-            points=forces.compose(*about, self.method.recipe.power),
+            points=forces.compose(*about, self.method.recipe.shares, has["PARTS"]),
         )
         # How deep each mold can be in a thin wall, and the least of all; triangulated ones tell by themselves when surfaces cross.
         own = rows_in("surfaces", state.parts.kind, state.parts.feature) >= 0
@@ -211,7 +211,7 @@ class Smooth(Stepper):
         with backend.use(self.device):
             self.state.rebuild()
             results.recall(self.state, groups)
-        self._fresh = False
+        self.fresh = False
 
     def contacts(self):
         """See Simulation.contacts."""

@@ -18,7 +18,7 @@ from .. import errors
 from . import disk
 
 FORMAT = "clast checkpoint"
-VERSION = 8
+VERSION = 9
 SEAL = len(f"\n{FORMAT} {VERSION:4d} sha256 {'0' * 64}\n")  # bytes of the last line
 EARLY = 8192  # bytes from the start within which files of version 7 and before name their format
 
@@ -124,7 +124,7 @@ def _other_version(path, version):
 
 def as_groups(groups):
     """The groups as dicts of C-ordered arrays, or a TypeError or ValueError naming the column that cannot be stored."""
-    result = {}
+    result: dict[str, dict] = {}
     for group, columns in groups.items():
         columns = columns._asdict() if hasattr(columns, "_asdict") else columns
         result[_name(group)] = kept = {}

@@ -214,11 +214,10 @@ class Before(io.RawIOBase):
 
 def is_locked(path):
     """Whether a run is writing the file at this moment; False where the system has no such locks."""
-    if fcntl is None:
-        return False
     with suppress(OSError), open(path, "rb") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
     return False

@@ -9,7 +9,7 @@ import hashlib
 import json
 import time as clock
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -21,7 +21,9 @@ FORMAT = "clast trajectory"
 VERSION = 4
 LIBRARY = ("v108", "v108")
 PATIENCE, PAUSE = 40, 0.05  # how often, and after how long [s], a file is read again that a run is writing
-# What is kept of `tables.Bodies`: enough for pictures and measures, not for going on.
+CONTACT = "contact_"  # in the file the columns of contacts have this before their names
+# What is kept of `tables.Bodies` and `tables.Contacts`: enough for pictures and measures, not for going on.
+CONTACT_COLUMNS = ("pair", "point", "normal", "force")
 COLUMNS = ("number", "position", "orientation", "velocity", "spin", "scale", "mass", "mold", "material", "motion")
 
 
@@ -32,6 +34,7 @@ class Frame(NamedTuple):
     step: int
     columns: dict  # name -> (n,...) array, one row per body; names and units as in tables.Bodies
     scalars: dict  # name -> float
+    contacts: dict = {}  # name -> (c,...) array, one row per contact point, as in tables.Contacts; empty if not kept
 
 
 class Trajectory:
@@ -44,7 +47,9 @@ class Trajectory:
         self.path = Path(path)
         if mode not in ("r", "w", "a"):
             raise ValueError(f"trajectory mode must be 'r', 'w' or 'a', got {mode!r}")
-        self._mode, self._sink, self._file = mode, None, None
+        self._mode = mode
+        self._sink: Any = None
+        self._file: Any = None
         self._patiently(self._begin, fresh=False)
 
     def _begin(self):
@@ -149,14 +154,17 @@ class Trajectory:
         """The attributes of the header: dict; empty if there is no header."""
         return self._header()[1]
 
-    def append(self, time, step, columns, scalars=None):
+    def append(self, time, step, columns, scalars=None, contacts=None):
         """Add a frame and flush it.
 
         time: [s]. columns: dict[str, (n,...) array], or a tables.Bodies of which COLUMNS are kept; n may differ from
-        frame to frame. scalars: dict[str, float], numbers of the whole frame, such as energies [J].
+        frame to frame. scalars: dict[str, float], numbers of the whole frame, such as energies [J]. contacts: a
+        tables.Contacts of which CONTACT_COLUMNS are kept, or None.
         """
         if hasattr(columns, "_asdict"):
             columns = {name: getattr(columns, name) for name in COLUMNS}
+        if contacts is not None:
+            columns = columns | {CONTACT + name: getattr(contacts, name) for name in CONTACT_COLUMNS}
         columns = checkpoint.as_groups({"columns": columns})["columns"]
         columns = {k: c.astype(np.float32) if c.dtype.kind == "f" else c for k, c in columns.items()}
         scalars = {str(name): float(value) for name, value in (scalars or {}).items()}
@@ -253,7 +261,8 @@ class Trajectory:
             if disk.text(frame, "sha256") != _sum(name, text, {"columns": columns}):
                 raise ValueError(f"frame {place} does not match its checksum")
             about = json.loads(text)
-            return Frame(float(about["time"]), int(about["step"]), columns, about["scalars"])
+            touching = {key.removeprefix(CONTACT): columns.pop(key) for key in list(columns) if key.startswith(CONTACT)}
+            return Frame(float(about["time"]), int(about["step"]), columns, about["scalars"], touching)
 
     def __iter__(self):
         return (self[i] for i in range(self._count))

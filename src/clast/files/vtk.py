@@ -152,8 +152,8 @@ def superquadrics(centre, orientation, axes, power):
         loops.append(triangle.ravel() + before)
         owner.append(np.full(len(triangle), k))
         before += len(corner)
-    owner = np.concatenate(owner)
-    return Polygons(np.concatenate(vertices), np.concatenate(loops), 3 * np.arange(len(owner) + 1), owner)
+    owners = np.concatenate(owner)
+    return Polygons(np.concatenate(vertices), np.concatenate(loops), 3 * np.arange(len(owners) + 1), owners)
 
 
 def _runs(start, rows):
@@ -288,24 +288,48 @@ def _plane(row, centre, normal, size, around):
 SMOOTH = {tables.PLANE: _plane, tables.CYLINDER: _cylinder}
 
 
-def _write(path, points, fields, *, verts=None, polys=None, cells=None):
-    """One PolyData piece; all arrays are raw bytes behind the XML, each after its length as UInt64."""
-    blocks, offset = [], 0
+class Appended:
+    """Arrays as raw bytes behind the XML, each after its length as UInt64; `entry` gives the XML line of one."""
 
-    def entry(name, column):
-        nonlocal offset
+    def __init__(self):
+        self.blocks, self.offset = [], 0
+
+    def entry(self, name, column):
         column = np.asarray(column)
         if column.dtype.name not in TYPES:
-            raise TypeError(f"field {name!r} has dtype {column.dtype}; a .vtp file holds {', '.join(TYPES)}")
+            raise TypeError(f"field {name!r} has dtype {column.dtype}; a VTK file holds {', '.join(TYPES)}")
         column = np.ascontiguousarray(column, dtype=column.dtype.newbyteorder("<"))
         parts = 1 if column.ndim == 1 else int(np.prod(column.shape[1:]))
         line = (
             f'<DataArray type="{TYPES[column.dtype.name]}" Name="{name}" NumberOfComponents="{parts}" '
-            f'format="appended" offset="{offset}"/>'
+            f'format="appended" offset="{self.offset}"/>'
         )
-        blocks.append(column)
-        offset += 8 + column.nbytes
+        self.blocks.append(column)
+        self.offset += 8 + column.nbytes
         return line
+
+    def write(self, path, lines):
+        """The file: the lines of XML, then all arrays."""
+        with open(path, "wb") as file:
+            file.write("\n".join([*lines, '<AppendedData encoding="raw">']).encode() + b"\n_")
+            for column in self.blocks:
+                file.write(np.uint64(column.nbytes).astype("<u8").tobytes())
+                file.write(column.reshape(-1).view(np.uint8).data)
+            file.write(b"\n</AppendedData>\n</VTKFile>\n")
+
+
+def head(kind):
+    """The first two lines of a file of this kind."""
+    return [
+        '<?xml version="1.0"?>',
+        f'<VTKFile type="{kind}" version="1.0" byte_order="LittleEndian" header_type="UInt64">',
+    ]
+
+
+def _write(path, points, fields, *, verts=None, polys=None, cells=None):
+    """One PolyData piece."""
+    body = Appended()
+    entry = body.entry
 
     def cell_lists(tag, lists):
         connectivity, offsets = lists if lists else (np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -320,8 +344,7 @@ def _write(path, points, fields, *, verts=None, polys=None, cells=None):
         f' {kind}="{name}"' for kind, name in (("Scalars", "radius"), ("Vectors", "velocity")) if name in fields
     )
     lines = [
-        '<?xml version="1.0"?>',
-        '<VTKFile type="PolyData" version="1.0" byte_order="LittleEndian" header_type="UInt64">',
+        *head("PolyData"),
         "<PolyData>",
         f'<Piece NumberOfPoints="{len(points)}" NumberOfVerts="{len(verts[1]) if verts else 0}" NumberOfLines="0" '
         f'NumberOfStrips="0" NumberOfPolys="{len(polys[1]) if polys else 0}">',
@@ -338,11 +361,5 @@ def _write(path, points, fields, *, verts=None, polys=None, cells=None):
         *cell_lists("Polys", polys),
         "</Piece>",
         "</PolyData>",
-        '<AppendedData encoding="raw">',
     ]
-    with open(path, "wb") as file:
-        file.write("\n".join(lines).encode() + b"\n_")
-        for column in blocks:
-            file.write(np.uint64(column.nbytes).astype("<u8").tobytes())
-            file.write(column.reshape(-1).view(np.uint8).data)
-        file.write(b"\n</AppendedData>\n</VTKFile>\n")
+    body.write(path, lines)

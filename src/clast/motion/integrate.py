@@ -136,13 +136,6 @@ def add_up(i, x, radius, start, entry, pair, rows, spheres, wrench, about):
             tx += sign * moment[k, side, 0]
             ty += sign * moment[k, side, 1]
             tz += sign * moment[k, side, 2]
-            if parts:
-                # Moments are about the centre of the part.
-                s = np.uintp(pair[p, side])
-                ax, ay, az = rows[s, 0] - x[0], rows[s, 1] - x[1], rows[s, 2] - x[2]
-                tx += ay * gz - az * gy
-                ty += az * gx - ax * gz
-                tz += ax * gy - ay * gx
             continue
         gx, gy, gz = sign * action[p, 0], sign * action[p, 1], sign * action[p, 2]
         fx += gx

@@ -21,7 +21,7 @@ from ..broad.search import find_pairs, turned
 from ..kernels import backend
 from ..kernels.backend import kernel
 from ..kernels.rows import CENTRES, COLUMNS, PER_INERTIA, PER_MASS, REACH, SPINS, VELOCITIES
-from ..narrow.dispatch import FAMILIES, FAMILY, Asked, near_pairs
+from ..narrow.dispatch import CLASSES, FAMILIES, FAMILY, Asked, near_pairs
 from ..narrow.mesh_slots import Candidates
 from ..scene.stacking import make_trees
 from ..shapes.ellipsoid_form import make_forms, update_forms
@@ -57,6 +57,7 @@ class Range(NamedTuple):
     length: int  # pairs
     manifold: int  # its first manifold
     manifolds: int  # their number
+    classes: list | None  # where pairs of each class begin, see `near_pairs`, counted from the first
 
 
 def lone_parts(molds, parts):
@@ -166,6 +167,7 @@ class State(Asked):
         self.spheres, self.points, self.history, self.wrench = None, None, None, None
         self.candidates = None  # triangles of triangulated particles that may touch
         self.rebuilds, self.since = 0, 0
+        self.looked = []  # pairs of each family, the first, that have been looked at since
         self.closed = 0.0  # how far two bodies may have come towards each other since the list was made [m]
         self.former = None  # row of each body in the tables that the present list was made for
         self.listed_number = None  # of the shapes of the present list
@@ -246,7 +248,12 @@ class State(Asked):
     def has_parts(self):
         """Whether shapes in rows of their own must follow their bodies in every step."""
         n = len(self.bodies.number)
-        return len(self.shapes.body) > n and (self.box.periodic or bool(np.any(self.shapes.kind[n:] < FIRST_WALL)))
+        return len(self.shapes.body) > n and (self.box.periodic or self.compound)
+
+    @property
+    def compound(self):
+        """Whether particles have parts in rows of their own."""
+        return bool(np.any(self.shapes.kind[len(self.bodies.number) :] < FIRST_WALL))
 
     def follow(self):
         """Bring what depends on where bodies are and how they are turned up to date, before contacts are looked at."""
@@ -286,10 +293,14 @@ class State(Asked):
             there.turned_from = device.copy(there.bodies.orientation)
         if self.ellipsoids:
             there.forms = make_forms(self.kernel_tables)
-        lists = [near_pairs(self, family, pairs) for family, pairs in zip(FAMILIES, lists, strict=True)]
+        near = [near_pairs(self, family, pairs) for family, pairs in zip(FAMILIES, lists, strict=True)]
+        lists = [pairs for pairs, _ in near]
         walls = [family.walls for family in FAMILIES].index(True)
-        self.pairs, first = make_pairs(self.kernel_tables, lists[:walls], lists[walls:], self.materials)
-        self._remember(first, device.to_device(free), old, device.to_device(former))
+        whole = [family.shares and self.compound for family in FAMILIES]
+        self.pairs, first = make_pairs(self.kernel_tables, lists[:walls], lists[walls:], self.materials, whole)
+        classes = [None if one else start for (_, start), one in zip(near, whole, strict=True)]
+        self._remember(first, device.to_device(free), old, device.to_device(former), classes)
+        self.closed, self.looked = 0.0, [0] * len(self.ranges)
         self.listed_number = there.shapes.number
         self.reference = device.copy(there.shapes.centre)
         if (self.bodies.motion == DRIVEN).any():
@@ -299,8 +310,21 @@ class State(Asked):
         self.rebuilds += 1
         self.since = 0
 
-    def _remember(self, first, free, old, former):
-        """Give the pairs of a new list what the same two shapes had in the old one: first, see `make_pairs`."""
+    def awake(self, k):
+        """How many pairs of family k of the list, the first of them, may touch by now: others were farther apart when the list was made than
+        bodies can have come towards each other since. Those that were looked at once are so until there is a new list."""
+        r = self.ranges[k]
+        if r.classes is None or not self.keeps:
+            return r.length
+        reached = (
+            min(int(self.closed / self.margin * CLASSES * (1.0 + 1e-9)) + 1, CLASSES) if self.margin > 0.0 else CLASSES
+        )
+        self.looked[k] = max(self.looked[k], r.classes[reached])
+        return self.looked[k]
+
+    def _remember(self, first, free, old, former, classes):
+        """Give the pairs of a new list what the same two shapes had in the old one: first, see `make_pairs`; classes: of each family, see
+        `near_pairs`."""
         device, there = self.device, self.there
         hard = self.impulse is not None
         spheres, total = 0 if hard else first[1], first[-1]
@@ -320,13 +344,15 @@ class State(Asked):
             device.zeros((acting, 2, 3), np.float64),
             device.zeros(total - spheres, np.int8),
         )
-        self.pairs = self.pairs._replace(manifold=find_manifolds(there.shapes, self.pairs.shape, spheres))
-        manifold = device.to_host(self.pairs.manifold)
+        there_are = [k for k in range(len(FAMILIES)) if first[k + 1] > max(first[k], spheres)]
+        families = [(first[k], first[k + 1] - first[k], FAMILIES[k].shares) for k in there_are]
+        manifold = find_manifolds(there.shapes, self.pairs.shape, spheres, families)
+        self.pairs = self.pairs._replace(manifold=manifold)
+        manifold = device.to_host(manifold)
         self.ranges = []
-        for k, family in enumerate(FAMILIES):
-            if first[k + 1] > max(first[k], spheres):
-                begin, end = np.searchsorted(manifold, [first[k] - spheres, first[k + 1] - spheres]).tolist()
-                self.ranges.append(Range(family, first[k], first[k + 1] - first[k], begin, end - begin))
+        for k in there_are:
+            begin, end = np.searchsorted(manifold, [first[k] - spheres, first[k + 1] - spheres]).tolist()
+            self.ranges.append(Range(FAMILIES[k], first[k], first[k + 1] - first[k], begin, end - begin, classes[k]))
         room = np.repeat([r.family.slots for r in self.ranges], [r.length for r in self.ranges]).astype(np.int64)
         candidates = Candidates.of(self, device.to_host(was)) if self.triangulated else None
         if candidates is not None:

@@ -20,6 +20,7 @@ from .meshes import surface_points
 
 NARROW = {"opm": False, "chm+opm": True}  # whether the characteristic equation is asked first
 DEFAULT = "opm"
+MANY = 20_000  # shapes
 
 
 def padded(column):
@@ -34,22 +35,23 @@ class Field(Asked):
 
     device = backend.CPU
 
-    def __init__(self, scene, exact, chm=False):
+    def __init__(self, scene, bodies, exact, chm=False):
         super().__init__()
-        bodies = scene.bodies
         shapes = scene.shapes(bodies)
         self.parts, self.meshes, self.hulls = scene.parts, scene.meshes, scene.hulls
         self.surfaces = make_trees(self.parts, self.hulls, scene.surfaces)
-        self.bodies, self.shapes, self.tables = bodies, shapes, (bodies, shapes, self.parts, self.meshes, self.hulls)
+        self.bodies, self.shapes = bodies, shapes
+        # A copy of very many spheres would take longer than it saves.
+        plain = not shapes.kind.any() and len(shapes.kind) > MANY
+        there_bodies = bodies if plain else bodies._replace(position=padded(bodies.position))
+        there_shapes = shapes if plain else shapes._replace(centre=padded(shapes.centre))
+        self.tables = (there_bodies, there_shapes, self.parts, self.meshes, self.hulls)
         self.box = periodic_box(scene)
         self.edges = (*self.box.length.tolist(), *self.box.inverse.tolist())
         self.exact, self.chm = exact, chm
         many = scene.molds.count[bodies.mold].astype(np.int64)
         self.label = np.cumsum(many) - many  # number of the first part of each body
         self.ellipsoids = bool((self.parts.kind == ELLIPSOID).any())
-        balls = not shapes.kind.any()
-        there_bodies = bodies if balls else bodies._replace(position=padded(bodies.position))
-        there_shapes = shapes if balls else shapes._replace(centre=padded(shapes.centre))
         self.there = SimpleNamespace(
             bodies=there_bodies,
             shapes=there_shapes,
@@ -97,10 +99,13 @@ def families_in(shapes, listed):
     return family, np.nonzero(np.bincount(family, minlength=len(FAMILIES)))[0].tolist()
 
 
-def look_at(field, pair, family, margin, triangles, tree):
-    """Contact points of pairs (p,2) of one family, the particle before the wall, within the margin [m]: Listed."""
+def look_at(field, pair, family, margin, triangles, tree, before):
+    """Contact points of pairs (p,2) of one family, the particle before the wall, within the margin [m]: Listed.
+
+    before: Listed of this family whose points are no longer needed, or None; fresh memory costs as much as the points of cubes.
+    """
     if family.slots > 0:
-        look = Listed(field, pair, family.slots)
+        look = Listed(field, pair, family.slots, before if before and len(before.pairs.shape) == len(pair) else None)
         family.find(look, 0, len(pair), margin)
         return look
     count, point, normal, gap, feature = surface_points(field, pair, margin, triangles, tree)
@@ -122,7 +127,7 @@ def measure(field, listed, margin, triangles=TRIANGLES, tree=True):
     # The triangles of a wall body and a particle are one manifold: they must not come apart.
     batch = BATCH if all(FAMILIES[k].slots for k in present) else max(len(listed), 1)
     contacts = empty_contacts(len(listed) * max([FAMILIES[k].slots for k in present], default=1))
-    at = 0
+    at, last = 0, {}
     for first in range(0, len(listed), batch):
         pairs, of = listed[first : first + batch], families[first : first + batch]
         count, looks = np.zeros(len(pairs), np.int32), []
@@ -132,7 +137,7 @@ def measure(field, listed, margin, triangles=TRIANGLES, tree=True):
             if FAMILIES[k].walls:
                 swap = is_wall(shapes.kind[pair[:, 0]])
                 pair = np.where(swap[:, None], pair[:, ::-1], pair)
-            look = look_at(field, pair, FAMILIES[k], margin, triangles, tree)
+            look = last[k] = look_at(field, pair, FAMILIES[k], margin, triangles, tree, last.get(k))
             count[place] = look.points.count
             looks.append((look, place))
         start = primitives.scan(count)
@@ -198,7 +203,8 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, s
     How triangles are measured: "brute" (unless said) or another method of `clast.triangle_distance`. tree=False: all triangles of
     two particles with each other, without their trees of boxes; the contacts are the same to the bit.
     Returns Contacts, sorted by pair, then shape; of a polyhedron up to four points for a pair, the deepest first; of a
-    triangulated particle all points that are farther from each other than its shortest edge. Of such a particle gap is the
+    triangulated particle all points that are farther from each other than its shortest edge, and of faces that lie on each other
+    their corners and the crossings of their sides. Of such a particle gap is the
     distance less the halo: surfaces that cross have minus the halo, and a body wholly inside another has as much less as the
     nearest triangles are away. Bodies that are walls make no contacts with each other.
     """
@@ -207,14 +213,20 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, s
     margin = float(margin)
     if math.isnan(margin) or margin < 0.0:
         raise ValueError(f"find_contacts: margin = {margin} must be 0 or more, in metres")
-    search = pick("broad phase", broad, BROAD)
+    pick("broad phase", broad, BROAD)
     narrow = DEFAULT if narrow is None else narrow
     pick("narrow phase", narrow, {**NARROW, **METHODS})
-    field = Field(scene, margin > 0.0, NARROW.get(narrow, False))
-    bodies, shapes, box = field.bodies, field.shapes, field.box
+    if pairs is None and math.isinf(margin):
+        raise ValueError("find_contacts: margin = inf needs pairs=; every body would pair with every other")
+    return contacts_among(scene, scene.bodies, margin, broad, narrow, sort, tree, pairs)
+
+
+def contacts_among(scene, bodies, margin, broad, narrow, sort, tree=True, pairs=None):
+    """Contacts between these bodies of a scene, in the order of their numbers; the other arguments as in `find_contacts`."""
+    search = BROAD[broad]
+    field = Field(scene, bodies, margin > 0.0, NARROW.get(narrow, False))
+    shapes, box = field.shapes, field.box
     if pairs is None:
-        if math.isinf(margin):
-            raise ValueError("find_contacts: margin = inf needs pairs=; every body would pair with every other")
         if not sort and search is bins and len(shapes.body) == len(bodies.number) and not shapes.kind.any():
             return sphere_contacts(shapes, bodies.number, box, margin)
         tag = np.where(is_wall(shapes.kind), np.int32(-1), shapes.body)

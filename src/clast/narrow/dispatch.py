@@ -27,6 +27,7 @@ from . import ellipsoid_polyhedron, ellipsoids, mesh_slots, polyhedra, round_wal
 WALLS = (PLANE, CYLINDER, TRIANGLE)
 OVERLAP = float(np.nextafter(0.0, -1.0))  # the margin of those that overlap: a gap of zero is none, but for two spheres
 BATCH = 65536  # pairs that are looked at at a time where no list keeps them: their points stay in the cache
+CLASSES = 16  # of listed pairs by how far apart they are
 TRIANGLES = "brute"  # how triangles are measured unless said
 
 
@@ -34,7 +35,7 @@ class Family(NamedTuple):
     """Pairs whose contact points are found by one kernel."""
 
     kinds: tuple  # pairs of kinds; of two particles in either order, walls second
-    slots: int  # contact points that a pair can have; 0: as many as there are triangles near each other
+    slots: int  # contact points that a pair can have, in the first of its slots; 0: as many as there are triangles near each other, anywhere
     shares: bool  # the points stand for one area of contact and share its stiffness; else each is an area of its own
     walls: bool = False  # of particles with walls
     find: object = (
@@ -115,12 +116,16 @@ class Listed:
 
     spheres_count, keeps = 0, False
 
-    def __init__(self, field, pair, slots):
-        """field: State, or Field, with the tables; pair (p,2): rows of Shapes; slots: of each pair, or (p,) of every one."""
+    def __init__(self, field, pair, slots, before=None):
+        """field: State, or Field, with the tables; pair (p,2): rows of Shapes; slots: of each pair, or (p,) of every one; before: Listed of
+        as many pairs whose memory is used again."""
         self.once, self.there, self.device = field.once, field.there, field.device
         self.parts, self.meshes, self.hulls, self.ellipsoids = field.parts, field.meshes, field.hulls, field.ellipsoids
         self.box, self.edges, self.exact, self.chm = field.box, field.edges, field.exact, field.chm
         device, count = self.device, len(pair)
+        if before is not None:
+            self.pairs, self.points = before.pairs._replace(shape=pair), before.points
+            return
         room = np.concatenate([[0], np.cumsum(np.broadcast_to(slots, count))]).astype(np.int64)
         none = device.zeros(0, np.int32)
         self.pairs = Pairs(pair, none, device.to_device(room), none, none, none)
@@ -128,32 +133,38 @@ class Listed:
 
 
 def near_pairs(state, family, pair):
-    """Those of the pairs (p,2) of a family, in their order, that are near enough to stay in the neighbour list of a State."""
+    """Those of the pairs (p,2) of a family that are near enough to stay in the neighbour list of a State, and where each class of them begins
+    (CLASSES+1,): the gaps of class k are above k / CLASSES of the margin. Within a class they keep their order; no classes if gaps are not known.
+    """
     if not family.near or len(pair) == 0:
-        return pair
+        return pair, None
     device = state.device
-    near = device.empty(len(pair), np.int8)
+    key = device.empty(len(pair), np.int32)
     for first in range(0, len(pair), BATCH):
         some = pair[first : first + BATCH]
         look = Listed(state, some, family.slots)
         family.find(look, 0, len(some), state.margin)
-        kernel(near_row)(len(some), look.points.count, near[first : first + BATCH])
-    start = primitives.scan(near)
-    kept = device.empty((int(device.to_host(start[-1:])[0]), 2), np.int32)
-    kernel(keep_row)(len(pair), pair, start, kept)
-    return kept
+        per_class = CLASSES / state.margin if state.margin > 0.0 else 0.0
+        kernel(class_row)(len(some), per_class, look.pairs, look.points, key[first : first + BATCH])
+    start, order = primitives.group(key, CLASSES + 1)
+    start = device.to_host(start)[: CLASSES + 1].tolist()
+    kept = device.empty((start[-1], 2), np.int32)
+    kernel(keep_row)(len(kept), pair, order, kept)
+    return kept, start
 
 
-def near_row(p, count, near):
-    """Whether a pair has contact points."""
-    near[p] = 1 if count[p] > 0 else 0
+def class_row(p, per_class, pairs, points, key):
+    """The class of a pair by its least gap, CLASSES if it has no contact points; per_class [1/m]."""
+    least = np.inf
+    for c in range(pairs.slot[p], pairs.slot[p + 1]):
+        least = min(least, points.gap[c])
+    # What is not a number is always looked at.
+    key[p] = CLASSES if points.count[p] == 0 else (min(int(least * per_class), CLASSES - 1) if least > 0.0 else 0)
 
 
-def keep_row(p, pair, start, kept):
+def keep_row(k, pair, order, kept):
     """Copy a pair that is kept."""
-    if start[p + 1] > start[p]:
-        kept[start[p], 0] = pair[p, 0]
-        kept[start[p], 1] = pair[p, 1]
+    kept[k, 0], kept[k, 1] = pair[order[k], 0], pair[order[k], 1]
 
 
 def find_points(state, margin, narrow=TRIANGLES, tolerance=0.0):
@@ -165,7 +176,7 @@ def find_points(state, margin, narrow=TRIANGLES, tolerance=0.0):
     crossing = np.empty(0, int)
     if any(r.family.slots == 0 for r in state.ranges):
         crossing = mesh_slots.find_points(state, margin, narrow, tolerance)
-    for r in state.ranges:
+    for k, r in enumerate(state.ranges):
         if r.family.find is not None:
-            r.family.find(state, r.first, r.length, margin)
+            r.family.find(state, r.first, state.awake(k), margin)
     return crossing

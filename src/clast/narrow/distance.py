@@ -41,7 +41,12 @@ def distance(shape_a, pose_a, shape_b, pose_b):
     order = np.lexsort((found.gap, row))[::-1]
     deepest[row[order]] = order  # the last to be written is the deepest
     if (deepest < 0).any():
-        raise ValueError("distance: two walls have no distance; one of the shapes must be a particle")
+        if shape_a.wall and shape_b.wall:
+            raise ValueError("distance: two walls have no distance; one of the shapes must be a particle")
+        raise ValueError(
+            f"distance: no contact was found for pose {int(np.argmax(deepest < 0))}: a superquadric may be too deep in the edge of a "
+            "sheet, or out of the reach of a shell"
+        )
     gap, normal, point = found.gap[deepest], found.normal[deepest], found.point[deepest]
     half = 0.5 * gap[:, None] * normal
     contacts = found._replace(pair=np.stack([row, row], axis=1))

@@ -4,6 +4,9 @@ For each pair of a list the trees are descended together, in the axes of the mes
 *meetings* of two leaves; then the triangles of each meeting are tested one by one. Which of two boxes is split depends on the
 number of triangles below them alone, so that the order of candidates is the same wherever the bodies are, whatever the
 margin. What has no tree is taken in bunches: the vertices of the mesh 16 at a time, which a plane or a shell may touch.
+
+Two triangles are one candidate, of which the nearest points count. Where they may come to lie flat on each other, the corners of each over
+the other and the crossings of their sides are further candidates, for a face rests on all of them.
 """
 
 import math
@@ -13,7 +16,8 @@ import numpy as np
 
 from ..kernels import primitives
 from ..kernels.backend import func, kernel
-from ..kernels.vec import dot, norm, sub
+from ..kernels.vec import dot, norm, normalize, sub
+from ..shapes.outline import CORNER, SIDE
 from .mesh_pose import BALL, HALF, HALO, OWN, RADIUS, SENSE, SHEET, SIZE, TREE, WAY, make_setting
 from .mesh_tree import (
     BARE,
@@ -35,6 +39,9 @@ from .mesh_tree import (
 BUNCH = 16  # candidates of a meeting at most: two leaves of four triangles, or as many vertices
 PAIRS = 4  # pairs a task
 BLOCK = 64  # meetings a task
+FACING = 0.98  # cosine between normals of triangles that may lie flat on each other before they are looked for again
+SHIFT = 27  # of the feature within `second`
+TRIANGLE_BITS = (1 << SHIFT) - 1
 
 
 class Candidates(NamedTuple):
@@ -45,7 +52,11 @@ class Candidates(NamedTuple):
         np.ndarray
     )  # (k,) int32, triangle of the mesh, a column of Surfaces.corner; vertex, a column of Surfaces.vertex,
     # where the partner is a plane or a shell and `second` is BARE
-    second: np.ndarray  # (k,) int32, triangle of the other mesh; row of Meshes.triangle of a wall; BARE; RIM
+    second: (
+        np.ndarray
+    )  # (k,) int32, triangle of the other mesh; row of Meshes.triangle of a wall; BARE; RIM. Of two triangles the
+    # bits from SHIFT on tell the feature: 0 all of both, 1 to 3 a corner of the first over the second, 4 to 6 one of the
+    # second over the first, 7 to 15 side i of the first across side j of the second, 7 + 3 i + j
 
 
 @func
@@ -271,11 +282,91 @@ def list_row(p, pose, who, leaf, meeting, one, two, mask, row, start, first, sec
                 at += 1
 
 
-def find_candidates(tables, surfaces, pair, box, margin):
+# Corners and sides of triangles that face each other.
+
+
+@func
+def mesh_normal(surfaces, t):
+    """Outward normal of triangle t of a mesh."""
+    return (surfaces.normal[0, t], surfaces.normal[1, t], surfaces.normal[2, t])
+
+
+@func
+def partner_normal(p, g, who, sheets, surfaces, m):
+    """Unit normal of triangle g of the partner in pair p, in the axes of the mesh."""
+    zero = (0.0, 0.0, 0.0)
+    n = (
+        mesh_normal(surfaces, g)
+        if who[p, TREE] >= 0
+        else (sheets.normal[g, 0], sheets.normal[g, 1], sheets.normal[g, 2])
+    )
+    return normalize(placed(m, zero, n))
+
+
+@func
+def may_lie_flat(p, f, g, who, sheets, surfaces, m):
+    """Whether triangle f of the mesh looks at triangle g of its partner; a wall is felt from both sides."""
+    up = dot(mesh_normal(surfaces, f), partner_normal(p, g, who, sheets, surfaces, m))
+    return up < -FACING or (who[p, SHEET] >= 0 and up > FACING)
+
+
+@func
+def feature_stands_out(code, one, two):
+    """Whether a feature is made by corners and sides that stand out; one, two: outline of the two triangles."""
+    if code == 0:
+        return True
+    if code <= 3:
+        return one & (CORNER << (code - 1)) != 0
+    if code <= 6:
+        return two & (CORNER << (code - 4)) != 0
+    i, j = (code - 7) // 3, (code - 7) % 3
+    return one & (SIDE << i) != 0 and two & (SIDE << j) != 0
+
+
+def features_row(p, pose, who, sheets, surfaces, start, first, second, begin, one, two, count):
+    """All candidates of pair p with their features: counted, or written where begin says."""
+    fill = len(begin) > 0
+    at = begin[p] if fill else 0
+    flat = who[p, TREE] >= 0 or who[p, SHEET] >= 0
+    m = load_turn(pose, p)
+    for k in range(start[p], start[p + 1]):
+        f, g = first[k], second[k]
+        many = 1
+        mine, its = 0, 0
+        if flat and may_lie_flat(p, f, g, who, sheets, surfaces, m):
+            many = 16
+            mine, its = surfaces.outline[f], (surfaces.outline[g] if who[p, TREE] >= 0 else sheets.outline[g])
+        for code in range(many):
+            if feature_stands_out(code, mine, its):
+                if fill:
+                    one[at], two[at] = f, (g + (code << SHIFT) if code > 0 else g)
+                at += 1
+    if not fill:
+        count[p] = at
+
+
+def with_features(setting, surfaces, candidates):
+    """Candidates, and those of corners and sides that their triangles have for each other."""
+    pairs = len(candidates.start) - 1
+    if len(candidates.first) == 0 or not (setting.who[:, TREE : SHEET + 1] >= 0).any():
+        return candidates
+    count, none, nothing = np.empty(pairs, np.int32), np.empty(0, np.int64), np.empty(0, np.int32)
+    run = kernel(features_row, grain=16)
+    run(pairs, *setting, surfaces, *candidates, none, nothing, nothing, count)
+    begin = primitives.scan(count)
+    total = int(begin[-1])
+    if total == len(candidates.first):
+        return candidates
+    one, two = np.empty(total, np.int32), np.empty(total, np.int32)
+    run(pairs, *setting, surfaces, *candidates, begin, one, two, count)
+    return Candidates(begin, one, two)
+
+
+def find_candidates(tables, surfaces, pair, box, margin, features=True):
     """Candidates of listed pairs (p,2), rows of Shapes, each with a triangulated particle: all that may be nearer than their
     halo and margin [m] together.
 
-    margin=inf: every triangle with every triangle.
+    margin=inf: every triangle with every triangle. features=False: without corners and sides of triangles that face each other.
     """
     count = len(pair)
     setting = make_setting(tables, surfaces, pair, box)
@@ -299,4 +390,5 @@ def find_candidates(tables, surfaces, pair, box, margin):
     start[count] = total
     listed = meeting, one, two, mask, row, start, first, second
     kernel(list_row)(count, setting.pose, setting.who, surfaces.first, *listed)
-    return Candidates(start, first, second)
+    found = Candidates(start, first, second)
+    return with_features(setting, surfaces, found) if features else found

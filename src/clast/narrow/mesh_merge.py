@@ -1,12 +1,14 @@
 """Contact points that are one and the same: where an edge or a corner touches, all triangles around it report it.
 
 Of all points of a manifold the deepest is kept first, and a point is kept only if no kept one is nearer to it than the
-shortest edge of the two meshes. A manifold is a pair of shapes; the triangles of one wall body are one manifold together.
+shortest edge of the two meshes. Corners on faces and crossings of sides, by which flat faces rest on each other, are all kept
+but for those that are told several times. A manifold is a pair of shapes; the triangles of one wall body are one manifold together.
 """
 
 from ..kernels.backend import func
 
 OPEN = 2  # not decided yet
+SAME = 0.02  # of the shortest edge: corners and crossings that are nearer are one
 
 
 @func
@@ -15,7 +17,7 @@ def merge_points(first, last, points, limit, reach, kept):
 
     Only points with a gap below limit [m] are kept. reach [m]: how near two points are one.
     """
-    square = reach * reach
+    wide, narrow = reach * reach, SAME * SAME * reach * reach
     left = 0
     for k in range(first, last):
         near = points.gap[k] < limit
@@ -33,6 +35,6 @@ def merge_points(first, last, points, limit, reach, kept):
         for k in range(first, last):
             if kept[k] == OPEN:
                 dx, dy, dz = points.point[k, 0] - x, points.point[k, 1] - y, points.point[k, 2] - z
-                if dx * dx + dy * dy + dz * dz < square:
+                if dx * dx + dy * dy + dz * dz < (narrow if points.flat[k] != 0 else wide):
                     kept[k] = 0
                     left -= 1

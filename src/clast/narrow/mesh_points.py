@@ -12,7 +12,7 @@ import numpy as np
 from ..kernels.backend import FUSE, func, kernel
 from ..kernels.vec import add, dot, load, normalize, rotate, scale, sub, unrotate
 from .ellipsoid_triangle import triangle_ellipsoid
-from .mesh_candidates import lane_triangle, own_corner, put_corners
+from .mesh_candidates import SHIFT, TRIANGLE_BITS, mesh_normal, own_corner, partner_normal, put_corners
 from .mesh_cylinder import triangle_cylinder, vertex_shell
 from .mesh_pose import (
     BALL,
@@ -36,6 +36,7 @@ from .superquadric_flat import triangle_separation
 from .triangle_lanes import LANES, METHODS, RESULT, ROWS, brute_lanes
 
 CLOSE = 1e-9  # triangles that are nearer than this part of the halo count as crossing
+UPRIGHT = 1e-3  # sine of the angle up to which a shortest way is at right angles to a face or a side
 OPPOSED = 1e-6  # squared length of the difference of two unit normals below which they do not tell a direction
 
 METHOD = brute_lanes  # bound to the kernel: how triangles are measured
@@ -48,11 +49,13 @@ class MeasuredPoints(NamedTuple):
     point: np.ndarray  # (k,3) [m], world, middle of the shortest way from one to the other
     normal: np.ndarray  # (k,3) unit, world, from the first shape of the pair to the second
     crossing: np.ndarray  # (k,) int8, 1 where the surfaces go through each other and the normal is only a way out
+    flat: np.ndarray  # (k,) int8, 1 for a corner or a crossing of sides, which is a point of its own
 
 
 def empty_measured(count):
     """MeasuredPoints with room for `count` candidates."""
-    return MeasuredPoints(np.empty(count), np.empty((count, 3)), np.empty((count, 3)), np.empty(count, np.int8))
+    crossing, flat = np.empty(count, np.int8), np.empty(count, np.int8)
+    return MeasuredPoints(np.empty(count), np.empty((count, 3)), np.empty((count, 3)), crossing, flat)
 
 
 @func
@@ -69,8 +72,42 @@ def pair_of(start, row):
 
 
 @func
-def fill_lane(k, p, f, g, who, sheets, surfaces, pose, lane):
+def feature_of(second):
+    """The triangle of the partner in `Candidates.second`, and the feature."""
+    return (second & TRIANGLE_BITS, second >> SHIFT) if second >= 0 else (second, 0)
+
+
+@func
+def turned_corners(i, a, b, c):
+    """Three corners from the i-th on."""
+    if i == 0:
+        return a, b, c
+    return (b, c, a) if i == 1 else (c, a, b)
+
+
+@func
+def feature_corners(code, whose, a, b, c):
+    """The first (0) or second (1) triangle a, b, c of a candidate, or what the feature is of it: a corner or a side, as a triangle."""
+    over = code - 3 * whose
+    if 1 <= over <= 3 and code <= 6:
+        a, b, c = turned_corners(over - 1, a, b, c)
+        return a, a, a
+    if code >= 7:
+        a, b, c = turned_corners((code - 7) // 3 if whose == 0 else (code - 7) % 3, a, b, c)
+        return a, b, b
+    return a, b, c
+
+
+@func
+def own_corners(surfaces, size, f):
+    """The corners of triangle f of the mesh."""
+    return own_corner(surfaces, size, f, 0), own_corner(surfaces, size, f, 1), own_corner(surfaces, size, f, 2)
+
+
+@func
+def fill_lane(k, p, f, second, who, sheets, surfaces, pose, lane):
     """Write the two triangles of a candidate into column k of lane; a sphere is its centre, others are nothing."""
+    g, code = feature_of(second)
     zero = (0.0, 0.0, 0.0)
     a, b, c = zero, zero, zero
     smooth = pose[p, SENSE] != 0.0
@@ -89,29 +126,23 @@ def fill_lane(k, p, f, g, who, sheets, surfaces, pose, lane):
     elif not smooth:
         a = load_way(pose, p)
         b, c = a, a
-    put_corners(lane, 9, k, a, b, c)
+    put_corners(lane, 9, k, *feature_corners(code, 1, a, b, c))
     if smooth:
         put_corners(lane, 0, k, zero, zero, zero)
     else:
-        lane_triangle(surfaces, pose[p, SIZE], f, lane, k)
-
-
-@func
-def face_normal(surfaces, f):
-    """Outward normal of triangle f of a mesh."""
-    return (surfaces.normal[0, f], surfaces.normal[1, f], surfaces.normal[2, f])
+        put_corners(lane, 0, k, *feature_corners(code, 0, *own_corners(surfaces, pose[p, SIZE], f)))
 
 
 @func
 def way_out(p, f, g, who, sheets, surfaces, pose):
     """A direction from the mesh to its partner where their triangles f and g cross, from the normals of both, and how much
     they look at each other: 0, alike, to 2, face to face."""
-    n = face_normal(surfaces, f)
+    n = mesh_normal(surfaces, f)
     zero = (0.0, 0.0, 0.0)
     m = load_turn(pose, p)
     other = zero
     if who[p, TREE] >= 0:
-        other = normalize(sub(placed(m, zero, face_normal(surfaces, g)), zero))
+        other = normalize(sub(placed(m, zero, mesh_normal(surfaces, g)), zero))
     elif who[p, SHEET] >= 0:
         # A sheet is felt from both sides: that of the particle's centre counts.
         other = normalize(placed(m, zero, load(sheets.normal, g)))
@@ -140,6 +171,39 @@ def at_triangles(p, f, g, who, sheets, surfaces, pose, square, x, y, crossing):
 
 
 @func
+def lane_side(lane, row, k):
+    """Unit direction of the side that stands as a triangle in column k of lane."""
+    return normalize(
+        (lane[row + 3, k] - lane[row, k], lane[row + 4, k] - lane[row + 1, k], lane[row + 5, k] - lane[row + 2, k])
+    )
+
+
+@func
+def feature_touches(k, p, f, second, who, sheets, surfaces, pose, lane, n):
+    """Whether the shortest way n of a feature is one between faces: a corner has its foot within the other triangle, sides cross."""
+    g, code = feature_of(second)
+    up = dot(n, mesh_normal(surfaces, f))
+    other = dot(n, partner_normal(p, g, who, sheets, surfaces, load_turn(pose, p)))
+    other = -abs(other) if who[p, SHEET] >= 0 else other
+    if code <= 3:
+        return other < UPRIGHT * UPRIGHT - 1.0 and up > 0.5
+    if code <= 6:
+        return up > 1.0 - UPRIGHT * UPRIGHT and other < -0.5
+    level = abs(dot(n, lane_side(lane, 0, k))) < UPRIGHT and abs(dot(n, lane_side(lane, 9, k))) < UPRIGHT
+    return level and up > 0.5 and other < -0.5
+
+
+@func
+def at_feature(k, p, f, second, who, sheets, surfaces, pose, lane, square, x, y, near):
+    """Gap, point and normal of a feature; infinite if it does not touch, or only may, where `near` is not asked for."""
+    distance, halo = math.sqrt(square), pose[p, HALO]
+    apart = distance > CLOSE * halo
+    n = scale(1.0 / (distance if apart else 1.0), sub(y, x))
+    touches = apart and feature_touches(k, p, f, second, who, sheets, surfaces, pose, lane, n)
+    return (distance - halo if touches or near else math.inf), add(x, scale(0.5 * distance, n)), n
+
+
+@func
 def at_plane(p, v, surfaces, pose):
     """The same for vertex v and a plane, which is a half-space: it touches at any depth."""
     size, axis = pose[p, SIZE], load_axis(pose, p)
@@ -165,7 +229,7 @@ def at_cylinder(p, f, surfaces, pose):
         sub(own_corner(surfaces, size, f, 0), way),
         sub(own_corner(surfaces, size, f, 1), way),
         sub(own_corner(surfaces, size, f, 2), way),
-        face_normal(surfaces, f),
+        mesh_normal(surfaces, f),
         scale(-1.0, way),
         axis,
         pose[p, RADIUS],
@@ -177,20 +241,20 @@ def at_cylinder(p, f, surfaces, pose):
 
 
 @func
-def put_point(row, p, pose, points, gap, point, n, crossing):
+def put_point(row, p, pose, points, gap, point, n, crossing, flat):
     """Write what was found for a candidate, in the world."""
     q = (pose[p, FACING], pose[p, FACING + 1], pose[p, FACING + 2], pose[p, FACING + 3])
     point = add((pose[p, PLACE], pose[p, PLACE + 1], pose[p, PLACE + 2]), rotate(q, point))
     n = scale(pose[p, SIGN], rotate(q, n))
     points.gap[row] = gap
-    points.crossing[row] = 1 if crossing else 0
+    points.crossing[row], points.flat[row] = (1 if crossing else 0), (1 if flat else 0)
     for i in range(3):
         points.point[row, i] = point[i]
         points.normal[row, i] = n[i]
 
 
-def measure_block(block, pose, who, sheets, surfaces, start, first, second, tolerance, points):
-    """Points of LANES candidates, but for those of cylinders."""
+def measure_block(block, pose, who, sheets, surfaces, start, first, second, tolerance, near, points):
+    """Points of LANES candidates, but for those of cylinders; near: features that may touch later, too."""
     lane, result = np.empty((ROWS, LANES)), np.empty((RESULT, LANES))
     begin = block * LANES
     used = min(LANES, len(first) - begin)
@@ -207,35 +271,33 @@ def measure_block(block, pose, who, sheets, surfaces, start, first, second, tole
     for k in range(used):
         row, p = begin + k, whose[k]
         bent = pose[p, RADIUS] > 0.0
+        x, y = (result[1, k], result[2, k], result[3, k]), (result[4, k], result[5, k], result[6, k])
+        f, g = first[row], second[row]
         if pose[p, SENSE] != 0.0 and not bent:
-            gap, point, n, crossing = at_plane(p, first[row], surfaces, pose)
+            gap, point, n, crossing = at_plane(p, f, surfaces, pose)
+            flat = True
+        elif g > TRIANGLE_BITS:
+            gap, point, n = at_feature(k, p, f, g, who, sheets, surfaces, pose, lane, result[0, k], x, y, near)
+            crossing, flat = False, True
         else:
             gap, point, n, crossing = at_triangles(
-                p,
-                first[row],
-                second[row],
-                who,
-                sheets,
-                surfaces,
-                pose,
-                result[0, k],
-                (result[1, k], result[2, k], result[3, k]),
-                (result[4, k], result[5, k], result[6, k]),
-                result[7, k] > 0.0,
+                p, f, g, who, sheets, surfaces, pose, result[0, k], x, y, result[7, k] > 0.0
             )
+            flat = False
         if not bent:
-            put_point(row, p, pose, points, gap, point, n, crossing)
+            put_point(row, p, pose, points, gap, point, n, crossing, flat)
 
 
 def round_row(p, pose, surfaces, start, first, second, points):
     """Points of pair p if its partner is a cylinder: a kernel of its own, for scenes that have one."""
     if pose[p, RADIUS] > 0.0:
         for row in range(start[p], start[p + 1]):
-            if pose[p, SENSE] > 0.0 and second[row] == BARE:
+            vertex = pose[p, SENSE] > 0.0 and second[row] == BARE
+            if vertex:
                 gap, point, n, crossing = at_shell(p, first[row], surfaces, pose)
             else:
                 gap, point, n, crossing = at_cylinder(p, first[row], surfaces, pose)
-            put_point(row, p, pose, points, gap, point, n, crossing)
+            put_point(row, p, pose, points, gap, point, n, crossing, vertex)
 
 
 def oval_row(p, pose, surfaces, start, first, points):
@@ -248,7 +310,7 @@ def oval_row(p, pose, surfaces, start, first, points):
             f = first[row]
             a, b, c = own_corner(surfaces, own, f, 0), own_corner(surfaces, own, f, 1), own_corner(surfaces, own, f, 2)
             d, n, x = triangle_ellipsoid(a, b, c, way, q, size)
-            put_point(row, p, pose, points, d - pose[p, HALO], add(x, scale(0.5 * d, n)), n, d <= 0.0)
+            put_point(row, p, pose, points, d - pose[p, HALO], add(x, scale(0.5 * d, n)), n, d <= 0.0, False)
 
 
 def power_row(p, pose, surfaces, start, first, points):
@@ -265,13 +327,14 @@ def power_row(p, pose, surfaces, start, first, points):
             c = unrotate(q, sub(own_corner(surfaces, own, f, 2), way))
             d, n, x = triangle_separation(a, b, c, size, e)
             x = add(way, rotate(q, sub(x, scale(0.5 * d, n))))
-            put_point(row, p, pose, points, d - pose[p, HALO], x, scale(-1.0, rotate(q, n)), d <= 0.0)
+            put_point(row, p, pose, points, d - pose[p, HALO], x, scale(-1.0, rotate(q, n)), d <= 0.0, False)
 
 
-def measure_candidates(tables, surfaces, pair, candidates, box, narrow, tolerance, points):
+def measure_candidates(tables, surfaces, pair, candidates, box, narrow, tolerance, points, near=False):
     """Fill in MeasuredPoints, one row for each of the Candidates of listed pairs (p,2).
 
-    narrow: name of a method in `triangle_lanes.METHODS`; tolerance: what it aims at, relative to the longest edge.
+    narrow: name of a method in `triangle_lanes.METHODS`; tolerance: what it aims at, relative to the longest edge. near: of corners and
+    sides, also those that may touch when bodies have moved.
     """
     count = len(candidates.first)
     if count == 0:
@@ -279,7 +342,7 @@ def measure_candidates(tables, surfaces, pair, candidates, box, narrow, toleranc
     setting = make_setting(tables, surfaces, pair, box)
     measure = kernel(measure_block, grain=4, allocates=True, fastmath=FUSE, METHOD=METHODS[narrow])
     blocks = (count + LANES - 1) // LANES
-    measure(blocks, *setting, surfaces, *candidates, float(tolerance), points)
+    measure(blocks, *setting, surfaces, *candidates, float(tolerance), near, points)
     if (setting.pose[:, RADIUS] > 0.0).any():
         kernel(round_row, grain=16)(len(pair), setting.pose, surfaces, *candidates, points)
     if ((setting.pose[:, OVAL] > 0.0) & (setting.pose[:, POWER] == 0.0)).any():

@@ -47,6 +47,7 @@ class Sheets(NamedTuple):
     vertex: np.ndarray
     triangle: np.ndarray
     normal: np.ndarray
+    outline: np.ndarray
 
 
 class Setting(NamedTuple):
@@ -153,4 +154,4 @@ def make_setting(tables, surfaces, pair, box):
     pose, who = device.empty((len(pair), COLUMNS), np.float64), device.empty((len(pair), 3), np.int32)
     edges = (*box.length.tolist(), *box.inverse.tolist())
     kernel(pose_row)(len(pair), bodies, shapes, parts, surfaces, pair, box, edges, pose, who)
-    return Setting(pose, who, Sheets(meshes.vertex, meshes.triangle, meshes.normal))
+    return Setting(pose, who, Sheets(meshes.vertex, meshes.triangle, meshes.normal, meshes.outline))

@@ -291,7 +291,7 @@ def near_triangles(state, pair, margin):
     tables, surfaces = state.kernel_tables, state.there.surfaces
     found = find_candidates(tables, surfaces, pair, state.box, margin)
     measured = empty_measured(len(found.first))
-    measure_candidates(tables, surfaces, pair, found, state.box, "brute", 0.0, measured)
+    measure_candidates(tables, surfaces, pair, found, state.box, "brute", 0.0, measured, near=True)
     near = measured.gap <= margin
     start = np.concatenate([[0], np.cumsum(near)])[found.start]
     rows = np.nonzero(near)[0]
@@ -421,7 +421,11 @@ def swallowed(state, manifolds=None):
     """
     found = state.candidates
     listed = found.listed
-    chosen = np.arange(len(listed.pair)) if manifolds is None else listed.manifold[manifolds]
+    every = np.arange(len(listed.pair))
+    # The triangles of a wall hold nothing inside; parts of one body are asked one by one.
+    chosen = (
+        every if manifolds is None else every[np.isin(np.searchsorted(listed.manifold, every, "right") - 1, manifolds)]
+    )
     pair = np.ascontiguousarray(found.listed.pair[chosen])
     inside = contained(state.kernel_tables, state.there.surfaces, pair, state.box)
     # Where two surfaces of triangles cross, a corner inside tells nothing new.

@@ -50,7 +50,7 @@ def nearest_candidates(tables, surfaces, pair, box):
     nearest = nearest_triangles(tables, surfaces, pair[two], box)
     if two.all():
         return Candidates(np.arange(len(pair) + 1), nearest.first, nearest.second)
-    rest = find_candidates(tables, surfaces, pair[~two], box, math.inf)
+    rest = find_candidates(tables, surfaces, pair[~two], box, math.inf, features=False)
     count = np.ones(len(pair), np.int64)
     count[~two] = np.diff(rest.start)
     start = np.concatenate([[0], np.cumsum(count)])

@@ -23,71 +23,73 @@ def contact_points(ha, ka, hb, kb, turn, d, found, hulls, margin, work):
     """Write the points where the two touch, from what `separation` found, and return how many: 1 to 4.
 
     Each is on the surface of a; points farther apart than margin [m] are left out, the deepest never.
+
+    A face has what the face of the other towards it has over it. Where edges cross, the crossing is a point, and if a face beside one of the
+    edges is nearly at right angles to the normal, so are the ends of what the other has over it: of its face if that is nearly so too, and
+    else of its edge. A box that lies on another a little askew is held as one that lies flat, and an edge that lies over a
+    face is held at both ends, not now here, now there.
     """
-    _, n, kind, one, two = found
-    if kind == EDGE_EDGE:
-        size = ka * hulls.outer[ha] + kb * hulls.outer[hb]
-        count = edge_patch(ka, kb, turn, d, found, size, hulls, margin, work)
+    s, n, kind, one, two = found
+    back = transposed(turn)
+    w = matrix_vector(back, n)
+    to_a = (-w[0], -w[1], -w[2])
+    crossed = kind == EDGE_EDGE
+    level, back_level = 1.0, 1.0
+    if crossed:
+        face, level = face_beside(one, n, hulls)
+        other, back_level = face_beside(two, to_a, hulls)
+        in_b = not level > STEEP
         edges = hulls.edge_start[hb + 1] - hulls.edge_start[hb]
         feature = 4 * ((one - hulls.edge_start[ha]) * edges + two - hulls.edge_start[hb]) + EDGE_EDGE
-    elif one >= 0:
-        face = hulls.face_start[ha] + one
-        feature = 4 * one + VERTEX_FACE
-        count = face_patch(ha, ka, face, hb, kb, turn, d, n, hulls, margin, work)
     else:
-        back = transposed(turn)
-        m, away = matrix_vector(back, n), matrix_vector(back, d)
-        m, away = (-m[0], -m[1], -m[2]), (-away[0], -away[1], -away[2])
-        face = hulls.face_start[hb] + two
-        feature = 4 * (hulls.face_start[ha + 1] - hulls.face_start[ha] + two) + VERTEX_FACE
-        count = face_patch(hb, kb, face, ha, ka, back, away, m, hulls, margin, work)
+        in_b = one < 0
+        faces = hulls.face_start[ha + 1] - hulls.face_start[ha]
+        feature = 4 * (faces + two if in_b else one) + VERTEX_FACE
+        towards = face_towards(ha if in_b else hb, n if in_b else to_a, hulls)
+        face = towards if in_b else hulls.face_start[ha] + one
+        other = hulls.face_start[hb] + two if in_b else towards
+    # Of the face that is looked at and of the other body: everything in the axes of the former.
+    k, ko, pose, way, edge = ka, kb, turn, d, two
+    if in_b:
+        away = matrix_vector(back, d)
+        k, ko, pose, way, edge = kb, ka, back, (-away[0], -away[1], -away[2]), one
+        face, other, level, back_level = other, face, back_level, level
+    here, count = SCRATCH, 0
+    if back_level > STEEP and level > STEEP:
+        here, count = common_outline(k, face, ko, other, pose, way, 1.0 / level, hulls, margin, work)
+    elif level > STEEP:
+        count = edge_over_face(k, face, ko, edge, pose, way, 1.0 / level, hulls, margin, work)
+    if count == 0 and not crossed:
+        h, into = (ha, n) if in_b else (hb, to_a)
+        x = column(hulls.vertex, farthest_along(hulls.vertex, hulls.vertex_start[h], hulls.vertex_start[h + 1], into))
+        x = add(way, scale(ko, matrix_vector(pose, x)))
+        put(work, here, x)
+        work[here + 3] = dot(column(hulls.normal, face), x) - k * hulls.offset[face]
+        count = 1
+    kept = 0
+    crossing = nearest_of_edges(one, ka, two, kb, turn, d, hulls) if crossed else n
+    near = CROSSING * (ka * hulls.outer[ha] + kb * hulls.outer[hb])
     for i in range(count):
-        x = get(work, POINT * i)
-        if kind == VERTEX_FACE and one < 0:
-            put(work, POINT * i, add(d, matrix_vector(turn, x)))
-        else:
-            # The corners belong to b; a's surface is a gap away.
-            put(work, POINT * i, sub(x, scale(work[POINT * i + 3], n)))
+        x, gap = get(work, here + 4 * i), work[here + 4 * i + 3]
+        if crossed:
+            # Nothing is deeper than the crossing; corners that are lie beside the face, seen along n.
+            gap = max(gap, s + 1e-9 * abs(s))
+        # To the surface of a in its axes.
+        x = add(d, matrix_vector(turn, x)) if in_b else sub(x, scale(gap, n))
+        u = sub(x, crossing)
+        if not crossed or dot(u, u) > near * near:
+            put(work, here + 4 * kept, x)
+            work[here + 4 * kept + 3] = gap
+            kept += 1
+    if crossed:
+        put(work, here + 4 * kept, crossing)
+        work[here + 4 * kept + 3] = s
+        kept += 1
+    count = spread(kept, n, work, here)
+    for i in range(count):
         put(work, POINT * i + 4, n)
         work[POINT * i + 7] = feature
     return count
-
-
-@func
-def edge_patch(ka, kb, turn, d, found, size, hulls, margin, work):
-    """Points of b where an edge of it crosses an edge of a: where they cross, and if a face beside one of the edges is nearly at
-    right angles to the normal, corners of what the face beside the other has over it. A box that lies on another a little
-    askew is held as one that lies flat, and an edge that lies over a face is held at both ends, not now here, now there.
-    """
-    s, n, _, one, two = found
-    crossing = add(nearest_of_edges(one, ka, two, kb, turn, d, hulls), scale(s, n))
-    face, level = face_beside(one, n, hulls)
-    back = transposed(turn)
-    w = matrix_vector(back, n)
-    other, back_level = face_beside(two, (-w[0], -w[1], -w[2]), hulls)
-    here, kept = SCRATCH, 0
-    if max(level, back_level) > STEEP:
-        if level > STEEP:
-            here, count = common_outline(ka, face, kb, other, turn, d, 1.0 / level, hulls, margin, work)
-        else:
-            away = matrix_vector(back, d)
-            away = (-away[0], -away[1], -away[2])
-            here, count = common_outline(kb, other, ka, face, back, away, 1.0 / back_level, hulls, margin, work)
-            for i in range(count):
-                # From points of a in the axes of b to points of b in the axes of a.
-                x = add(d, matrix_vector(turn, get(work, here + 4 * i)))
-                put(work, here + 4 * i, add(x, scale(work[here + 4 * i + 3], n)))
-        near = CROSSING * size
-        for i in range(count):
-            x = sub(get(work, here + 4 * i), crossing)
-            if dot(x, x) > near * near:
-                copy_four(work, here + 4 * i, here + 4 * kept)
-                # Nothing is deeper than the crossing; corners that are lie beside the face, seen along n.
-                work[here + 4 * kept + 3] = max(work[here + 4 * kept + 3], s + 1e-9 * abs(s))
-                kept += 1
-    put(work, here + 4 * kept, crossing)
-    work[here + 4 * kept + 3] = s
-    return spread(kept + 1, n, work, here)
 
 
 @func
@@ -134,23 +136,32 @@ def face_towards(h, n, hulls):
 
 
 @func
-def face_patch(h, k, face, hb, kb, turn, d, n, hulls, margin, work):
-    """Corners of the part of b's face that lies over `face` of hull h and not above it by more than the margin; at most 4.
+def edge_over_face(k, face, ke, e, turn, d, per_height, hulls, margin, work):
+    """Ends of the part of edge e of b over `face` of a, written as in `common_outline`: how many of them are within the margin.
 
-    Everything in the axes of h, n being the normal of the face. Writes points of b and their gaps; returns how many, at
-    least one.
+    Counted from the middle of the edge, so that it does not matter which end comes first.
     """
-    w = matrix_vector(transposed(turn), n)
-    back = (-w[0], -w[1], -w[2])
-    other = face_towards(hb, back, hulls)
-    here, count = common_outline(k, face, kb, other, turn, d, 1.0, hulls, margin, work)
-    if count == 0:
-        x = column(hulls.vertex, farthest_along(hulls.vertex, hulls.vertex_start[hb], hulls.vertex_start[hb + 1], back))
-        x = add(d, scale(kb, matrix_vector(turn, x)))
-        put(work, 0, x)
-        work[3] = dot(n, x) - k * hulls.offset[face]
-        return 1
-    return spread(count, n, work, here)
+    first, second = column(hulls.vertex, hulls.edge[e, 0]), column(hulls.vertex, hulls.edge[e, 1])
+    middle = add(d, scale(0.5 * ke, matrix_vector(turn, add(first, second))))
+    along = scale(ke, matrix_vector(turn, sub(second, first)))
+    n, height = column(hulls.normal, face), k * hulls.offset[face]
+    low, high = -0.5, 0.5
+    for side in range(hulls.loop_start[face], hulls.loop_start[face + 1]):
+        m = column(hulls.side, side)
+        inside = k * hulls.side_offset[side] + WITHIN * height - dot(m, middle)
+        slope = dot(m, along)
+        t = inside / slope if slope != 0.0 else (np.inf if inside >= 0.0 else -np.inf)
+        high = min(high, t) if slope >= 0.0 else high
+        low = max(low, t) if slope < 0.0 else low
+    count = 0
+    for end in range(2):
+        x = add(middle, scale(low if end == 0 else high, along))
+        gap = per_height * (dot(n, x) - height)
+        if low <= high and gap <= margin:
+            put(work, SCRATCH + 4 * count, x)
+            work[SCRATCH + 4 * count + 3] = gap
+            count += 1
+    return count
 
 
 @func
@@ -169,6 +180,8 @@ def common_outline(k, face, kb, other, turn, d, per_height, hulls, margin, work)
         put(work, here + 4 * count, x)
         work[here + 4 * count + 3] = per_height * (dot(n, x) - height)
         count += 1
+    if not sticks_out(start, end, k, height, count, margin, hulls, work, here, there):
+        return here, keep_near(count, margin, work, here)
     # How far the face sticks out over each side; the worst is cut first, so that where the count of sides begins has no
     # influence, not even on the last bit: mirror images stay mirror images.
     near = WITHIN * height
@@ -190,12 +203,45 @@ def common_outline(k, face, kb, other, turn, d, per_height, hulls, margin, work)
     if count > 4:
         count = drop_doubles(count, work, here, there)
         count = drop_straight(count, n, work, there, here)
+    return here, keep_near(count, margin, work, here)
+
+
+@func
+def keep_near(count, margin, work, here):
+    """Leave out those of `count` points at `here` that are farther away than the margin; how many stay."""
     kept = 0
     for i in range(count):
         if work[here + 4 * i + 3] <= margin:
             copy_four(work, here + 4 * i, here + 4 * kept)
             kept += 1
-    return here, kept
+    return kept
+
+
+@func
+def sticks_out(start, end, k, height, count, margin, hulls, work, here, there):
+    """Whether the part of a polygon of `count` corners at `here` that is within the margin lies over a side of the outline start to end.
+
+    Most often it is a corner that dips below a face, far from its sides: then nothing need be cut. The part is written to `there`.
+    """
+    found = 0
+    last = count - 1
+    for i in range(count):
+        gap, before = work[here + 4 * i + 3], work[here + 4 * last + 3]
+        if (gap <= margin) != (before <= margin):
+            t = (margin - before) / (gap - before)
+            x, y = get(work, here + 4 * last), get(work, here + 4 * i)
+            put(work, there + 4 * found, add(x, scale(t, sub(y, x))))
+            found += 1
+        if gap <= margin:
+            put(work, there + 4 * found, get(work, here + 4 * i))
+            found += 1
+        last = i
+    out = False
+    for side in range(start, end):
+        m, limit = column(hulls.side, side), k * hulls.side_offset[side] + WITHIN * height
+        for i in range(found):
+            out = out or dot(m, get(work, there + 4 * i)) > limit
+    return out
 
 
 @func

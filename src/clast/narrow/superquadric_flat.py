@@ -10,11 +10,21 @@ import numpy as np
 
 from ..kernels.backend import func, part
 from ..kernels.vec import add, cross, dot, norm, normalize, scale, sub
+from ..shapes.superquadric import inside_ball, norm2
 from .polyhedron_plane import corner, face_normal
 from .polyhedron_polyhedron import reach_along
-from .superquadric_support import around_edge, climb, highest, inward, outward, point_like, reach, unit_axis, value
+from .superquadric_support import (
+    around_edge,
+    climb,
+    highest,
+    inward,
+    least_bend,
+    outward,
+    point_like,
+    reach,
+    side_normal,
+)
 
-SHALLOW = 0.05  # of the shortest half-axis
 CORNERS = 4  # corners that are tried one after the other
 
 
@@ -61,13 +71,12 @@ def by_corners(n, best, d, m, h, k, hulls, size, e):
 @part
 def by_edges(n, best, y, d, m, h, k, hulls, size, e):
     """The best separation above `best` that edges of the hull offer: (s [m], n, point of the edge)."""
-    least = min(size[0], size[1], size[2])
+    least = inside_ball(size, e)
     for j in range(hulls.edge_start[h], hulls.edge_start[h + 1]):
         i = np.uintp(j)
         x = add(d, outward(m, corner(hulls, k, np.uintp(hulls.edge[i, 0]))))
         way = sub(add(d, outward(m, corner(hulls, k, np.uintp(hulls.edge[i, 1])))), x)
         u = normalize(way)
-        # A ball of this radius is inside the superquadric.
         if norm(sub(x, scale(dot(x, u), u))) - least > best:
             p = outward(m, face_normal(hulls, np.uintp(hulls.edge_face[i, 0])))
             q = outward(m, face_normal(hulls, np.uintp(hulls.edge_face[i, 1])))
@@ -81,26 +90,42 @@ def by_edges(n, best, y, d, m, h, k, hulls, size, e):
     return best, n, y
 
 
+@func
+def corner_bound(x, least, size, e):
+    """At least the separation [m] of a superquadric with a ball of radius `least` inside from the point x.
+
+    Of a point at level l < 1 of the norm that is 1 on the surface, the ball of radius (1 - l) least about it is inside.
+    """
+    level = norm2(
+        norm2(abs(x[0]) / size[0], abs(x[1]) / size[1], e[1] / (e[1] - 1.0)), abs(x[2]) / size[2], e[0] / (e[0] - 1.0)
+    )
+    return -(1.0 - level) * least if level < 1.0 else norm(x) - least
+
+
 @part
 def each_corner(n, best, y, d, m, h, k, hulls, size, e):
-    """The best separation above `best` of all corners of the hull, each climbed to from two sides: (s [m], n, corner)."""
-    least, other = min(size[0], size[1], size[2]), point_like()
-    start = n
+    """The best separation above `best` of all corners of the hull: (s [m], n, corner).
+
+    A corner outside has one top, to which any direction leads; one inside has a top at each side of the superquadric.
+    """
+    least, other = inside_ball(size, e), point_like()
     for i in range(hulls.vertex_start[h], hulls.vertex_start[h + 1]):
         x = add(d, outward(m, corner(hulls, k, np.uintp(i))))
-        # A ball of this radius is inside the superquadric.
-        if norm(x) - least > best:
-            most, side = -math.inf, start
-            for j in range(6):
-                f, _ = value(unit_axis(j), x, size, e, other)
-                if f > most:
-                    most, side = f, unit_axis(j)
-            for j in range(2):
-                w, up = climb(start if j == 0 else side, x, size, e, other)
+        if corner_bound(x, least, size, e) > best:
+            for j in range(8):
+                # The sides towards the corner are nearest to it.
+                w = (
+                    math.copysign(1.0 / size[0] if j & 1 else 0.0, x[0]),
+                    math.copysign(1.0 / size[1] if j & 2 else 0.0, x[1]),
+                    math.copysign(1.0 / size[2] if j & 4 else 0.0, x[2]),
+                )
+                w, up = climb(n if j == 0 else normalize(w), x, size, e, other)
                 if up > best:
                     f = apart_along(w, d, m, h, k, hulls, size, e)
                     if f > best:
                         best, n, y = f, w, x
+                if up > 0.0:
+                    break
     return best, n, y
 
 
@@ -128,10 +153,10 @@ def hull_separation(d, m, h, k, hulls, size, e, margin):
             best, n, face = s, (-w[0], -w[1], -w[2]), i
             if s > margin:
                 return best, n, d
-    # Where the face has the point below the superquadric, no direction around is better.
+    # Where the face has the point below the superquadric, no direction around is better; and no other at all while the overlap is
+    # less than all radii of curvature, for without a rim of that thickness the two were apart, and then there is one top only.
     y = add(reach(n, size, e)[1], scale(best, n))
-    # So it is while the overlap is shallow: another direction as good would be far from parting them.
-    shallow = -SHALLOW * min(size[0], size[1], size[2])
+    shallow = -least_bend(size, e)
     if best > shallow and within_face(inward(m, sub(y, d)), face, k, hulls):
         return best, n, y
     f, w, x, sure = by_corners(n, best, d, m, h, k, hulls, size, e)
@@ -140,13 +165,19 @@ def hull_separation(d, m, h, k, hulls, size, e, margin):
     if best > shallow and sure:
         return best, n, y
     best, n, y = by_edges(n, best, y, d, m, h, k, hulls, size, e)
-    if best <= 0.0:
-        # Of bodies that overlap each side of the superquadric may have a top of its own.
-        for i in range(6):
-            w = unit_axis(i)
-            f = apart_along(w, d, m, h, k, hulls, size, e)
-            if f > best:
-                best, n, y = f, w, nearest_corner(w, d, m, h, k, hulls)
+    if best < 0.0:
+        # Of bodies that overlap each side of the superquadric may have a top of its own; those much deeper are left out.
+        for i in range(26):
+            w = side_normal(i, size)
+            if apart_along(w, d, m, h, k, hulls, size, e) > 3.0 * best:
+                for _ in range(CORNERS):
+                    x = nearest_corner(w, d, m, h, k, hulls)
+                    w, up = climb(w, x, size, e, point_like())
+                    f = apart_along(w, d, m, h, k, hulls, size, e)
+                    if f > best:
+                        best, n, y = f, w, x
+                    if not up - f > 1e-14 * (size[0] + size[1] + size[2]):
+                        break
     return each_corner(n, best, y, d, m, h, k, hulls, size, e)
 
 

@@ -10,9 +10,11 @@ import math
 
 from ..kernels.backend import func, part
 from ..kernels.vec import add, cross, dot, normalize, scale, sub
+from ..shapes.superquadric import norm2, power
+from ..shapes.superquadric import reach_of as reach
 
 STEPS = 100
-ARC = 8  # parts of the arc of normals at an edge, of which the best is looked at closer
+ARC = 12  # parts of the arc of normals at an edge, of which the best is looked at closer
 STALLS = 1e-15  # of the size: a step that promises less is the last
 FLOOR = 1e-9  # ratios below this have the curvature of this one: at its flat places a superquadric has none
 
@@ -21,39 +23,18 @@ NO_TURN = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 @func
-def power(x, p):
-    """x^p for x >= 0."""
-    return math.exp(p * math.log(x)) if x > 0.0 else (1.0 if p == 0.0 else 0.0)
+def least_bend(size, e):
+    """A radius [m] not above any radius of curvature: zero where an exponent is above 1, for then tips are sharp.
 
-
-@func
-def norm2(x, y, p):
-    """(x^p + y^p)^(1/p) of numbers >= 0."""
-    most, least = max(x, y), min(x, y)
-    if p == 2.0:
-        return math.sqrt(x * x + y * y)
-    return most * power(1.0 + power(least / most, p), 1.0 / p) if most > 0.0 else 0.0
-
-
-@part
-def reach(n, size, e):
-    """How far a superquadric reaches along n, and from its centre to the point of its surface that does (3,) [m].
-
-    n (3,) in its own axes; size (3,) half-axes [m]; e: the duals 2 / (2 - e1), 2 / (2 - e2) of its exponents.
+    Half the square of a mixed norm with the exponents e, up to 2, is strongly convex by 1 / (1 / (e0 - 1) + 1 / (e1 - 1)) (Kakade,
+    Shalev-Shwartz and Tewari 2012), hence h times its second derivatives across n are at least that times the shortest half-axis squared.
     """
-    x, y, z = size[0] * abs(n[0]), size[1] * abs(n[1]), size[2] * abs(n[2])
-    w = norm2(x, y, e[1])
-    h = norm2(w, z, e[0])
-    if h == 0.0:
-        return 0.0, (0.0, 0.0, 0.0)
-    u = power(w / h, e[0] - 1.0)
-    i = 1.0 / (w if w > 0.0 else 1.0)
-    point = (
-        math.copysign(size[0] * u * power(x * i, e[1] - 1.0), n[0]),
-        math.copysign(size[1] * u * power(y * i, e[1] - 1.0), n[1]),
-        math.copysign(size[2] * power(z / h, e[0] - 1.0), n[2]),
-    )
-    return h, point
+    if max(e[0], e[1]) > 2.0:
+        return 0.0
+    low, high = min(size[0], size[1], size[2]), max(size[0], size[1], size[2])
+    if min(e[0], e[1]) == 2.0:
+        return low * low / max(high, 1e-300)  # of an ellipsoid it is this
+    return low * low / (math.sqrt(dot(size, size)) * (1.0 / (e[0] - 1.0) + 1.0 / (e[1] - 1.0)))
 
 
 @func
@@ -188,27 +169,32 @@ def climb(n, d, size, e, other):
 
 @part
 def around_edge(x, p, q, angle, size, e):
-    """The unit n = cos t p + sin t q, t from 0 to angle, with the greatest n . x - h(n): around the best of a few, by halving.
+    """The unit n = cos t p + sin t q, t from 0 to angle, with the greatest n . x - h(n): by halving around each top of a few samples.
 
     x (3,) [m]: a point of the edge, which is at right angles to unit p and q, from the centre of the superquadric.
     """
-    n, best, top = p, -math.inf, 0.0
+    top, best = p, -math.inf
     part_angle = angle / ARC
-    for k in range(ARC + 1):
+    # Of the samples before the last one: height and whether it rose to it.
+    before, rising = -math.inf, True
+    for k in range(ARC + 2):
         t = k * part_angle
         n = add(scale(math.cos(t), p), scale(math.sin(t), q))
-        f = dot(n, x) - reach(n, size, e)[0]
-        if f > best:
-            best, top = f, t
-    low, high = max(top - part_angle, 0.0), min(top + part_angle, angle)
-    for _ in range(46):
-        t = 0.5 * (low + high)
-        c, s = math.cos(t), math.sin(t)
-        n = add(scale(c, p), scale(s, q))
-        _, arm = reach(n, size, e)
-        slope = dot(sub(x, arm), sub(scale(c, q), scale(s, p)))
-        low, high = (t, high) if slope > 0.0 else (low, t)
-    return normalize(n)
+        f = dot(n, x) - reach(n, size, e)[0] if k <= ARC else -math.inf
+        if rising and f < before:
+            low, high = max(t - 2.0 * part_angle, 0.0), min(t, angle)
+            for _ in range(46):
+                t = 0.5 * (low + high)
+                c, s = math.cos(t), math.sin(t)
+                n = add(scale(c, p), scale(s, q))
+                _, arm = reach(n, size, e)
+                slope = dot(sub(x, arm), sub(scale(c, q), scale(s, p)))
+                low, high = (t, high) if slope > 0.0 else (low, t)
+            up = dot(n, x) - reach(n, size, e)[0]
+            if up > best:
+                best, top = up, n
+        rising, before = f >= before, f
+    return normalize(top)
 
 
 @func
@@ -222,6 +208,13 @@ def unit_axis(k):
     """The k-th of x, -x, y, -y, z, -z."""
     sign = 1.0 if k % 2 == 0 else -1.0
     return (sign if k < 2 else 0.0, sign if 2 <= k < 4 else 0.0, sign if k >= 4 else 0.0)
+
+
+@func
+def side_normal(k, size):
+    """The k-th of 26 unit normals where a superquadric may have a flat side: along one, two or all of its axes, either way."""
+    k = k + 1 if k >= 13 else k  # the one in the middle is nothing
+    return normalize(((k % 3 - 1) / size[0], (k // 3 % 3 - 1) / size[1], (k // 9 - 1) / size[2]))
 
 
 @part

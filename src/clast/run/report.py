@@ -1,12 +1,28 @@
 """What a run tells at its end."""
 
+import platform
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 
-import numpy as np
+import numba
 
 from .. import measure
 from ..tables import FREE
 from .progress import pace
+
+
+def made_with(sim):
+    """Method and its options, versions, device and threads of a simulation, as values that fit into JSON."""
+    options = {name: f"function {v.__name__}" if callable(v) else v for name, v in asdict(sim.method).items()}
+    versions = {name: version(name) for name in ("clast", "numba", "numpy")} | {"python": platform.python_version()}
+    return {
+        "method": type(sim.method).__name__,
+        "options": options,
+        "versions": versions,
+        "device": sim.device.name,
+        "threads": numba.get_num_threads(),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
 
 
 @dataclass(frozen=True)
@@ -36,6 +52,7 @@ class Report:
     grid: dict  # of the broad phase "spacetree" in its last search: levels, cells, vertices, comparisons; empty for others
     crossings: int  # pairs of triangulated bodies whose surfaces crossed, summed over steps
     coincident: int  # pairs of spheres that had one centre and were parted along z, summed over steps of DEM
+    made: dict  # what it was made with: method and its options, versions, device, threads
 
     @classmethod
     def of(cls, sim):
@@ -55,7 +72,7 @@ class Report:
             steps_per_second=sim.counted / spent if spent else 0.0,
             bodies=len(free),
             contacts=len(touching),
-            coordination=float(np.isin(touching, free).sum()) / max(len(free), 1),
+            coordination=measure.coordination(sim),
             rebuilds=sim.state.rebuilds,
             removed=sim.removed,
             poured=sum(sim.poured),
@@ -69,6 +86,7 @@ class Report:
             grid=counters._asdict() if counters is not None else {},
             crossings=sim.stepper.crossings,
             coincident=sim.stepper.coincident,
+            made=made_with(sim),
         )
 
     def as_dict(self):

@@ -10,15 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import measure
 from ..dem.method import DEM
 from ..dvi.method import Complementarity
 from ..errors import ClastError, Diverged
 from ..files import checkpoint, disk
-from ..files.trajectory import Trajectory
 from ..kernels import backend, watch
 from ..scene import inputs
 from .progress import Progress
+from .recording import Record, recording, whole, write_series
 
 METHODS = {"DEM": DEM, "Complementarity": Complementarity}
 GLANCE = 0.2  # [s] of wall time between two looks at the progress bar
@@ -67,14 +66,14 @@ class Nothing:
         pass
 
 
-def run(sim, *, until, every, output, progress):
+def run(sim, *, until, every, output, progress, record=(), text=False, between=None):
     """See Simulation.run."""
     until = inputs.number("Simulation.run", "until", until)
     if not sim.time < until:
         raise ValueError(f"Simulation.run: until = {until} must be later than the present time, {sim.time:g} s")
     every = until - sim.time if every is None else every
     sim.check_times(until, every)
-    folder = folder_of(output)
+    folder, kept = folder_of(output), Record(sim, record)
     if folder is not None:
         with disk.writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -86,18 +85,24 @@ def run(sim, *, until, every, output, progress):
         compiled.append(name) if done else bar.compiling(name, len(compiled) + 1, watch.expected())
 
     before, sim.every = sim.every, float(every)
-    with bar, stoppable() as stop, backend.watching(tell):
+    with bar, stoppable() as stop, backend.watching(tell, lambda: stop.asked):
         try:
-            with recording(sim, folder, before) as record:
-                for _ in sim.frames(until=until, every=every, between=lambda: glance(sim, bar, stop)):
-                    if record is not None:
-                        # The checkpoint first: it refuses what is not a number, and a frame that is missing after
-                        # a crash is written again when the run goes on.
+            with recording(sim, folder, kept, (before, every), text) as write:
+                for _ in sim.frames(until=until, every=every, between=lambda: glance(sim, bar, stop, between)):
+                    if write is not None:
+                        # The frame first: after a crash between the two the run goes on from the checkpoint before, and
+                        # the frame is made again by the same steps.
+                        refuse_nonsense(sim)
+                        write(sim)
                         write_checkpoint(sim, folder / "checkpoint.h5")
-                        record(sim)
-                    glance(sim, bar, stop, now=True)
+                    glance(sim, bar, stop, between, now=True)
                     if stop.asked:
                         break
+        except watch.Stopped:
+            if folder is not None and sim.stepper.fresh:
+                write_checkpoint(sim, folder / "checkpoint.h5", begun=False)
+            go = "" if folder is None else f"; go on with clast.resume({str(folder)!r})"
+            raise watch.Stopped(f"{stop.asked} while kernels were compiled, at t = {sim.time:.6g} s{go}") from None
         except ClastError as fault:
             if folder is not None and (folder / "checkpoint.h5").exists():
                 fault.args = (f"{fault}; the last good state is in {folder / 'checkpoint.h5'}",)
@@ -122,59 +127,21 @@ def folder_of(output):
 def tell_numbers(sim, folder):
     """Write report.json, and series.csv from all frames."""
     whole(folder / "report.json", json.dumps(sim.report().as_dict(), indent=2) + "\n")
-    with Trajectory(folder / "trajectory.h5") as frames:
-        series = frames.series()
-    lines = [",".join(series), *(",".join(map(repr, row)) for row in zip(*(c.tolist() for c in series.values())))]
-    whole(folder / "series.csv", "\n".join(lines) + "\n")
+    write_series(folder)
 
 
-def whole(path, text):
-    """Write a text file that appears whole or not at all."""
-    writing = path.with_name(path.name + ".writing")
-    with disk.writing(path):
-        writing.write_text(text, encoding="utf-8")
-        os.replace(writing, path)
-
-
-def glance(sim, bar, stop, now=False):
-    """Keep the progress bar going; returns whether the run is to stop."""
+def glance(sim, bar, stop, between=None, now=False):
+    """Keep the progress bar going, and who looks on; returns whether the run is to stop."""
+    if between is not None:
+        between(sim, lambda: stop.asked is not None)
     if now or sim.clock() - sim.glanced > GLANCE:
         sim.glanced = sim.clock()
         bar.update(time=sim.time, steps=sim.steps, contacts=sim.touching(), energy=sim.kinetic_energy())
     return stop.asked is not None
 
 
-@contextmanager
-def recording(sim, folder, before):
-    """A function that appends the present state to the trajectory in the folder; before [s]: time between frames so far, or None."""
-    if folder is None:
-        yield None
-        return
-    path = folder / "trajectory.h5"
-    fresh = sim.steps == 0 or not path.exists()
-    with Trajectory(path, "w" if fresh else "a") as file:
-        if fresh:
-            groups, attributes = sim.scene.describe()
-            groups.pop("bodies")
-            file.header(groups, attributes)
-        else:
-            # A run that goes on from an earlier checkpoint writes the later frames again. The last one stays if it was due: not one that
-            # only told the end of a run, which a run that was never stopped would not have.
-            due = before is not None and sim.steps == round(round(sim.time / before) * before / sim.dt)
-            file.truncate_after(sim.steps if due else sim.steps - 1)
-
-        def record(sim):
-            if file.last_step == sim.steps:
-                return
-            scalars = measure.energy(sim) | {"contacts": float(sim.touching())} | sim.flows.scalars()
-            file.append(sim.time, sim.steps, sim.bodies, scalars)
-
-        yield record
-
-
-def write_checkpoint(sim, path):
-    """Write all that a run needs to go on with the same bits."""
-    sim.start()
+def refuse_nonsense(sim):
+    """Raise Diverged if the state of a body is not a number."""
     sim.state.fetch()
     bodies = sim.state.bodies
     columns = bodies.force, bodies.torque, bodies.position, bodies.orientation, bodies.velocity, bodies.spin
@@ -185,9 +152,18 @@ def write_checkpoint(sim, path):
             f"body {number} at t = {sim.time:.6g} s: its state is not a number, and no checkpoint was written; "
             "likely a contact law that has no answer, or too large a time step"
         )
+
+
+def write_checkpoint(sim, path, begun=True):
+    """Write all that a run needs to go on with the same bits; begun: False writes the scene of a run that has no contacts yet,
+    for which no kernel is needed."""
+    if begun:
+        sim.start()
+    refuse_nonsense(sim)
     groups, attributes = sim.scene.describe()
-    groups |= sim.stepper.remember() | {"flows": sim.flows.remember()}
+    groups |= {"flows": sim.flows.remember()} | (sim.stepper.remember() if begun else {})
     attributes["simulation"] = {
+        "begun": begun,
         "dt": sim.dt,
         "steps": sim.steps,
         "method": type(sim.method).__name__,

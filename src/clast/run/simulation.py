@@ -15,18 +15,21 @@ from ..dem.method import DEM
 from ..dem.stepper import Smooth
 from ..dvi.method import Complementarity
 from ..dvi.stepper import Hard
-from ..errors import Unavailable, pick
+from ..errors import ClastError, Unavailable, pick
 from ..files import checkpoint
 from ..kernels import ahead, backend, watch
 from ..scene import clearance, inputs
+from ..scene.filling import Newcomers
 from ..scene.scene import Scene
+from ..scene.solids import make_solids
 from ..tables import FREE, Bodies, is_particle, rows_in
 from . import runner
 from .flows import Flows
+from .recording import Record
 from .rehearsal import rehearse
 from .report import Report
 
-STEPPERS = {DEM: Smooth, Complementarity: Hard}
+STEPPERS: dict[type, type[Smooth] | type[Hard]] = {DEM: Smooth, Complementarity: Hard}
 PERIOD = 1e-3  # [s], about how often inlets and outlets are looked after
 SHORTEST = 1e-18  # [s], no contact between bodies is that short
 LONGEST = 10**13  # steps, more than a year of them
@@ -61,7 +64,7 @@ class Simulation:
             raise ValueError("Simulation: joints and springs need clast.Complementarity(...); DEM has none")
         if not isinstance(dt, str) and (isinstance(dt, bool) or not isinstance(dt, Real)):
             raise TypeError(f"Simulation: dt must be a number of seconds or 'auto', got {dt!r}")
-        if not isinstance(dt, str) and 0.0 < dt < SHORTEST:
+        if not isinstance(dt, str) and 0.0 < float(dt) < SHORTEST:
             raise ValueError(f"Simulation: dt = {dt:g} s is shorter than any contact; take dt='auto'")
         self.device = find_device(device)
         if self.device is not backend.CPU and len(scene.hulls.ball):
@@ -75,9 +78,15 @@ class Simulation:
         self.stepper = STEPPERS[type(method)](scene, method, self.device, self.box, dt)
         self.dt, self.state, self.seconds = self.stepper.dt, self.stepper.state, self.stepper.seconds
         self.flows = Flows(scene, self.dt)
+        for number, drive in scene.drives.items():
+            bind = getattr(drive.function, "bind", None)
+            if bind is not None:  # a Servo looks at contacts
+                bind(self, number)
         self._check_periods()
         self._every = max(1, round(PERIOD / self.dt))
         self._looked = False
+        self._torn = False  # a step was interrupted half way
+        self._solids = None  # by which inlets keep bodies apart, made when asked
         self._prepared = False  # what to do where kernels are missing has been said
         self.clock, self.glanced = clock.perf_counter, 0.0
         # Steps since the simulation was made or resumed, without those in which kernels were compiled; `seconds` is the
@@ -129,8 +138,16 @@ class Simulation:
 
     def _timed(self, function, steps=1):
         """Call it; a call in which something was compiled tells nothing about speed, and neither counts nor takes time."""
+        if self._torn:
+            raise ClastError(
+                "Simulation: its last step was interrupted half way; make it anew, or go on from a checkpoint by clast.resume"
+            )
         before, compiled = tuple(self.seconds.values()), watch.seconds()
-        function()
+        try:
+            function()
+        except KeyboardInterrupt:
+            self._torn = True
+            raise
         if watch.seconds() == compiled:
             self.counted += steps
         else:
@@ -173,14 +190,24 @@ class Simulation:
 
     def _pour(self, k, inlet, owed):
         """Let in as many of the bodies that are due as find room; the rest stays due."""
-        shapes = self.state.shapes
-        balls = np.nonzero(is_particle(shapes.kind))[0]
+        scene, bodies, shapes = self.scene, self.state.bodies, self.state.shapes
+        low, high = np.array(inlet.low), np.array(inlet.high)
+        known = clearance.known_balls(shapes, low, high, self.box.length)
         # In a fixed order, so that the same bodies enter at the same places after a restart.
-        balls = balls[np.argsort(shapes.number[balls], kind="stable")]
-        there = SimpleNamespace(kind=shapes.kind[balls], centre=shapes.centre[balls], radius=shapes.radius[balls])
-        known = clearance.known_balls(there, np.array(inlet.low), np.array(inlet.high), self.box.length)
+        order = np.argsort(shapes.number[known.shape], kind="stable")
+        known = clearance.Known(*(column[order] for column in known))
+        if self._solids is None:
+            self._solids = make_solids(scene.parts, scene.hulls, scene.surfaces)
+        first = scene.molds.first[inlet.mold]
+        last = first + scene.molds.count[inlet.mold]
+
+        def newcomers(orientation, scale, radius):
+            parts = np.full(len(scale), first, np.int64), np.full(len(scale), last, np.int64)
+            given = known, bodies, shapes, clearance.no_walls(low)
+            return Newcomers.of(self._solids, parts, orientation, scale, radius, *given)
+
         flow = self.flows.inlets[k]
-        position, scale, orientation, placed = inlet.place(flow.count, owed, *known, attempt=self.steps)
+        position, scale, orientation, placed = inlet.place(flow.count, owed, known, newcomers, attempt=self.steps)
         if placed:
             poured = self.scene.pour(inlet, position, scale, orientation)
             self.state.insert(poured)
@@ -283,6 +310,10 @@ class Simulation:
             )
         return until, every
 
+    def check_record(self, names):
+        """Refuse quantities that `run` could not keep by these names."""
+        Record(self, names)
+
     def frames(self, *, until, every, between=None):
         """Run until a time [s]; yields the number of each frame, one every `every` seconds, the first at the start.
 
@@ -306,13 +337,19 @@ class Simulation:
                 return
             frame += 1
 
-    def run(self, *, until, every=None, output=None, progress=True):
+    def run(self, *, until, every=None, output=None, progress=True, record=(), text=False, between=None):
         """Run until a time [s]; with `output`, write a frame and a checkpoint into that folder every `every` seconds.
+
+        record: names of further quantities that frames and `series.csv` keep, ["coordination", "flow:outlet", "torque:0"] say, see
+        `clast.run.recording`; "contacts" keeps contact points of frames however many they are; a function of the simulation that returns a
+        number is kept by its name. text: write a text file with places and radii of all particles at each frame. between: function
+        called after every step with the simulation and a function that tells whether the run is asked to stop; it may wait.
 
         Ctrl-C or SIGTERM finishes the step, writes a checkpoint and raises KeyboardInterrupt; `clast.resume(folder)`
         goes on and gives the same bits as a run that was never stopped.
         """
-        return runner.run(self, until=until, every=every, output=output, progress=progress)
+        options = {"progress": progress, "record": record, "text": text, "between": between}
+        return runner.run(self, until=until, every=every, output=output, **options)
 
     def save(self, path):
         """Write a checkpoint that `clast.resume` goes on from, to the bit."""
@@ -335,6 +372,8 @@ def resume(path, *, law=None, drives=None, functions=None, device="cpu"):
     scene = Scene.rebuild(groups, saved, drives=drives, functions=functions)
     method = runner.method_of(path, numbers, law)
     sim = Simulation(scene, method, dt=numbers["dt"], device=device)
+    if not numbers.get("begun", True):  # it was stopped before anything was computed
+        return sim
     sim.flows.recall(groups["flows"])
     sim.stepper.recall(groups, numbers["steps"])
     sim.every = numbers.get("every")

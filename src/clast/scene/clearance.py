@@ -1,4 +1,5 @@
-"""Is there room for a ball here? A ball is tried against balls that are already placed and against walls.
+"""Is there room for a body here? The ball around it is tried against the balls around bodies that are already placed and against walls; where
+balls meet and bodies are not balls, their true shapes are looked at, see `solids`.
 
 The kernels are sequential on purpose: which ball is placed depends on all balls placed before.
 """
@@ -9,7 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels.reached import stored
+from ..kernels.vec import load
 from ..tables import is_particle, is_wall, rows_in
+from .solids import above_plane, clear_of_rod, clear_of_triangle, items_apart, within_shell
 
 
 class Balls(NamedTuple):
@@ -51,10 +54,7 @@ def rotate(orientation, vector):
 
 
 def stack_balls(low, high, centre, radius, new_radius):
-    """Balls for the box low..high: known ones that reach into it, and empty slots for new ones inside it."""
-    nearest = np.clip(centre, low, high)
-    reaching = np.einsum("ij,ij->i", centre - nearest, centre - nearest) < radius**2
-    centre, radius = centre[reaching], radius[reaching]
+    """Balls for the box low..high: known ones, and empty slots for new ones inside it."""
     known = len(radius)
     centre = np.concatenate([centre, np.zeros((len(new_radius), 3))])
     radius = np.concatenate([radius, new_radius])
@@ -101,22 +101,32 @@ def _empty_levels():
     return none, none, np.zeros(0), np.zeros((0, 3)), np.zeros(0), np.zeros((0, 3), dtype=np.int64), none, none
 
 
+class Known(NamedTuple):
+    """Particles that are already there: the balls around their shapes, and what is in them, rows of Shapes."""
+
+    centre: np.ndarray  # (k,3) [m], with periodic images
+    radius: np.ndarray  # (k,) [m]
+    shape: np.ndarray  # (k,) int64
+
+
 def known_balls(shapes, low, high, span):
-    """Balls around all particles among the shapes, with the periodic images that may reach the box low..high.
+    """All particles among the shapes, with the periodic images that may reach the box low..high, as Known.
 
     span (3,) [m]: length of the world along its periodic axes, 0 elsewhere.
     """
-    chosen = is_particle(shapes.kind)
-    centre, radius = shapes.centre[chosen], shapes.radius[chosen]
+    shape = np.flatnonzero(is_particle(shapes.kind))
+    centre, radius = shapes.centre[shape], shapes.radius[shape]
     for axis in range(3):
         if span[axis] > 0.0:
             step = np.zeros(3)
             step[axis] = span[axis]
             centre = np.concatenate([centre, centre - step, centre + step])
-            radius = np.concatenate([radius, radius, radius])
+            radius, shape = np.tile(radius, 3), np.tile(shape, 3)
             near = (centre[:, axis] + radius > low[axis]) & (centre[:, axis] - radius < high[axis])
-            centre, radius = centre[near], radius[near]
-    return centre, radius
+            centre, radius, shape = centre[near], radius[near], shape[near]
+    nearest = np.clip(centre, low, high)
+    near = np.einsum("ij,ij->i", centre - nearest, centre - nearest) < radius**2
+    return Known(centre[near], radius[near], shape[near])
 
 
 def stack_walls(bodies, shapes, parts, meshes, low, high, reach):
@@ -194,22 +204,26 @@ def _put_first(count, balls):
 
 
 @stored()
-def _meets_member(x, y, z, reach, cell, balls):
+def _meets_member(x, y, z, reach, cell, balls, extent, slot, keep):
     other = balls.head[cell]
     while other >= 0:
         dx, dy, dz = x - balls.centre[other, 0], y - balls.centre[other, 1], z - balls.centre[other, 2]
-        least = reach + balls.radius[other]
+        least = reach + extent[other]
         if least > 0.0 and dx * dx + dy * dy + dz * dz < least * least:
-            return True
+            if keep is None:  # noqa: SIM114  (numba leaves out the other branch where this is known)
+                return True
+            elif not items_apart(keep.solids, keep.items, slot, other, (-dx, -dy, -dz)):
+                return True
         other = balls.following[other]
     return False
 
 
 @stored()
-def _meets_ball(x, y, z, reach, balls):
+def _meets_ball(x, y, z, reach, balls, extent, slot, keep):
+    """extent (b,) [m]: radius of each ball; slot: whose body it is that is tried, by its true shape unless keep is None."""
     # Most points are refused by a ball in their own cell: looking there first saves half of the time.
     for level in range(len(balls.edge)):
-        if _meets_member(x, y, z, reach, _cell(balls, level, x, y, z), balls):
+        if _meets_member(x, y, z, reach, _cell(balls, level, x, y, z), balls, extent, slot, keep):
             return True
     for level in range(len(balls.edge)):
         far = reach + balls.largest[level]
@@ -222,7 +236,7 @@ def _meets_ball(x, y, z, reach, balls):
             for j in range(max(int((dy - far) / edge), 0), min(int((dy + far) / edge), ny - 1) + 1):
                 for i in range(max(int((dx - far) / edge), 0), min(int((dx + far) / edge), nx - 1) + 1):
                     cell = balls.start[level] + (k * ny + j) * nx + i
-                    if _meets_member(x, y, z, reach, cell, balls):
+                    if _meets_member(x, y, z, reach, cell, balls, extent, slot, keep):
                         return True
     return False
 
@@ -252,14 +266,20 @@ def _triangle_distance(px, py, pz, corner):
 
 
 @stored()
-def _meets_wall(x, y, z, radius, slack, walls):
+def _meets_wall(x, y, z, radius, slack, walls, slot, keep):
     reach = radius - slack
     for k in range(len(walls.plane_point)):
         height = 0.0
         for axis, value in enumerate((x, y, z)):
             height += walls.plane_normal[k, axis] * (value - walls.plane_point[k, axis])
         if height < reach:
-            return True
+            if keep is None:
+                return True
+            else:
+                point = load(walls.plane_point, k)
+                d = (x - point[0], y - point[1], z - point[2])
+                if not above_plane(keep.solids, keep.items, slot, d, load(walls.plane_normal, k)):
+                    return True
     for k in range(len(walls.cylinder_point)):
         dx, dy, dz = x - walls.cylinder_point[k, 0], y - walls.cylinder_point[k, 1], z - walls.cylinder_point[k, 2]
         ax, ay, az = walls.cylinder_axis[k, 0], walls.cylinder_axis[k, 1], walls.cylinder_axis[k, 2]
@@ -276,7 +296,15 @@ def _meets_wall(x, y, z, radius, slack, walls):
         else:
             distance = math.hypot(beyond, out)
         if distance < reach:
-            return True
+            if keep is None:
+                return True
+            else:
+                axis, radial, half = (ax, ay, az), walls.cylinder_size[k, 0], walls.cylinder_size[k, 1]
+                if walls.cylinder_size[k, 2] > 0.0:
+                    if not within_shell(keep.solids, keep.items, slot, (dx, dy, dz), axis, radial):
+                        return True
+                elif not clear_of_rod(keep, slot, (dx, dy, dz), axis, radial, half):
+                    return True
     if len(walls.corner) > 0 and reach > 0.0:
         edge = walls.edge[0]
         i = min(max(int((x - walls.low[0]) / edge), 0), walls.cells[0] - 1)
@@ -285,7 +313,10 @@ def _meets_wall(x, y, z, radius, slack, walls):
         cell = (k * walls.cells[1] + j) * walls.cells[0] + i
         for m in range(walls.start[cell], walls.start[cell + 1]):
             if _triangle_distance(x, y, z, walls.corner[walls.member[m]]) < reach:
-                return True
+                if keep is None:  # noqa: SIM114
+                    return True
+                elif not clear_of_triangle(keep, slot, (x, y, z), walls.member[m]):
+                    return True
     return False
 
 
@@ -322,8 +353,8 @@ def _bin_triangles(corner, low, edge, cells, reach):
 
 
 @stored()
-def clear(point, radius, slack, walls, balls):
-    """Mask of the points (m,3) where a ball of the given radius (m,) [m] touches nothing.
+def clear(point, radius, slack, walls, balls, extent):
+    """Mask of the points (m,3) where a ball of the given radius (m,) [m] touches nothing; extent (b,) [m]: radii of the other balls.
 
     With `slack` [m], a point is clear unless the ball is blocked everywhere within that distance of the point.
     """
@@ -331,16 +362,31 @@ def clear(point, radius, slack, walls, balls):
     for m in range(len(point)):
         x, y, z = point[m, 0], point[m, 1], point[m, 2]
         result[m] = not (
-            _meets_wall(x, y, z, radius[m], slack, walls) or _meets_ball(x, y, z, radius[m] - slack, balls)
+            _meets_wall(x, y, z, radius[m], slack, walls, -1, None)
+            or _meets_ball(x, y, z, radius[m] - slack, balls, extent, -1, None)
         )
     return result
 
 
 @stored()
-def insert(point, owner, allowed, first, walls, balls, placed):
+def clear_of_all(point, slot, radius, walls, balls, keep):
+    """Mask of the points (m,3) where the body of this slot, in a ball of this radius [m], touches nothing."""
+    result = np.empty(len(point), dtype=np.bool_)
+    for m in range(len(point)):
+        x, y, z = point[m, 0], point[m, 1], point[m, 2]
+        result[m] = not (
+            _meets_ball(x, y, z, radius, balls, balls.radius, slot, keep)
+            or _meets_wall(x, y, z, radius, 0.0, walls, slot, keep)
+        )
+    return result
+
+
+@stored()
+def insert(point, owner, allowed, first, walls, balls, placed, keep):
     """Try the points (m,3) in order, each for the new ball owner[m]; the first that is clear becomes its centre.
 
-    first: slot of new ball 0 in `balls`; placed (n,) bool is written. Returns how many points were tried.
+    first: slot of new ball 0 in `balls`; placed (n,) bool is written. keep: Keep of the bodies in these balls, or None where balls are
+    what they are. Returns how many points were tried.
     """
     tried = 0
     for m in range(len(point)):
@@ -350,9 +396,9 @@ def insert(point, owner, allowed, first, walls, balls, placed):
         tried += 1
         x, y, z = point[m, 0], point[m, 1], point[m, 2]
         slot = first + ball
-        if not allowed[m] or _meets_ball(x, y, z, balls.radius[slot], balls):
+        if not allowed[m] or _meets_ball(x, y, z, balls.radius[slot], balls, balls.radius, slot, keep):
             continue
-        if _meets_wall(x, y, z, balls.radius[slot], 0.0, walls):
+        if _meets_wall(x, y, z, balls.radius[slot], 0.0, walls, slot, keep):
             continue
         balls.centre[slot, 0], balls.centre[slot, 1], balls.centre[slot, 2] = x, y, z
         _put(slot, balls)

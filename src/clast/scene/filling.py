@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from . import clearance
+from .solids import Keep, body_items, is_ball, join_items, make_solids, part_items, wall_solids, widths, with_box
+from .stacking import join_molds, make_mold
 
 # One round of random filling proposes at most this many points: about 100 MB of work arrays.
 ROUND = 1_000_000
@@ -60,6 +62,13 @@ class Sizes:
         """The smallest size factor that can be drawn."""
         return min(low for low, weight in zip(self.low, self.weight, strict=True) if weight > 0.0)
 
+    @property
+    def mean_cube(self):
+        """Mean of the cube of the size factor, by which the mean volume grows."""
+        low, high, weight = (np.array(column) for column in (self.low, self.high, self.weight))
+        # Of a piece that is uniform from a to b it is (b^4 - a^4) / (4 (b - a)), written without a difference.
+        return float(weight @ _mean_cube(low, high) / weight.sum())
+
     def draw(self, uniform):
         """Size factors (n,) for uniform numbers (n,) from 0 to 1."""
         share = np.cumsum(self.weight) / math.fsum(self.weight)
@@ -72,6 +81,39 @@ class Sizes:
         return low[piece] + (high - low)[piece] * within
 
 
+def _mean_cube(low, high):
+    return 0.25 * (low + high) * (low**2 + high**2)
+
+
+def sieve(table, shape):
+    """Sizes for `scale=` from a sieve table: {opening [m]: part of the mass that passes}, from 0 for the finest to 1 for the coarsest.
+
+    Between two openings a < b lies the mass m = passing(b) - passing(a); diameters there are even between a and b by number, so that the
+    number of bodies is m over their mean volume, w = m / ((b^4 - a^4) / (4 (b - a))) up to a common factor. A body has the size of an opening if the ball
+    of its volume has that diameter. shape: the particle that is scaled.
+    """
+    place = "sieve"
+    try:
+        rows = sorted((float(opening), float(passing)) for opening, passing in dict(table).items())
+        volume = float(shape.volume)
+    except (TypeError, ValueError, AttributeError):
+        raise TypeError(
+            f"{place}: needs {{opening: passing}} in numbers and a particle shape, got {table!r} and {shape!r}"
+        ) from None
+    opening, passing = (np.array(column) for column in zip(*rows)) if rows else (np.zeros(0), np.zeros(0))
+    if len(rows) < 2 or not (opening > 0.0).all() or not np.isfinite(opening).all():
+        raise ValueError(f"{place}: needs at least two openings above 0 m, got {table!r}")
+    if passing[0] != 0.0 or passing[-1] != 1.0 or (np.diff(passing) < 0.0).any():
+        raise ValueError(
+            f"{place}: the part that passes must grow from 0 at the finest sieve to 1 at the coarsest, got {passing.tolist()}"
+        )
+    if volume <= 0.0:
+        raise ValueError(f"{place}: a wall has no size to sieve by")
+    scale = opening / (2.0 * (0.75 * volume / math.pi) ** (1.0 / 3.0))
+    weight = np.diff(passing) / _mean_cube(scale[:-1], scale[1:])
+    return Sizes(tuple(scale[:-1].tolist()), tuple(scale[1:].tolist()), tuple((weight / weight.max()).tolist()))
+
+
 def random_orientation(uniform):
     """Unit quaternions (n,4), evenly spread over all rotations, for uniform numbers (n,3) (Shoemake 1992)."""
     a, b = np.sqrt(1.0 - uniform[:, 0]), np.sqrt(uniform[:, 0])
@@ -79,12 +121,13 @@ def random_orientation(uniform):
     return np.column_stack([b * np.cos(second), a * np.sin(first), a * np.cos(first), b * np.sin(second)])
 
 
-def check_fit(place, radius, low, high):
-    """Raise unless a ball of `radius` [m] fits into the box low..high."""
-    span = (high - low).min()
-    if 2.0 * radius > span * (1.0 + 1e-12):
+def check_fit(place, width, low, high):
+    """Raise unless bodies that are as wide as width (3,) [m] fit into the box low..high."""
+    span = high - low
+    if (width > span * (1.0 + 1e-12)).any():
+        axis = int(np.argmax(width - span))
         raise ValueError(
-            f"{place}: the largest body has diameter {2.0 * radius:.6g} m and the box is only {span:.6g} m wide; "
+            f"{place}: the largest body has diameter {width[axis]:.6g} m and the box is only {span[axis]:.6g} m wide; "
             "use a larger box or a smaller scale"
         )
 
@@ -99,67 +142,135 @@ def check_far(place, radius, low, high):
         )
 
 
-def check_volume(place, count, smallest, largest, low, high, method):
-    """Raise if `count` balls with radii from `smallest` to `largest` [m] cannot be put into the box, however it is tried."""
+def check_volume(place, count, volume, alike, balls, low, high, method):
+    """Raise if `count` bodies that take `volume` [m^3] in all cannot be put into the box, however it is tried.
+
+    alike: they are of about one size; balls: they are equal balls.
+    """
     room = math.prod((high - low).tolist())
-    need = count * 4.0 / 3.0 * math.pi * smallest**3
-    alike = largest <= 1.5 * smallest
-    most = 1.0 if largest > smallest else DENSEST
+    most = DENSEST if balls else 1.0
     if method == "random" and alike and count >= 1000:
         most = SATURATED
-    if need > most * room:
+    if volume > most * room * (1.0 + 1e-9):
         raise ValueError(
-            f"{place}: {count} bodies with the balls around them take at least {need:.4g} m^3, and of the box of {room:.4g} m^3 "
-            f"at most {most * room:.4g} m^3 can be filled (method {method!r}); it would need {need / most:.4g} m^3: use a larger "
+            f"{place}: {count} bodies in all take at least {volume:.4g} m^3, and of the box of {room:.4g} m^3 "
+            f"at most {most * room:.4g} m^3 can be filled (method {method!r}); it would need {volume / most:.4g} m^3: use a larger "
             "box, fewer bodies or a smaller scale"
         )
 
 
-def fill_random(rng, radius, low, high, walls, known, inside):
-    """Centres (n,3) and mask (n,) of the balls that found room, tried at random points of the box low..high.
+def check_room(place, count, reach, volume, sizes, low, high, method):
+    """Raise if `count` bodies cannot be put into the box, before anything is tried; reach (k,) [m] and volume (k,) [m^3]: of their shapes,
+    with these Sizes."""
+    check_far(place, reach.min() * sizes.smallest, low, high)
+    needed = count * volume.min() * sizes.smallest**3
+    spread = reach.max() * sizes.largest / (reach.min() * sizes.smallest)
+    balls = np.allclose(volume, 4.0 / 3.0 * math.pi * reach**3, rtol=1e-9)
+    if count and balls:
+        check_fit(place, np.full(3, 2.0 * reach.min() * sizes.smallest), low, high)
+    check_volume(place, count, needed, spread <= 1.5, balls and spread <= 1.0, low, high, method)
 
-    radius (n,) [m]; walls: clearance.Walls; known: centres and radii of balls that are already there;
-    inside: function points (n,3) -> mask, or None. Large balls first, in blocks of radii within a tenth: small ones
-    placed too early would take the room that only a large one can do without.
+
+@dataclass(frozen=True)
+class Newcomers:
+    """Bodies that are to be placed: radius (n,) [m] of the balls around them, how far each reaches down and up the axes, (n,3) or, of balls,
+    (n,1) [m], and radius (n,) of the balls inside; keep: Keep of the known bodies and, behind them, of these, or None where all are balls."""
+
+    radius: np.ndarray
+    down: np.ndarray
+    up: np.ndarray
+    core: np.ndarray
+    keep: Keep | None = None
+
+    @classmethod
+    def of(cls, solids, parts, orientation, factor, radius, known, bodies, shapes, walls):
+        """Those with parts[0] up to parts[1] (n,) of Solids, orientation (n,4) and size factor (n,), in balls of these radii (n,).
+
+        known: clearance.Known, of these Bodies and Shapes; walls: clearance.Walls.
+        """
+        low, high = parts
+        balls = is_ball(solids)
+        part = shapes.part[known.shape]
+        plain = balls[np.unique(part)].all() and balls[np.unique(low)].all()
+        if plain and (high - low == 1).all() and not solids.offset[np.unique(low)].any():
+            return cls.balls(radius)
+        made = body_items(solids, low, high, orientation, factor)
+        body = shapes.body[known.shape]
+        there = part_items(solids, part, bodies.orientation[body], bodies.scale[body])
+        keep = Keep(solids, join_items(there, made), wall_solids(walls.corner))
+        return cls(radius, *widths(solids, made), made.core, keep)
+
+    @classmethod
+    def balls(cls, radius):
+        """Balls of these radii (n,) [m]."""
+        edge = radius[:, None]
+        return cls(radius, edge, edge, radius)
+
+
+def newcomers(scene, shapes, columns, radius, known, walls):
+    """Newcomers for bodies of these shapes, one for all or one each, which need not be in the scene yet.
+
+    columns: orientation (n,4) or (1,4) and scale (n,); radius (n,) [m]: of the balls around them.
     """
-    balls = clearance.stack_balls(low, high, *known, radius)
-    first = len(balls.radius) - len(radius)
-    placed = np.zeros(len(radius), dtype=bool)
-    order = np.argsort(-radius, kind="stable")
-    step = np.floor(np.log(radius[order[0]] / radius[order]) / math.log(1.1))
+    distinct = list({id(one): one for one in shapes}.values())
+    row = {id(one): k for k, one in enumerate(distinct)}
+    there = tuple(getattr(scene, name) for name in ("molds", "parts", "meshes", "hulls", "surfaces"))
+    molds, parts, _, hulls, surfaces = join_molds([there, *(make_mold(one) for one in distinct)])
+    mold = np.broadcast_to(len(there[0].first) + np.array([row[id(one)] for one in shapes]), len(radius))
+    low = molds.first[mold].astype(np.int64)
+    turn = np.broadcast_to(columns["orientation"], (len(radius), 4))
+    solids, bodies = make_solids(parts, hulls, surfaces), scene.bodies
+    given = known, bodies, scene.shapes(bodies), walls
+    return Newcomers.of(solids, (low, low + molds.count[mold]), turn, columns["scale"], radius, *given)
+
+
+def fill_random(rng, new, low, high, walls, known, inside):
+    """Centres (n,3) and mask (n,) of the bodies that found room, tried at random points of the box low..high.
+
+    new: Newcomers; walls: clearance.Walls; known: clearance.Known; inside: function points (n,3) -> mask, or None. Large bodies
+    first, in blocks of radii within a tenth: small ones placed too early would take the room that only a large one can do without.
+    """
+    balls = clearance.stack_balls(low, high, known.centre, known.radius, new.radius)
+    first = len(balls.radius) - len(new.radius)
+    placed = np.zeros(len(new.radius), dtype=bool)
+    order = np.argsort(-new.radius, kind="stable")
+    step = np.floor(np.log(new.radius[order[0]] / new.radius[order]) / math.log(1.1))
     for block in np.split(order, np.flatnonzero(np.diff(step)) + 1):
-        if not _place_block(rng, block, radius, low, high, walls, balls, inside, first, placed):
+        if not _place_block(rng, block, new, low, high, walls, balls, inside, first, placed):
             break
     return balls.centre[first:].copy(), placed
 
 
-def _place_block(rng, block, radius, low, high, walls, balls, inside, first, placed):
-    """Place the balls of one block; False if some found no room.
+def _place_block(rng, block, new, low, high, walls, balls, inside, first, placed):
+    """Place the bodies of one block; False if some found no room.
 
     When many points are refused, the box is cut into voxels and those without room are left out; the rest is cut
     again when needed. Points stay evenly spread over the room that is left (Zhang and Torquato 2013).
     """
-    least = radius[block].min()
+    # Voxels are left out where not even the ball inside has room.
+    extent = balls.radius if new.keep is None else new.keep.items.core
+    least, size = new.core[block].min(), new.radius[block].min()
     centre, edge = None, None
-    share, budget = 1.0, 20_000_000 + 100 * len(block)
+    share, budget = 1.0, (20_000_000 if new.keep is None else 2_000_000) + 100 * len(block)
     pending, asked, found = block, 0, False
     while budget > 0:
         tries = int(min(max(1.0 / share, 256 / len(pending), 1.0), max(ROUND // len(pending), 1)))
         owner = np.repeat(pending, tries)
-        margin = radius[owner, None]
+        down = new.down[owner]
+        up = down if new.up is new.down else new.up[owner]
         if centre is None:
-            point = low + margin + rng.random((len(owner), 3)) * np.maximum(high - low - 2.0 * margin, 0.0)
+            point = low + down + rng.random((len(owner), 3)) * np.maximum(high - low - (down + up), 0.0)
             allowed = np.ones(len(owner), dtype=bool)
         else:
             point = centre[rng.integers(len(centre), size=len(owner))] + (rng.random((len(owner), 3)) - 0.5) * edge
-            allowed = np.all((point >= low + margin) & (point <= high - margin), axis=1)
+            allowed = np.all((point >= low + down) & (point <= high - up), axis=1)
         if inside is not None:
             mask = inside(point)
             allowed &= mask
             asked, found = asked + len(mask), found or bool(mask.any())
             if not found and asked > 2 * ROUND:  # the mask and the box have nothing in common
                 break
-        tried = clearance.insert(point, owner, allowed, first, walls, balls, placed)
+        tried = clearance.insert(point, owner, allowed, first, walls, balls, placed, new.keep)
         budget -= tried
         left = pending[~placed[pending]]
         if len(left) == 0:
@@ -167,13 +278,13 @@ def _place_block(rng, block, radius, low, high, walls, balls, inside, first, pla
         share = max(len(pending) - len(left), 0.5) / tried
         pending = left
         # A voxel costs as much as a point: cut only where that saves points.
-        work = (high - low).prod() / least**3 if centre is None else 8.0 * len(centre)
+        work = (high - low).prod() / size**3 if centre is None else 8.0 * len(centre)
         if len(pending) / share > min(work, 2.0 * ROUND):
-            least = radius[pending].min()
-            centre, edge = _voxels(low + least, high - least, least) if centre is None else _divide(centre, edge)
+            least, size = new.core[pending].min(), new.radius[pending].min()
+            centre, edge = _voxels(low + least, high - least, size) if centre is None else _divide(centre, edge)
             budget -= len(centre)
             slack = 0.5 * math.sqrt(float(edge @ edge))
-            centre = centre[clearance.clear(centre, np.full(len(centre), least), slack, walls, balls)]
+            centre = centre[clearance.clear(centre, np.full(len(centre), least), slack, walls, balls, extent)]
             if len(centre) == 0:
                 break
     return False
@@ -197,18 +308,30 @@ def _divide(centre, edge):
     return (centre[:, None, :] + corner * edge).reshape(-1, 3), 0.5 * edge
 
 
-def fill_lattice(rng, count, radius, jitter, low, high, walls, known, inside):
-    """Centres (k,3), k <= count, on a cubic lattice from the bottom up, x first and z last; and its spacing [m].
+def fill_lattice(rng, count, new, jitter, low, high, walls, known, inside):
+    """Centres (k,3), k <= count, on a lattice from the bottom up, x first and z last; and its spacing (3,) [m].
 
-    radius [m]: of the largest ball; jitter: random shift of each centre, up to half this part of the diameter along
-    each axis. The spacing leaves room for it. Sites that walls or other balls block are left out.
+    new: Newcomers, for each of which there is a cell as wide as the widest of them along each axis; jitter: random shift of each, up to
+    half this part of the width along each axis. The spacing leaves room for it. Cells that walls or other bodies block are left out.
     """
-    spacing = 2.0 * radius * (1.0 + jitter)
+    width = np.broadcast_to((new.down + new.up).max(axis=0), 3)
+    spacing = width * (1.0 + jitter)
     sites = np.floor((high - low) / spacing * (1.0 + 1e-12)).astype(np.int64)
     total = math.prod(sites.tolist())
-    balls = clearance.stack_balls(low, high, *known, np.zeros(0))
+    # A site that touches a wall exactly is welcome: rounding must not close it.
+    half = 0.5 * width * (1.0 - 1e-9)
+    balls = clearance.stack_balls(low, high, known.centre, known.radius, np.zeros(0))
+    if new.keep is not None:
+        solids, items, sheets = new.keep
+        solids, many = with_box(solids, half), len(known.radius)
+        box = np.array([len(solids.ball) - 1])
+        items = join_items(
+            type(items)(*(column[:many] for column in items)),
+            body_items(solids, box, box + 1, np.array([1.0, 0.0, 0.0, 0.0]), np.ones(1)),
+        )
+        keep, around = Keep(solids, items, sheets), math.sqrt(float(half @ half))
     origin = low + 0.5 * spacing
-    origin[:2] += 0.5 * ((high - low)[:2] - sites[:2] * spacing)
+    origin[:2] += 0.5 * ((high - low)[:2] - sites[:2] * spacing[:2])
     found, done, first = [np.zeros((0, 3))], 0, 0
     while done < count and first < min(total, LOOKED + 100 * count):
         # A layer, or a part of one that is too large.
@@ -219,14 +342,18 @@ def fill_lattice(rng, count, radius, jitter, low, high, walls, known, inside):
             [site % sites[0], site // sites[0] % sites[1], site // (sites[0] * sites[1])]
         )
         if jitter > 0.0:
-            point += jitter * radius * (2.0 * rng.random(point.shape) - 1.0)
-        # A site that touches a wall exactly is welcome: rounding must not close it.
-        kept = clearance.clear(point, np.full(len(point), radius * (1.0 - 1e-9)), 0.0, walls, balls)
+            point += jitter * (0.5 * width) * (2.0 * rng.random(point.shape) - 1.0)
+        if new.keep is None:
+            kept = clearance.clear(point, np.full(len(point), half[0]), 0.0, walls, balls, balls.radius)
+        else:
+            kept = clearance.clear_of_all(point, many, around, walls, balls, keep)
         if inside is not None:
             kept &= inside(point)
         found.append(point[kept])
         done += int(kept.sum())
-    return np.concatenate(found)[:count], spacing
+    centre = np.concatenate(found)[:count]
+    # The middle of what a body takes up stands in the middle of its cell.
+    return centre + 0.5 * (new.down - new.up)[: len(centre)], spacing
 
 
 @dataclass(frozen=True)
@@ -271,25 +398,27 @@ class Inlet:
         uniform = np.random.Generator(np.random.Philox(key=self.seed, counter=first)).random((count, 4))
         return self.sizes.draw(uniform[:, 0]), random_orientation(uniform[:, 1:])
 
-    def place(self, first, count, occupied_position, occupied_radius, *, attempt=0):
+    def place(self, first, count, known, newcomers=None, *, attempt=0):
         """Room for bodies first, ..., first + count - 1: position (k,3), scale (k,), orientation (k,4) and k <= count.
 
-        occupied_position (n,3), occupied_radius (n,) [m]: balls that are in the way. Bodies enter in their order, so
-        that large ones are not passed over: where one finds no room, the rest waits with it, and the caller asks again
-        with first + k. Another `attempt` tries other points.
+        known: clearance.Known, what is in the way; newcomers: function (orientation (n,4), scale (n,), radius (n,)) -> Newcomers, by which
+        bodies are told apart by their shapes; without it they are the balls around them. Bodies enter in their order, so that large ones are
+        not passed over: where one finds no room, the rest waits with it, and the caller asks again with first + k. Another `attempt` tries
+        other points.
         """
         scale, orientation = self.batch(first, count)
         low, high = np.array(self.low), np.array(self.high)
         radius = scale * self.reach
-        balls = clearance.stack_balls(low, high, occupied_position, occupied_radius, radius)
+        new = Newcomers.balls(radius) if newcomers is None else newcomers(orientation, scale, radius)
+        balls = clearance.stack_balls(low, high, known.centre, known.radius, radius)
         rng = np.random.default_rng([self.seed, first, attempt])
         owner = np.repeat(np.arange(count), 64)
-        margin = radius[owner, None]
-        point = low + margin + rng.random((len(owner), 3)) * np.maximum(high - low - 2.0 * margin, 0.0)
+        down, up = new.down[owner], new.up[owner]
+        point = low + down + rng.random((len(owner), 3)) * np.maximum(high - low - (down + up), 0.0)
         placed = np.zeros(count, dtype=bool)
         slot = len(balls.radius) - count
         allowed = np.ones(len(owner), dtype=bool)
-        clearance.insert(point, owner, allowed, slot, clearance.no_walls(low), balls, placed)
+        clearance.insert(point, owner, allowed, slot, clearance.no_walls(low), balls, placed, new.keep)
         k = count if placed.all() else int(np.argmin(placed))
         return balls.centre[slot : slot + k].copy(), scale[:k], orientation[:k], k
 

@@ -27,8 +27,10 @@ def make_bodies(count, columns):
     """Bodies with `count` rows; a column of one row, or a number, stands for all rows, and all others are zero."""
     made = {}
     for name, (dtype, width) in BODY_COLUMNS.items():
-        made[name] = np.empty((count, width) if width else count, dtype=dtype)
-        made[name][...] = columns.get(name, 0)
+        # Memory that nobody writes to costs nothing: half of a body at rest.
+        made[name] = np.zeros((count, width) if width else count, dtype=dtype)
+        if name in columns and np.any(columns[name]):
+            made[name][...] = columns[name]
     return Bodies(**made)
 
 
@@ -240,6 +242,7 @@ def _empty_meshes():
         side=three,
         normal=np.zeros((0, 3)),
         inward=np.zeros((0, 3, 3)),
+        outline=np.zeros(0, dtype=np.int8),
         edge=two,
         edge_owner=none,
         edge_start=np.zeros(1, dtype=np.int32),
@@ -288,6 +291,7 @@ def empty_surfaces():
         corner=np.zeros((9, 0)),
         normal=np.zeros((3, 0)),
         row=whole,
+        outline=np.zeros(0, dtype=np.int8),
         vertex=np.zeros((3, 0)),
         box=np.zeros((6, 0)),
         child=whole,

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..tables import TRIANGLE, Meshes, make_parts
+from .outline import outline
 
 MERGE = 1e-9  # vertices nearer than this fraction of the mesh's size are one
 FARTHEST = 1e15  # [m], coordinates of vertices: nothing that moves is that large, and the sixth power is a number still
@@ -155,6 +156,7 @@ def build_topology(vertices, triangles):
         side=side.reshape(-1, 3).astype(np.int32),
         normal=normal,
         inward=inward,
+        outline=outline(vertices, triangles, sheet=True),
         edge=edge.astype(np.int32),
         edge_owner=edge_side[edge_start[:-1], 0].astype(np.int32),
         edge_start=edge_start.astype(np.int32),

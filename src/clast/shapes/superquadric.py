@@ -1,9 +1,11 @@
 """A superquadric: an ellipsoid that is more like a box, a cylinder or a double cone."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..kernels.backend import func, part
 from ..kernels.vec import rotation_matrices
 from ..tables import SUPERQUADRIC, make_parts
 
@@ -39,8 +41,10 @@ class Superquadric:
                 raise TypeError(
                     f"{name} of a superquadric must be a number, got {getattr(self, name)!r}; {like}"
                 ) from None
-            if not (value > 0.0 and np.isfinite(value)):
-                raise ValueError(f"{name} of a superquadric must be finite and above 0, got {value!r}; {like}")
+            if not 1e-30 < value < 1e30:  # its fifth power must be a number, too
+                raise ValueError(
+                    f"{name} of a superquadric must be finite (1e-30 to 1e30) and above 0, got {value!r}; {like}"
+                )
             if name[0] == "e" and not LEAST <= value <= MOST:
                 raise ValueError(
                     f"{name} of a superquadric must be from {LEAST} to {MOST}, got {value!r}; for sharp edges use "
@@ -162,3 +166,48 @@ def _norm(x, y, p):
     """(x^p + y^p)^(1/p) of numbers >= 0."""
     most = np.maximum(np.maximum(x, y), 1e-300)
     return most * ((x / most) ** p + (y / most) ** p) ** (1.0 / p)
+
+
+# The same for kernels.
+
+
+@func
+def power(x, p):
+    """x^p for x >= 0."""
+    return math.exp(p * math.log(x)) if x > 0.0 else (1.0 if p == 0.0 else 0.0)
+
+
+@func
+def norm2(x, y, p):
+    """(x^p + y^p)^(1/p) of numbers >= 0."""
+    most, least = max(x, y), min(x, y)
+    if p == 2.0:
+        return math.sqrt(x * x + y * y)
+    return most * power(1.0 + power(least / most, p), 1.0 / p) if most > 0.0 else 0.0
+
+
+@part
+def reach_of(n, size, e):
+    """How far a superquadric reaches along n, and from its centre to the point of its surface that does (3,) [m].
+
+    n (3,) in its own axes; size (3,) half-axes [m]; e: the duals 2 / (2 - e1), 2 / (2 - e2) of its exponents.
+    """
+    x, y, z = size[0] * abs(n[0]), size[1] * abs(n[1]), size[2] * abs(n[2])
+    w = norm2(x, y, e[1])
+    h = norm2(w, z, e[0])
+    if h == 0.0:
+        return 0.0, (0.0, 0.0, 0.0)
+    u = power(w / h, e[0] - 1.0)
+    i = 1.0 / (w if w > 0.0 else 1.0)
+    point = (
+        math.copysign(size[0] * u * power(x * i, e[1] - 1.0), n[0]),
+        math.copysign(size[1] * u * power(y * i, e[1] - 1.0), n[1]),
+        math.copysign(size[2] * power(z / h, e[0] - 1.0), n[2]),
+    )
+    return h, point
+
+
+@func
+def inside_ball(size, e):
+    """Radius [m] of a ball about the centre that is inside. A norm of exponent p < 2 is up to 2^(1/p - 1/2) times that of 2."""
+    return min(size[0], size[1], size[2]) * 2.0 ** (min(0.0, 1.0 / e[0] - 0.5) + min(0.0, 1.0 / e[1] - 0.5))

@@ -9,6 +9,7 @@ from .box_tree import build_tree
 from .closed import refuse_degenerate, refuse_inverted, refuse_open, turns_around
 from .hull import cross_product, solid_properties
 from .mesh import checked, merge_vertices
+from .outline import outline
 from .polyhedron import _length, _whole
 
 HALO = 0.05  # thickness of the halo as a part of the radius of the ball of the same volume, unless given
@@ -172,6 +173,7 @@ def build_surface(vertices, triangles, epsilon, ball):
         corner=np.ascontiguousarray(corner.reshape(-1, 9).T),
         normal=np.ascontiguousarray(normal.T),
         row=tree.order.astype(np.int32),
+        outline=outline(vertices, triangles, sheet=False)[tree.order],
         vertex=np.ascontiguousarray(vertices.T),
         box=tree.box,
         child=tree.child,

@@ -9,38 +9,41 @@ from .. import errors
 from ..files import trajectory
 from . import colours, drawing
 from .colours import BACKGROUND
+from .page import report
 from .stage import VIEW_ANGLE, Stage
 from .stage import camera as camera_of
 
+__all__ = ["movie", "picture", "render", "report", "show"]
+
+
+# What a picture looks like, whatever it shows.
+STYLE = {"size": (1600, 1200), "background": BACKGROUND, "quality": 2, "label": None}
+
 
 def render(
-    subject,
-    path,
-    *,
-    tables=None,
-    size=(1600, 1200),
-    colour="speed",
-    limits=None,
-    camera=None,
-    walls=True,
-    background=BACKGROUND,
-    quality=2,
-    label=None,
+    subject, path, *, tables=None, colour="speed", limits=None, camera=None, walls=True, cut=(), arrows=None, **style
 ):
-    """Draw one moment and save it; the suffix of `path` chooses the picture format (.png, .jpg, ...). Return the path.
+    """Draw one moment and save it; the suffix of `path` chooses the picture format (.png, .jpg, ...). Return the path, or the picture as a
+    Pillow image if `path` is None.
 
     subject: a scene, or a trajectory frame, or columns by name (position, orientation, scale, mold, ...); the last two
         need `tables`, the header groups of the trajectory: {"molds": ..., "parts": ..., "meshes": ..., ...}.
-    size: width and height in pixels.
     colour: "speed" [m/s], "size" (radius [mm], of what is not a sphere that of the ball with its volume), "material",
-        "number", None for sand, or an (n,) array, one value per body; limits: (low, high) of the colour scale, by default
-        of what is seen.
-    camera: (position, target, up), three (3,) [m] each; by default along the axis of a drum, else a three-quarter view.
-    walls: False to draw the particles alone. background: a colour, or (bottom, top).
-    quality: 0 fast, 1 with ambient occlusion, 2 with four samples per pixel as well.
-    label: a line of text for the lower left corner.
+        "number", "force" [N] (sum of the sizes of a body's contact forces) and "coordination" where the frame holds contacts, any column of
+        bodies (of a vector its length, or "velocity_x" say), None for sand, or an (n,) array, one value per body; limits:
+        (low, high) of the colour scale, by default of what is seen.
+    camera: (position, target, up), three (3,) [m] each, or a name, "front", "back", "left", "right", "top", "corner"; by default along the axis of
+        a drum, else a three-quarter view.
+    walls: False to draw the particles alone.
+    cut: planes (point (3,) [m], normal (3,)); particles with their centre before one of them are left out.
+    arrows: "velocity", "force" (of all contacts on a body) or an (n,3) array, drawn from the centres of bodies.
+    style: size (width, height) in pixels; background, a colour or (bottom, top); quality, 0 fast, 1 with ambient occlusion, 2 with four
+        samples per pixel as well; label, a line of text for the lower left corner.
     """
-    shot = _shoot(subject, tables, size, colour, limits, camera, walls, background, quality, label)
+    options = {"colour": colour, "limits": limits, "camera": camera, "walls": walls, "cut": cut, "arrows": arrows}
+    shot = _shoot(subject, tables, _all(options | style))
+    if path is None:
+        return shot
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     shot.save(path)
@@ -55,10 +58,23 @@ def picture(folder, path=None, *, frame=-1, **options):
         return render(run[frame], path, tables=run.groups, **options)
 
 
-def movie(folder, path, *, rate=25.0, every=1, size=(960, 720), colour="speed", limits=None, quality=2, **options):
+def movie(
+    folder,
+    path,
+    *,
+    rate=25.0,
+    every=1,
+    size=(960, 720),
+    colour="speed",
+    limits=None,
+    quality=1,
+    progress=None,
+    **options,
+):
     """Draw every `every`-th frame of the run in `folder` to a .gif or .mp4 with `rate` pictures a second [1/s].
 
-    The camera and the colour scale stay as they are in the last frame, or as given; other options as in `render`.
+    The camera and the colour scale stay as they are in the last frame, or as given; progress: function called with the number of
+    pictures done and of all; other options as in `render`.
     """
     path = Path(path)
     writer = errors.pick("movie format", path.suffix.lower(), MOVIES)
@@ -66,49 +82,86 @@ def movie(folder, path, *, rate=25.0, every=1, size=(960, 720), colour="speed", 
         _imageio()
     with _open(Path(folder)) as run:
         groups, last = run.groups, run[-1]
-        options["camera"] = options.get("camera") or camera_of(Stage.of(last, groups), size)
-        if isinstance(colour, str) and colour in ("speed", "size", "number") and limits is None:
+        camera = options.get("camera")
+        if camera is None or isinstance(camera, str):
+            options["camera"] = camera_of(Stage.of(last, groups), size, camera)
+        if isinstance(colour, str) and colour != "material" and limits is None:
             stages = [Stage.of(run[i], groups, walls=False) for i in {len(run) // 2, len(run) - 1}]
             limits = colours.limits(stages, colour)
-        options |= {"size": size, "colour": colour, "limits": limits, "quality": quality, "tables": groups}
-        shots = (_shoot(run[i], **_all(options)) for i in range(0, len(run), every))
+        options = _all(options | {"size": size, "colour": colour, "limits": limits, "quality": quality})
+        wanted = range(0, len(run), every)
+
+        def shots():
+            with drawing.Studio(options["size"], options["background"]) as studio:
+                for done, index in enumerate(wanted):
+                    yield _shoot(run[index], groups, options, studio)
+                    if progress is not None:
+                        progress(done + 1, len(wanted))
+
         path.parent.mkdir(parents=True, exist_ok=True)
-        writer(path, shots, rate)
+        writer(path, shots(), rate)
     return path
 
 
-def _shoot(subject, tables, size, colour, limits, camera, walls, background, quality, label):
-    """The finished picture as a Pillow image."""
+def show(subject, *, address="127.0.0.1", port=8080, colour="speed"):
+    """Show a run (its folder), a Scene or a Simulation in the browser; returns the page, whose `address` is to be opened.
+
+    address: where to listen; any but that of this machine itself needs the token that is part of the address. port: the first free
+    one from there on, 0 for any. The page lives until `close`, or as long as the program.
+    """
+    from .browser import Browser, Frames, Moment
+
+    options = {"address": address, "port": port, "colour": colour}
+    if hasattr(subject, "stepper"):
+        return Browser(Moment(subject.scene, subject.time, subject.steps, subject.contacts()), **options)
+    if hasattr(subject, "bodies"):
+        return Browser(Moment(subject), **options)
+    folder = Path(subject)
+    path = folder / "trajectory.h5" if folder.is_dir() else folder
+    if not path.exists():
+        raise FileNotFoundError(
+            f"no trajectory in {str(folder)!r}; a run writes one with sim.run(until=..., output=...)"
+        )
+    return Browser(Frames(path), **options)
+
+
+def _shoot(subject, tables, options, studio=None):
+    """The finished picture as a Pillow image; studio: drawing.Studio to draw in, else one of its own."""
     drawing.package()
     from PIL import Image
 
-    stage = Stage.of(subject, tables, walls)
-    camera = camera or camera_of(stage, size)
+    size, colour, quality = options["size"], options["colour"], options["quality"]
+    stage = Stage.of(subject, tables, options["walls"])
+    camera = options["camera"]
+    if camera is None or isinstance(camera, str):
+        camera = camera_of(stage, size, camera)
     eye = np.asarray(camera[0], dtype=float)
-    paint, legend = colours.paint(stage, colour, limits)
-    with drawing.quiet():
-        plotter = drawing.plotter(size, background)
-        try:
-            drawing.add_particles(plotter, stage, paint, eye, size[1])
-            for wall in stage.walls:
-                drawing.add_wall(plotter, stage, wall, eye)
-            plotter.camera_position = [tuple(map(float, row)) for row in camera]
-            plotter.camera.view_angle = VIEW_ANGLE
-            plotter.reset_camera_clipping_range()
-            if quality >= 1 and len(stage.centre):
-                # Much below 1/1000 of the distance the pass shows only its own rounding, as bands on smooth walls.
-                grain = np.linalg.norm(eye - np.asarray(camera[1])) / 2048.0
-                reach = max(2.2 * float(np.median(stage.size)), 12.0 * grain)
-                bias = max(0.1 * reach, 2.5 * grain)
-                plotter.enable_ssao(radius=reach, bias=bias, kernel_size=48 if quality >= 2 else 32, blur=True)
-            if quality >= 2:
-                plotter.enable_anti_aliasing("ssaa")
-            pixels = plotter.screenshot(None, return_img=True)
-        finally:
-            plotter.close()
+    arrows = drawing.arrows_of(stage, options["arrows"]) if options["arrows"] is not None else None
+    whole, stage = stage, stage.kept(options["cut"]) if len(options["cut"]) else stage
+    paint, legend = colours.paint(stage, colour, options["limits"])
+    with studio or drawing.Studio(size, options["background"]) as studio:
+        studio.clear()
+        plotter = studio.plotter
+        drawing.add_particles(plotter, stage, paint, eye, size[1])
+        for wall in stage.walls:
+            drawing.add_wall(plotter, whole, wall, eye)
+        if arrows is not None:
+            drawing.add_arrows(plotter, stage, *arrows)
+        plotter.camera_position = [tuple(map(float, row)) for row in camera]
+        plotter.camera.view_angle = VIEW_ANGLE
+        plotter.reset_camera_clipping_range()
+        if quality >= 1 and len(stage.centre):
+            # Much below 1/1000 of the distance the pass shows only its own rounding, as bands on smooth walls.
+            grain = np.linalg.norm(eye - np.asarray(camera[1])) / 2048.0
+            reach = max(2.2 * float(np.median(stage.size)), 12.0 * grain)
+            bias = max(0.1 * reach, 2.5 * grain)
+            plotter.enable_ssao(radius=reach, bias=bias, kernel_size=48 if quality >= 2 else 32, blur=True)
+        if quality >= 2:
+            plotter.enable_anti_aliasing("ssaa")
+        pixels = plotter.screenshot(None, return_img=True)
     shot = Image.fromarray(pixels)
-    if legend or label:
-        colours.write_legend(shot, legend, label)
+    if legend or options["label"]:
+        colours.write_legend(shot, legend, options["label"])
     return shot
 
 
@@ -125,16 +178,18 @@ def _open(folder):
 
 
 def _all(options):
-    """Every option of `_shoot`, with the defaults of `render` for those not given."""
-    known = dict(render.__kwdefaults__)
+    """Every option of `render`, with its defaults for those not given."""
+    known = {name: value for name, value in render.__kwdefaults__.items() if name != "tables"} | STYLE
     for name in options:
         errors.pick("option", name, known)
     return known | options
 
 
 def _gif(path, shots, rate):
-    first, *rest = [shot.convert("P", palette=1, colors=256) for shot in shots]
-    first.save(path, save_all=True, append_images=rest, duration=max(20, round(1000.0 / rate)), loop=0)
+    # Pictures are taken one after the other as they are made: a long movie does not fit into memory.
+    shots = (shot.convert("P", palette=1, colors=256) for shot in shots)
+    first = next(shots)
+    first.save(path, save_all=True, append_images=shots, duration=max(20, round(1000.0 / rate)), loop=0)
 
 
 def _mp4(path, shots, rate):

@@ -11,15 +11,49 @@ WALL, EDGE, FLOOR, INK = "#ccd4db", "#77838d", "#dde2e7", "#3a444d"
 BACKGROUND = ("#e6ebf0", "#ffffff")  # bottom, top
 
 
+NAMED = ("speed", "force", "size", "material", "number", "coordination")
+UNITS = {"mass": "kg", "velocity": "m/s", "spin": "rad/s", "position": "m", "force": "N"}
+
+
 def values(stage, colour):
     """One number per particle (s,), and what it is."""
     if not isinstance(colour, str):
         return np.asarray(colour, dtype=float)[stage.body], ""
-    if colour == "speed":
-        return np.linalg.norm(np.asarray(stage.columns["velocity"], dtype=float), axis=1)[stage.body], "speed [m/s]"
+    return of_bodies(stage, colour)[stage.body] if colour != "size" else 1000.0 * stage.size, title(colour)
+
+
+def title(colour):
+    """What a colour shows, with its unit."""
     if colour == "size":
-        return 1000.0 * stage.size, "radius [mm]"
-    return np.asarray(stage.columns["number"], dtype=float)[stage.body], "number"
+        return "radius [mm]"
+    unit = "m/s" if colour == "speed" else UNITS.get(colour.rpartition("_")[0] or colour, "")
+    return f"{colour.replace('_', ' ')} [{unit}]" if unit else colour.replace("_", " ")
+
+
+def of_bodies(stage, colour):
+    """One number per body (n,): speed [m/s], force [N] (sum of the sizes of its contact forces), coordination, or any column, of a
+    vector its length or, `velocity_x` say, a component."""
+    columns = stage.columns
+    if colour == "speed":
+        return np.linalg.norm(np.asarray(columns["velocity"], dtype=float), axis=1)
+    if colour in ("force", "coordination"):
+        if not stage.contacts:
+            raise ValueError(
+                f"colour {colour!r}: the contacts of this moment are not known; a run keeps them in its frames"
+            )
+        number, pair = np.asarray(columns["number"]), np.asarray(stage.contacts["pair"])
+        if colour == "coordination":
+            rows = np.searchsorted(number, np.unique(pair, axis=0) if len(pair) else pair)
+            return np.bincount(rows.ravel().astype(int), minlength=len(number)).astype(float)
+        size = np.linalg.norm(np.asarray(stage.contacts["force"], dtype=float), axis=1)
+        return np.bincount(np.searchsorted(number, pair).ravel().astype(int), np.repeat(size, 2), len(number))
+    stem, _, axis = colour.rpartition("_")
+    if stem in columns and axis in "xyz" and np.ndim(columns[stem]) == 2:
+        return np.asarray(columns[stem], dtype=float)[:, "xyz".index(axis)]
+    column = np.asarray(
+        columns[errors.pick("colour", colour, {**dict.fromkeys(NAMED), **dict.fromkeys(columns, colour)})], dtype=float
+    )
+    return column if column.ndim == 1 else np.linalg.norm(column, axis=1)
 
 
 def limits(stages, colour):
@@ -33,6 +67,8 @@ def span(numbers, colour, radius):
     if not len(numbers):
         return 0.0, 1.0
     low, high = np.min(numbers), np.max(numbers)
+    if isinstance(colour, str) and colour == "force":
+        return 0.0, max(float(np.percentile(numbers, 99.0)), 1e-300)
     if isinstance(colour, str) and colour == "speed":
         # What moves by less than its own diameter in a second looks at rest, and is painted so.
         low, high = 0.0, max(np.percentile(numbers, 99.5), 2.0 * np.median(radius))
@@ -41,8 +77,6 @@ def span(numbers, colour, radius):
 
 def paint(stage, colour, given=None):
     """Colours (s,3) uint8 of the particles, and (low, high, title) for the colour bar or None; given: (low, high)."""
-    if isinstance(colour, str):
-        errors.pick("colour", colour, dict.fromkeys(("speed", "size", "material", "number")))
     if colour is None or not len(stage.body):
         return np.tile(rgb(PLAIN), (len(stage.body), 1)), None
     if isinstance(colour, str) and colour == "material":

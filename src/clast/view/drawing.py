@@ -55,6 +55,77 @@ def plotter(size, background):
     return canvas
 
 
+class Studio:
+    """A plotter that draws one picture after the other: `with` it; the making of an OpenGL window takes longer than a picture."""
+
+    def __init__(self, size, background):
+        self.size, self.background, self.plotter, self.depth = size, background, None, 0
+
+    def __enter__(self):
+        if not self.depth:
+            self._quiet = quiet()
+            self._quiet.__enter__()
+            try:
+                self.plotter = plotter(self.size, self.background)
+            except BaseException:
+                self._quiet.__exit__(None, None, None)
+                raise
+        self.depth += 1
+        return self
+
+    def __exit__(self, *_):
+        self.depth -= 1
+        if not self.depth:
+            self.plotter.close()
+            self._quiet.__exit__(None, None, None)
+
+    def clear(self):
+        """Take away what was drawn before; the lights stay."""
+        self.plotter.clear_actors()
+        self.plotter.disable_ssao()
+
+
+def arrows_of(stage, what):
+    """Where arrows begin (k,3) [m] and what they show (k,3), one for each body that has any."""
+    columns = stage.columns
+    if isinstance(what, str):
+        errors.pick("arrows", what, {"velocity": None, "force": None})
+    if isinstance(what, str) and what == "force":
+        if not stage.contacts:
+            raise ValueError(
+                "arrows 'force': the contacts of this moment are not known; a run keeps them in its frames"
+            )
+        rows = np.searchsorted(columns["number"], stage.contacts["pair"]).reshape(-1, 2)
+        force = np.asarray(stage.contacts["force"], dtype=float)
+        count = len(columns["number"])
+        vector = np.stack(
+            [
+                np.bincount(rows[:, 1], force[:, k], count) - np.bincount(rows[:, 0], force[:, k], count)
+                for k in range(3)
+            ],
+            axis=1,
+        )
+    else:
+        vector = np.asarray(columns["velocity"] if isinstance(what, str) else what, dtype=float)
+    owner = np.unique(stage.body)
+    return np.asarray(columns["position"], dtype=float)[owner], vector[owner]
+
+
+def add_arrows(canvas, stage, start, vector):
+    """Draw arrows; those of the 95th percentile are six median radii long, and none is longer than twice that."""
+    size = np.linalg.norm(vector, axis=1)
+    if not size.any():
+        return
+    long = 6.0 * float(np.median(stage.size)) if len(stage.size) else 1.0
+    scale = np.minimum(long / np.percentile(size[size > 0.0], 95), 2.0 * long / np.where(size > 0.0, size, np.inf))
+    points = package().PolyData(start.astype(np.float32))
+    points["vector"] = (vector * scale[:, None]).astype(np.float32)
+    points["length"] = (size * scale).astype(np.float32)
+    shaft = package().Arrow(tip_length=0.3, tip_radius=0.12, shaft_radius=0.05, tip_resolution=12, shaft_resolution=8)
+    arrows = points.glyph(orient="vector", scale="length", factor=1.0, geom=shaft)
+    _shade(canvas.add_mesh(arrows, color="#20262b", reset_camera=False, show_scalar_bar=False))
+
+
 def add_particles(canvas, stage, paint, eye, pixels):
     """Draw all particles in the colours paint (s,3); eye (3,) [m], pixels: height of the picture."""
     if stage.ball.any():

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .. import errors
 from ..files import trajectory, vtk
 
 VIEW_ANGLE = 26.0  # [degree], vertical
@@ -28,6 +29,7 @@ class Stage(NamedTuple):
     surfaces: dict | None  # columns of tables.Surfaces
     walls: list  # of vtk.Surface
     axis: np.ndarray | None  # (3,) unit, about which a drum turns
+    contacts: dict  # columns of contacts as in a trajectory frame; empty if they are not known
 
     @property
     def size(self):
@@ -37,6 +39,7 @@ class Stage(NamedTuple):
     @classmethod
     def of(cls, subject, groups, walls=True):
         """From what `render` takes; walls: False to leave them out."""
+        contacts = subject.contacts if isinstance(subject, trajectory.Frame) else {}
         columns, groups = _sort_out(subject, groups)
         molds, parts = groups["molds"], groups["parts"]
         hulls, surfaces = groups.get("hulls"), groups.get("surfaces")
@@ -53,9 +56,17 @@ class Stage(NamedTuple):
         finite = [wall for wall in skins if not wall.flat]
         floors = [wall for wall in skins if wall.flat and wall.axis[2] > 0.7]
         rows = (centre, radius, orientation, axes, ball, hull, surface, power, body)
-        stage = cls(*rows, columns, hulls, surfaces, finite, _drum_axis(columns, finite))
+        stage = cls(*rows, columns, hulls, surfaces, finite, _drum_axis(columns, finite), contacts)
         points, _ = _outline(stage)
         return stage._replace(walls=finite + [vtk.plate(floor, points) for floor in floors])
+
+    def kept(self, cuts):
+        """The stage with those particles alone whose centres are behind all planes (point (3,), normal (3,))."""
+        keep = np.ones(len(self.centre), dtype=bool)
+        for point, normal in cuts:
+            keep &= (self.centre - point) @ np.asarray(normal, dtype=float) <= 0.0
+        names = ("centre", "radius", "orientation", "axes", "ball", "hull", "surface", "power", "body")
+        return self._replace(**{name: getattr(self, name)[keep] for name in names})
 
 
 def _sort_out(subject, groups):
@@ -97,10 +108,24 @@ def _drum_axis(columns, surfaces):
     return best
 
 
-def camera(stage, size):
-    """(position, target, up) from which everything is seen, filling the picture."""
+# Where the eye is, seen from the middle, by name.
+VIEWS = {
+    "front": (0.0, -1.0, 0.0),
+    "back": (0.0, 1.0, 0.0),
+    "left": (-1.0, 0.0, 0.0),
+    "right": (1.0, 0.0, 0.0),
+    "top": (0.0, 0.0, 1.0),
+    "corner": (0.55, -0.80, 0.42),
+}
+
+
+def camera(stage, size, view=None):
+    """(position, target, up) from which everything is seen, filling the picture; view: a name of VIEWS, or None for the best."""
     up = np.array([0.0, 0.0, 1.0])
-    if stage.axis is not None:
+    if view is not None:
+        out = np.array(errors.pick("view", view, VIEWS))
+        up = np.array([0.0, 1.0, 0.0]) if view == "top" else up
+    elif stage.axis is not None:
         look = stage.axis if (stage.axis[1], stage.axis[0]) > (0.0, 0.0) else -stage.axis
         aside = np.cross(look, up)
         out = -look + 0.24 * aside / np.linalg.norm(aside) + 0.24 * up

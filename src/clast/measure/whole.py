@@ -1,9 +1,9 @@
-"""Numbers from the tables of a simulation."""
+"""Energies and momentum of all free bodies."""
 
 import numpy as np
 
-from .kernels.vec import rotation_matrices
-from .tables import FREE, is_particle
+from ..kernels.vec import rotation_matrices
+from ..tables import FREE
 
 
 def world_inertia(sim, bodies):
@@ -17,8 +17,8 @@ def world_inertia(sim, bodies):
 def energy(sim):
     """Energies [J] of a simulation: kinetic, rotational, potential, elastic and total.
 
-    The potential is that of gravity against the origin; the elastic energy that of the springs in all contacts,
-    and of Scene.spring and Scene.torsion with a stiffness.
+    kinetic = sum m v^2 / 2, rotational = sum w . I w / 2, potential = - sum m g . x, that of gravity against the origin; elastic
+    is what the springs in all contacts hold, and those of Scene.spring and Scene.torsion with a stiffness.
     """
     bodies = sim.bodies
     free = bodies.motion == FREE
@@ -44,33 +44,10 @@ def elastic_energy(sim):
 
 
 def momentum(sim):
-    """Momentum (3,) [kg m/s] and angular momentum (3,) [kg m^2/s] about the origin, of all free bodies."""
+    """Momentum sum m v (3,) [kg m/s] and angular momentum sum (m x cross v + I w) (3,) [kg m^2/s] about the origin, of all
+    free bodies."""
     bodies = sim.bodies
     mass = np.where(bodies.motion == FREE, bodies.mass, 0.0)
     linear = mass[:, None] * bodies.velocity
     own = np.einsum("nij,nj->ni", world_inertia(sim, bodies), bodies.spin)
     return linear.sum(0), (np.cross(bodies.position, linear) + own).sum(0)
-
-
-def coordination(sim):
-    """Mean number of contacts of a free body, with walls counted once and with each other twice."""
-    bodies = sim.bodies
-    free = bodies.number[bodies.motion == FREE]
-    return float(np.isin(touching(sim, sim.contacts()), free).sum()) / max(len(free), 1)
-
-
-def touching(sim, contacts):
-    """Bodies (k,2) of all contacts; a polyhedron or mesh and its partner once, however many points they have in common."""
-    scene, bodies = sim.scene, sim.bodies
-    part = scene.molds.first[bodies.mold]
-    faced = bodies.number[is_particle(scene.parts.kind[part]) & (scene.parts.feature[part] >= 0)]
-    patch = np.isin(contacts.pair, faced).any(1)
-    return np.concatenate([contacts.pair[~patch], np.unique(contacts.pair[patch], axis=0)])
-
-
-def wall_force(sim, number):
-    """Contact force (3,) [N] on one body, for fixed and driven bodies too."""
-    contacts = sim.contacts()
-    on_b = contacts.force[contacts.pair[:, 1] == number].sum(0)
-    on_a = contacts.force[contacts.pair[:, 0] == number].sum(0)
-    return on_b - on_a

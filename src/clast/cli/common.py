@@ -1,0 +1,108 @@
+"""What all commands share: names, exit codes, options, and how wrong input is answered."""
+
+import math
+import signal
+import sys
+import threading
+from contextlib import contextmanager
+
+import typer
+
+# The keys of scenes.SCENES, known here without importing it.
+NAMES = (
+    *("drum", "all-shapes", "hopper", "pile", "box", "ellipsoid-box", "ellipsoid-hopper"),
+    *("cube-drum", "gravity-packing", "rock-drum"),
+    *("two-particles", "granulate"),
+    *("silo", "tank", "shaker", "mixer", "floating-ball"),
+    *("chain-on-gravel", "tracked-vehicle"),
+)
+RESULTS = (
+    *("checkpoint.h5", "checkpoint.previous.h5", "trajectory.h5", "trajectory.journal.h5"),
+    *("report.json", "report.html", "series.csv", "timing.csv", "picture.png", "run.json"),
+)
+OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+app = typer.Typer(
+    name="clast",
+    help="Contacts between very many bodies, and how they move.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Wrong(Exception):
+    """What the user typed cannot be done; the message says what to type instead."""
+
+
+class Stopped(Exception):
+    """The user interrupted a run; the message says how to go on."""
+
+
+def complain(message, code):
+    """Print one line on standard error and return the exit code."""
+    print("clast: " + " ".join(str(message).split()), file=sys.stderr)
+    return code
+
+
+@contextmanager
+def typed_by_user(place=""):
+    """Within the block, what the package does not accept is what the user typed."""
+    from ..errors import SceneError
+
+    try:
+        yield
+    except SceneError:
+        raise
+    except (ValueError, TypeError, IndexError) as fault:
+        raise Wrong(f"{place}: {fault}" if place else str(fault)) from fault
+
+
+@contextmanager
+def as_interrupt():
+    """Within the block SIGTERM does what Ctrl-C does, except where somebody else listens."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
+
+
+def above_zero(text: str) -> float:
+    """The finite number above 0 that the user typed."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0.0):
+        raise typer.BadParameter(f"{text!r} must be a number above 0")
+    return value
+
+
+def whole(least):
+    """A reader of whole numbers of at least `least`."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise typer.BadParameter(f"{text!r} must be a whole number, {least} or more")
+        return value
+
+    return read
+
+
+def seconds(words):
+    """An option that is a time."""
+    return typer.Option(parser=above_zero, metavar="TIME", help=words)
+
+
+def number(least, words):
+    """An option that is a whole number."""
+    return typer.Option(parser=whole(least), metavar="N", help=words)

@@ -1,0 +1,250 @@
+"""clast run: a new run, or one that goes on."""
+
+import json
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .common import (
+    NAMES,
+    OK,
+    RESULTS,
+    Stopped,
+    Wrong,
+    app,
+    as_interrupt,
+    complain,
+    number,
+    seconds,
+    typed_by_user,
+)
+
+
+@app.command()
+def run(
+    what: Annotated[
+        str | None, typer.Argument(metavar="SCENE", help=f"{', '.join(NAMES)}, or a scene file FILE.toml")
+    ] = None,
+    until: Annotated[float | None, seconds("end of the run, in s of simulated time")] = None,
+    every: Annotated[float | None, seconds("time between frames, in s")] = None,
+    output: Annotated[Path | None, typer.Option(help="folder for the results; out/NAME if left out")] = None,
+    dt: Annotated[float | None, seconds("time step, in s")] = None,
+    count: Annotated[int | None, number(1, "number of bodies of a ready scene")] = None,
+    seed: Annotated[int | None, number(0, "seed of a ready scene")] = None,
+    threads: Annotated[int | None, number(1, "CPU threads; all if left out")] = None,
+    resume: Annotated[Path | None, typer.Option(help="go on with the run in this folder or checkpoint file")] = None,
+    device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
+    record: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="keep this number over time, speed or torque:0 say; repeat it"),
+    ] = None,
+    text: Annotated[bool, typer.Option("--text", help="a text file with places and radii at each frame")] = False,
+    live: Annotated[bool, typer.Option("--live", help="look on in the browser: pause, single step, continue")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace an earlier run in the output folder")] = False,
+    outside: Annotated[
+        bool, typer.Option("--outside", help="a scene file may read files that are not below its own folder")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="no progress, no report")] = False,
+):
+    """Run a scene and write its results into a folder."""
+    if device not in ("cpu", "cuda"):
+        raise Wrong(f"--device {device}: choose cpu or cuda")
+    if what is None and resume is None:
+        print(listing())
+        raise Wrong("which scene? choose one of the names above, or give a scene file: clast run my_scene.toml")
+    set_threads(threads)
+    with as_interrupt():
+        if resume is None:
+            ready = describe(what, count, seed, outside)
+            sim, output, plan = start(ready, what, until, every, output, dt, device, overwrite)
+            plan |= settings(what, count, seed)
+        else:
+            fixed = {"SCENE": what, "--dt": dt, "--count": count, "--seed": seed, "--overwrite": overwrite or None}
+            given = [name for name, value in fixed.items() if value is not None]
+            if given:
+                raise Wrong(f"--resume goes on with a run as it was; leave out {', '.join(given)}")
+            sim, output, plan = go_on(resume, until, every, output, device)
+        plan |= {
+            "record": [*(record if record is not None else plan.get("record", []))],
+            "text": text or plan.get("text", False),
+        }
+        carry_out(sim, output, plan, quiet, live)
+
+
+def settings(what, count, seed):
+    """Count and seed of a ready scene, asked for or its own; nothing of a scene file."""
+    if what not in NAMES:
+        return {}
+    import inspect
+
+    from ..scenes import SCENES
+
+    own = inspect.signature(SCENES[what]).parameters
+    asked = {"count": count, "seed": seed}
+    return {name: own[name].default if value is None else value for name, value in asked.items() if name in own}
+
+
+def listing():
+    """What can be run, a line each."""
+    import inspect
+
+    from ..scenes import SCENES
+
+    lines = []
+    for name, function in SCENES.items():
+        count = inspect.signature(function).parameters["count"].default
+        told = inspect.getdoc(function).split("\n\n")[0].replace("\n", " ")
+        lines.append(f"{name:<17} {count:>6,}  {told}")
+    return "\n".join(["ready scenes, with their number of bodies (--count):", "", *lines])
+
+
+def set_threads(count):
+    """Use this many CPU threads; must come before anything is computed."""
+    if count is None:
+        return
+    from ..kernels import backend
+
+    with typed_by_user("--threads"):
+        backend.set_threads(count)
+
+
+def describe(what, count, seed, outside=False):
+    """The ready scene of that name, or the one in that file; outside: which may name files of other folders."""
+    from ..errors import nearest
+
+    options = {name: value for name, value in (("count", count), ("seed", seed)) if value is not None}
+    if what in NAMES:
+        from ..scenes import SCENES
+
+        with typed_by_user(what):
+            return SCENES[what](**options)
+    if not (what.endswith(".toml") or Path(what).is_file()):
+        guess = nearest(what, NAMES)
+        hint = f"did you mean {guess!r}? " if guess else ""
+        raise Wrong(f"unknown scene {what!r}; {hint}(known: {', '.join(NAMES)}, or a file that ends in .toml)")
+    if options:
+        raise Wrong(f"--{next(iter(options))} is for ready scenes; {what} says its own numbers, change them there")
+    from ..scenefile import load
+
+    return load(what, outside=outside)
+
+
+def start(ready, what, until, every, output, dt, device, overwrite):
+    """A new run: (simulation, folder, plan). Nothing is written before every check has passed."""
+    name = what if what in NAMES else Path(what).stem
+    output = Path("out") / name if output is None else output
+    if output.exists() and not output.is_dir():
+        raise Wrong(f"--output {output}: is a file; give a folder")
+    earlier = [file for file in RESULTS if (output / file).exists()]
+    if earlier and not overwrite:
+        raise Wrong(
+            f"{output} holds an earlier run; go on with it (clast run --resume {output}), "
+            f"replace it (--overwrite), or choose another folder (--output)"
+        )
+    with typed_by_user(ready.source), warnings.catch_warnings(record=True) as doubts:
+        warnings.simplefilter("always", UserWarning)
+        late = {}
+        try:
+            sim = ready.simulation(dt=dt, device=device)
+        except (
+            KeyboardInterrupt
+        ):  # while kernels were compiled for the look at how it starts; that is taken when it goes on
+            sim, late = ready.simulation(dt=dt, device=device, check=False), {"overlap_limit": ready.overlap_limit}
+    for doubt in doubts:
+        complain(f"warning: {doubt.message}", OK)
+    plan = {
+        "scene": ready.title,
+        "source": ready.source or name,
+        "until": ready.until if until is None else until,
+        "every": min(ready.every, until or ready.until) if every is None else every,
+        **late,
+    }
+    check_times(sim, plan)
+    for file in earlier:
+        (output / file).unlink()
+    for file in (output / "text").glob("[0-9]*.txt"):
+        file.unlink()
+    return sim, output, plan
+
+
+def check_times(sim, plan):
+    """Refuse what no run can follow before anything is written."""
+    with typed_by_user():
+        sim.check_times(plan["until"], plan["every"])
+
+
+def go_on(path, until, every, output, device):
+    """The run in a folder or checkpoint file, as it was saved last: (simulation, folder, plan)."""
+    from ..errors import Damaged
+    from ..run.simulation import resume
+
+    path = Path(path)
+    file = path / "checkpoint.h5" if path.is_dir() else path
+    previous = file.with_name(f"{file.stem}.previous{file.suffix}")
+    if not file.exists() and not previous.exists():
+        raise Wrong(f"--resume {path}: there is no checkpoint; give the folder of a run or its checkpoint.h5")
+    options = {} if device == "cpu" else {"device": device}
+    try:
+        with typed_by_user():
+            sim = resume(file if file.exists() else previous, **options)
+    except Damaged as fault:
+        if not previous.exists():
+            raise
+        complain(f"{fault}; going on from {previous.name}", OK)
+        sim = resume(previous, **options)
+    output = file.parent if output is None else output
+    plan = {"scene": "resumed run"}
+    if (file.parent / "run.json").exists():
+        with typed_by_user(str(file.parent / "run.json")):
+            plan.update(json.loads((file.parent / "run.json").read_text(encoding="utf-8")))
+    plan.update({name: value for name, value in (("until", until), ("every", every)) if value is not None})
+    if "until" not in plan:
+        raise Wrong(f"--resume {path}: until when? add --until T")
+    if plan["until"] <= sim.time:
+        raise Wrong(f"{path} is at t = {sim.time:g} s already; to go on say a later time, --until {2.0 * sim.time:g}")
+    plan.setdefault("every", max((plan["until"] - sim.time) / 50.0, sim.dt))
+    check_times(sim, plan)
+    limit = plan.pop("overlap_limit", None)
+    if limit is not None and sim.stepper.fresh:
+        from ..scenes import check_overlap
+
+        check_overlap(sim.scene, limit)
+    return sim, output, plan
+
+
+def carry_out(sim, output, plan, quiet, live=False):
+    """Run to the end, then tell the numbers and where everything is."""
+    from ..kernels import watch
+    from ..run.runner import write_checkpoint
+
+    options = {"record": plan["record"], "text": plan["text"]}
+    with typed_by_user("--record"):
+        sim.check_record(plan["record"])
+    if live:
+        from ..view.live import Live
+
+        options["between"] = Live(sim)
+        print(f"look on: {options['between'].address}")
+    output.mkdir(parents=True, exist_ok=True)
+    note = output / "run.writing.json"
+    note.write_text(json.dumps(plan, indent=2) + "\n", encoding="utf-8")
+    note.replace(output / "run.json")
+    if "overlap_limit" in plan:  # it was stopped before it began
+        write_checkpoint(sim, output / "checkpoint.h5", begun=False)
+        raise Stopped(f"interrupted while kernels were compiled at t = 0 s; go on with: clast run --resume {output}")
+    if not quiet:
+        print(f"{plan['scene']}: to t = {plan['until']:g} s in steps of {sim.dt:.3g} s, results in {output}")
+    try:
+        sim.run(until=plan["until"], every=plan["every"], output=output, progress=not quiet, **options)
+    except KeyboardInterrupt as stop:
+        go = f"go on with: clast run --resume {output}"
+        saved = go if (output / "checkpoint.h5").exists() else "nothing had been saved yet"
+        when = " while kernels were compiled" if isinstance(stop, watch.Stopped) else ""
+        raise Stopped(f"interrupted{when} at t = {sim.time:.6g} s; {saved}") from None
+    if not quiet:
+        print(sim.report())
+        print(
+            f"\nlook at it: clast view {output}     a picture: clast render {output}     a page: clast report {output}"
+        )

@@ -1,0 +1,53 @@
+"""Numbers from simulations, scenes and saved frames: energies, contacts, stress, fields, packing, flow, mixing, walls.
+
+Every function takes a Simulation, a Scene, or a `Snapshot` of a saved frame (`snapshot(frame, run)`); those that need
+contacts take a Simulation or a frame that holds them. The formula of each stands in its docstring.
+"""
+
+from .fields import Fields, fields, mean
+from .flow import angle_of_repose, lacey, mass_flow, relative_deviation
+from .network import (
+    Network,
+    coordination,
+    coordination_numbers,
+    fabric,
+    force_distribution,
+    force_network,
+    stress,
+    touching,
+)
+from .packing import packing_fraction, packing_profile, radial_distribution
+from .snapshot import Snapshot, snapshot
+from .walls import Wear, wall_force, wall_power, wall_torque
+from .whole import elastic_energy, energy, momentum, world_inertia
+
+__all__ = [
+    "Fields",
+    "Network",
+    "Snapshot",
+    "Wear",
+    "angle_of_repose",
+    "coordination",
+    "coordination_numbers",
+    "elastic_energy",
+    "energy",
+    "fabric",
+    "fields",
+    "force_distribution",
+    "force_network",
+    "lacey",
+    "mass_flow",
+    "mean",
+    "momentum",
+    "packing_fraction",
+    "packing_profile",
+    "radial_distribution",
+    "relative_deviation",
+    "snapshot",
+    "stress",
+    "touching",
+    "wall_force",
+    "wall_power",
+    "wall_torque",
+    "world_inertia",
+]

@@ -1,0 +1,240 @@
+"""What a run keeps beside its frames: numbers over time by name, how long it took, and where particles are as text."""
+
+import os
+from contextlib import contextmanager
+
+import numpy as np
+
+from .. import files, measure
+from ..errors import nearest, pick
+from ..files import disk
+from ..files.trajectory import Trajectory
+from ..tables import FREE
+
+# Frames with more contact points than this leave them out unless asked for: collecting and keeping them would take longer than
+# all else that a frame does. 200,000 contacts take about 0.2 s and 9 MB.
+KEPT = 200_000
+
+
+class Moment:
+    """The present state of a simulation, each part of it asked for once; every: time [s] since the last frame."""
+
+    def __init__(self, sim, every):
+        self.sim, self.every = sim, every
+        self._found = {}
+
+    def _once(self, name, function):
+        if name not in self._found:
+            self._found[name] = function()
+        return self._found[name]
+
+    @property
+    def contacts(self):
+        return self._once("contacts", self.sim.contacts)
+
+    @property
+    def energy(self):
+        return self._once("energy", lambda: measure.energy(self.sim))
+
+    @property
+    def snapshot(self):
+        found = self.contacts
+        told = {name: getattr(found, name) for name in ("pair", "point", "normal", "force")}
+        return self._once("snapshot", lambda: measure.snapshot(self.sim, contacts=False)._replace(**told))
+
+
+def _speed(moment):
+    bodies = moment.sim.bodies
+    free = bodies.motion == FREE
+    return float(np.linalg.norm(bodies.velocity[free], axis=1).max(initial=0.0))
+
+
+def _overlap(moment):
+    gap = moment.contacts.gap
+    return max(0.0, -float(gap.min())) if len(gap) else 0.0
+
+
+def _pressure(moment):
+    if not (moment.sim.bodies.motion == FREE).any():
+        return 0.0
+    return float(np.trace(measure.stress(moment.snapshot))) / 3.0
+
+
+# Quantities by name; each takes a Moment and returns a number.
+QUANTITIES = {
+    "kinetic": lambda moment: moment.energy["kinetic"],
+    "rotational": lambda moment: moment.energy["rotational"],
+    "potential": lambda moment: moment.energy["potential"],
+    "elastic": lambda moment: moment.energy["elastic"],
+    "total": lambda moment: moment.energy["total"],
+    "contacts": lambda moment: float(moment.sim.touching()),
+    "bodies": lambda moment: float((moment.sim.bodies.motion == FREE).sum()),
+    "coordination": lambda moment: measure.coordination(moment.snapshot),
+    "speed": _speed,  # [m/s], of the fastest free body
+    "overlap": _overlap,  # [m], the deepest
+    "pressure": _pressure,  # [Pa], a third of the trace of the stress in the box around all free bodies
+}
+# Quantities of one thing, `name:which`; each takes a Moment and the words behind the colon, and returns a number or three.
+OF_ONE = {
+    "flow": lambda moment, which: _flow(moment, which),  # [kg/s] since the last frame: outlet, inlet, outlet:1, ...
+    "force": lambda moment, which: measure.wall_force(moment.sim, which),  # [N] on a body, by its number
+    "torque": lambda moment, which: measure.wall_torque(moment.sim, which),  # [N m] on a body, about its position
+    "power": lambda moment, which: measure.wall_power(moment.sim, which),  # [W] that a moving wall gives
+}
+ALWAYS = ("kinetic", "rotational", "potential", "elastic", "total", "contacts")
+
+
+def _flow(moment, which):
+    """Mass [kg/s] that went through one or all inlets or outlets since the last frame."""
+    kind, number = which
+    flows = getattr(moment.sim.flows, f"{kind}s")
+    now, rate = moment.sim.time, 0.0
+    for flow in flows if number is None else [flows[number]]:
+        before = int(np.searchsorted(flow.times, now - moment.every + 0.5 * moment.sim.dt))
+        rate += (flow.mass - (flow.masses[before - 1] if before else 0.0)) / moment.every
+    return rate
+
+
+class Record:
+    """Which numbers are kept at each frame; names are checked when it is made."""
+
+    def __init__(self, sim, names):
+        if isinstance(names, str) or not hasattr(names, "__iter__"):
+            raise TypeError(f"Simulation.run: record must be a list of names, got {names!r}")
+        self.contacts = False  # keep contact points, however many there are
+        self.wanted = []
+        for name in names:
+            if callable(name):
+                self.wanted.append((name.__name__, lambda moment, own=name: own(moment.sim)))
+            elif name == "contacts":
+                self.contacts = True
+            else:
+                self.wanted.append((str(name), self._find(sim, str(name))))
+
+    def _find(self, sim, name):
+        kind, _, which = name.partition(":")
+        if not which:
+            if kind in OF_ONE:
+                example = f"{kind}:outlet" if kind == "flow" else f"{kind}:0"
+                raise ValueError(f"Simulation.run: record {name!r} of what? say {example!r}")
+            return pick("quantity", name, QUANTITIES)
+        if kind not in OF_ONE:
+            guess = nearest(kind, OF_ONE)
+            hint = f"did you mean '{guess}:{which}'? " if guess else ""
+            raise ValueError(
+                f"unknown quantity {name!r}; {hint}(known: {', '.join([*QUANTITIES, *(f'{k}:...' for k in OF_ONE)])})"
+            )
+        which = _gate(sim, name, which) if kind == "flow" else _body(sim, name, which)
+        return lambda moment: OF_ONE[kind](moment, which)
+
+    def scalars(self, sim, every):
+        """Numbers of the present state by name, and the contacts to keep or None."""
+        moment = Moment(sim, every)
+        few = moment.sim.touching() <= KEPT
+        told = {name: QUANTITIES[name](moment) for name in ALWAYS} | sim.flows.scalars()
+        if few or self.contacts:
+            told["coordination"] = QUANTITIES["coordination"](moment)
+        told |= {name: float(value) for name, value in sim.stepper.describe().items() if isinstance(value, int | float)}
+        for name, function in self.wanted:
+            value = function(moment)
+            if np.ndim(value) == 0:
+                told[name] = float(value)
+            else:
+                told |= {f"{name}_{axis}": float(x) for axis, x in zip("xyz", value, strict=True)}
+        return told, moment.contacts if few or self.contacts else None
+
+
+def _gate(sim, name, which):
+    """(inlet or outlet, its number or None for all) of a name such as flow:outlet:1."""
+    kind, _, number = which.partition(":")
+    pick("gate", kind, {"inlet": None, "outlet": None})
+    flows = getattr(sim.flows, f"{kind}s")
+    if not flows:
+        raise ValueError(f"Simulation.run: record {name!r}: the scene has no {kind}")
+    if not number:
+        return kind, None
+    if not number.isdigit() or int(number) >= len(flows):
+        raise ValueError(f"Simulation.run: record {name!r}: the scene has {len(flows)} {kind}s, counted from 0")
+    return kind, int(number)
+
+
+def _body(sim, name, which):
+    """The number of a body."""
+    if not which.isdigit() or int(which) not in sim.bodies.number:
+        raise ValueError(
+            f"Simulation.run: record {name!r}: there is no body {which!r}; give the number that Scene.add returned"
+        )
+    return int(which)
+
+
+@contextmanager
+def recording(sim, folder, record, times, text):
+    """A function that appends the present state to the trajectory in the folder; None without a folder. record: Record; times [s]: between
+    frames so far, or None, and from now on.
+
+    A run that goes on from an earlier checkpoint writes the later frames again. It keeps the frame of the moment it goes on from, if one was due
+    then: what contacts did in the step before is not known to the last digit after a restart, and the frame has it. One that only
+    told the end of a shorter run goes, which a run that was never stopped would not have.
+    """
+    before, every = times
+    if folder is None:
+        yield None
+        return
+    path = folder / "trajectory.h5"
+    fresh = sim.steps == 0 or not path.exists()
+    with Trajectory(path, "w" if fresh else "a") as file:
+        if fresh:
+            groups, attributes = sim.scene.describe()
+            groups.pop("bodies")
+            file.header(groups, attributes)
+        else:
+            due = before is not None and sim.steps == round(round(sim.time / before) * before / sim.dt)
+            file.truncate_after(sim.steps if due else sim.steps - 1)
+        spent = Spent(folder / "timing.csv", sim, fresh)
+
+        def write(sim):
+            if file.last_step < sim.steps:
+                told, contacts = record.scalars(sim, every)
+                file.append(sim.time, sim.steps, sim.bodies, told, contacts)
+                if text:
+                    files.save_text(folder / "text" / f"{len(file) - 1:06d}.txt", sim.scene, time=sim.time)
+            spent.write(sim)
+
+        yield write
+
+
+class Spent:
+    """`timing.csv`: a line for each frame with the wall time [s] spent in each stage so far, of this and earlier parts of the run."""
+
+    def __init__(self, path, sim, fresh):
+        self.path, self.before, kept = path, dict.fromkeys(sim.seconds, 0.0), []
+        if not fresh and path.exists():
+            head, *lines = path.read_text(encoding="utf-8").splitlines()
+            rows = [line for line in lines if line.count(",") == head.count(",")]
+            kept = [line for line in rows if int(line.split(",")[1]) <= sim.steps]
+            if kept:
+                self.before |= dict(zip(head.split(",")[2:], map(float, kept[-1].split(",")[2:])))
+        whole(path, "\n".join([",".join(["time", "step", *sim.seconds]), *kept]) + "\n")
+        self.last = int(kept[-1].split(",")[1]) if kept else -1
+
+    def write(self, sim):
+        if sim.steps > self.last:
+            row = [sim.time, sim.steps, *(round(self.before[name] + t, 6) for name, t in sim.seconds.items())]
+            with disk.writing(self.path), open(self.path, "a", encoding="utf-8") as file:
+                file.write(",".join(map(repr, row)) + "\n")
+
+
+def write_series(folder):
+    """Write series.csv from all frames."""
+    with Trajectory(folder / "trajectory.h5") as frames:
+        series = frames.series()
+    lines = [",".join(series), *(",".join(map(repr, row)) for row in zip(*(c.tolist() for c in series.values())))]
+    whole(folder / "series.csv", "\n".join(lines) + "\n")
+
+
+def whole(path, text):
+    """Write a text file that appears whole or not at all."""
+    writing = path.with_name(path.name + ".writing")
+    with disk.writing(path):
+        writing.write_text(text, encoding="utf-8")
+        os.replace(writing, path)

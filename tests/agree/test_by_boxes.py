@@ -1,0 +1,102 @@
+"""Contacts box by box are those of the whole scene, each once."""
+
+import numpy as np
+import pytest
+
+import clast
+from clast.narrow.by_boxes import halve
+from clast.tables import Contacts
+
+
+def together(scene, margin, memory, **how):
+    """Contacts of all boxes in the order of `find_contacts`, and how many boxes there were."""
+    pieces = list(clast.contacts_by_boxes(scene, margin=margin, memory=memory, **how))
+    found = Contacts(*(np.concatenate(column) for column in zip(*pieces)))
+    # A pair stands in one box, and its contacts there in their order.
+    order = np.lexsort((found.shape[:, 1], found.shape[:, 0], found.pair[:, 1], found.pair[:, 0]))
+    return Contacts(*(column[order] for column in found)), len(pieces)
+
+
+def same(one, two):
+    assert len(one.gap) == len(two.gap)
+    for name, a, b in zip(Contacts._fields, one, two):
+        assert np.array_equal(a, b), name
+
+
+def cloud(count, seed, edge, **world):
+    rng = np.random.default_rng(seed)
+    scene = clast.Scene(**world)
+    scene.add(clast.Sphere(1.0), position=rng.random((count, 3)) * edge, scale=rng.uniform(0.3, 1.0, count))
+    return scene
+
+
+@pytest.mark.parametrize("memory", [1e6, 2e5, 2e4])
+def test_spheres(memory):
+    scene = cloud(3000, 1, (40.0, 20.0, 10.0))
+    found, boxes = together(scene, 0.1, memory)
+    assert boxes > 2000 * 2000 / memory
+    same(found, clast.find_contacts(scene, margin=0.1))
+
+
+def test_one_box_is_the_whole():
+    scene = cloud(500, 2, 12.0)
+    (found,) = clast.contacts_by_boxes(scene, margin=0.2)
+    same(found, clast.find_contacts(scene, margin=0.2))
+
+
+def test_periodic():
+    scene = cloud(2000, 3, 20.0, world=((0, 0, 0), (20, 20, 20)), periodic=(True, False, True))
+    found, boxes = together(scene, 0.05, 2e5)
+    assert boxes > 10
+    same(found, clast.find_contacts(scene, margin=0.05))
+
+
+def test_walls_and_large_bodies_meet_every_box():
+    scene = clast.Scene()
+    scene.add(clast.Plane(normal=(0, 0, 1)))
+    rng = np.random.default_rng(4)
+    scene.add(clast.Sphere(1.0), position=rng.random((1500, 3)) * 20.0, scale=10.0 ** rng.uniform(-1.0, 0.0, 1500))
+    # Large ones that hold many of the small ones, and touch the floor and each other.
+    scene.add(clast.Sphere(4.0), position=[(5.0, 5.0, 3.9), (12.0, 5.0, 3.9), (12.0, 12.0, 16.0)])
+    wand = clast.Clump([(0.0, 0.0, 0.0), (0.9, 0.0, 0.0)], [0.6, 0.5])
+    scene.add(wand, position=rng.random((300, 3)) * 20.0)
+    scene.add(clast.Quad([(0, 0, 6), (20, 0, 6), (20, 20, 7), (0, 20, 7)]))
+    found, boxes = together(scene, 0.0, 2e5)
+    assert boxes > 10
+    whole = clast.find_contacts(scene)
+    assert (whole.pair == 0).any() and (whole.shape > 0).any()
+    same(found, whole)
+
+
+def test_bodies_in_one_place_are_halved_too():
+    scene = clast.Scene()
+    scene.add(clast.Sphere(0.5), position=np.zeros((40, 3)))
+    found, boxes = together(scene, 0.0, 2e4)
+    assert boxes > 3
+    assert len(found.gap) == 40 * 39 / 2
+    same(found, clast.find_contacts(scene))
+
+
+def test_halving():
+    rng = np.random.default_rng(5)
+    position, rows = rng.random((1000, 3)), np.arange(100, 1000)
+    order, start = halve(position, rows, 60)
+    assert sorted(order.tolist()) == rows.tolist()
+    assert start[0] == 0 and start[-1] == 900
+    assert np.diff(start).min() >= 30 and np.diff(start).max() <= 60
+
+
+def test_wrong_input():
+    scene = clast.Scene()
+    assert list(clast.contacts_by_boxes(scene)) == []
+    for arguments, told in (
+        ({"margin": -1.0}, "margin = -1.0"),
+        ({"margin": np.inf}, "finite"),
+        ({"memory": 0}, "memory = 0.0 must be above 0"),
+        ({"broad": "bin"}, "did you mean 'bins'"),
+        ({"narrow": "opn"}, "did you mean 'opm'"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            clast.contacts_by_boxes(scene, **arguments)
+    with pytest.raises(TypeError, match="must be a clast.Scene"):
+        clast.contacts_by_boxes(5)

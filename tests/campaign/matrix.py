@@ -1,0 +1,63 @@
+"""Every particle with every particle and wall at very many random poses: numbers, unit normals, as much room along the normal as is told.
+
+    python tests/campaign/matrix.py                     # 100,000 poses a pair, 22 and more pairs; about an hour on one core
+    python tests/campaign/matrix.py --count 2000        # a minute
+
+Prints a line for each pair and ends with 1 if something is wrong. tests/agree/test_matrix.py has the small version and the references.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "agree"))
+from test_matrix import HALO, KNOWN, poses, separation  # the references stand there
+
+import clast
+from clast.kernels.vec import rotation_matrices
+
+BATCH = 20_000  # poses at a time
+
+
+def look(one, two, count, seed):
+    """Poses that are not numbers, whose normal is no unit vector, and whose normal has other room than the gap: how many of each."""
+    a, b = poses(one, two, count, seed)
+    found = clast.distance(one[1], a, two[1], b)
+    finite = np.isfinite(found.gap) & np.isfinite(found.normal).all(1) & np.isfinite(found.first).all(1)
+    unit = np.abs(np.linalg.norm(found.normal, axis=1) - 1.0) < 1e-12
+    halo = HALO * ((one[0] == "mesh") + (two[0] == "mesh"))
+    sheet = two[0] == "quad"
+    # Surfaces of triangles that cross have no distance.
+    asked = np.nonzero(found.gap + halo > (1e-7 if halo or sheet else -np.inf))[0]
+    first, second = rotation_matrices(a[1]), rotation_matrices(b[1])
+    off = 0
+    for k in asked:
+        room = separation(one, two, found.normal[k][None], b[0][k], first[k], second[k])[0]
+        off += not abs(room - found.gap[k] - halo) < 2e-9
+    return int((~finite).sum()), int((~unit).sum()), off, len(asked)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=100_000, help="poses of each pair")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    wrong = 0
+    for one, two in KNOWN:
+        began, sums = time.perf_counter(), np.zeros(4, int)
+        for first in range(0, options.count, BATCH):
+            sums += look(one, two, min(BATCH, options.count - first), options.seed + first)
+        wrong += int(sums[:3].sum())
+        print(
+            f"{one[0]:>12} {two[0]:<12} {options.count} poses: not numbers {sums[0]}, no unit normal {sums[1]}, "
+            f"other room {sums[2]} of {sums[3]}, {time.perf_counter() - began:.1f} s",
+            flush=True,
+        )
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

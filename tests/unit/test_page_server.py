@@ -1,0 +1,275 @@
+"""The server of the page: who is answered and who is not, and a run that is looked on. No browser is needed here."""
+
+import http.client
+import threading
+import time
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+import clast
+from clast import cli, view
+
+pytest.importorskip("viser")
+websockets = pytest.importorskip("websockets.sync.client")
+from clast.view import live, server  # noqa: E402
+from clast.view.browser import Browser, Frames, Moment  # noqa: E402
+
+
+def pair():
+    scene = clast.Scene()
+    scene.add(clast.Plane())
+    scene.add(clast.Sphere(0.01), position=[(0, 0, 0.011), (0.1, 0, 0.5)])
+    return scene
+
+
+@pytest.fixture(scope="module")
+def page():
+    shown = view.show(pair(), port=0)
+    yield shown
+    shown.close()
+
+
+def ask(page, path="/", **headers):
+    """(status, headers, text) of a request to the page."""
+    port = page.server.get_port()
+    told = {"Host": f"localhost:{port}"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    line.putrequest("GET", path, skip_host=True)
+    for name, value in told.items():
+        line.putheader(name, value.format(port=port))
+    line.endheaders()
+    with closing(line), line.getresponse() as answer:
+        return answer.status, dict(answer.getheaders()), answer.read().decode(errors="replace")
+
+
+def connect(page, origin=None, headers=None):
+    import viser
+
+    return websockets.connect(
+        f"ws://localhost:{page.server.get_port()}",
+        subprotocols=[f"viser-v{viser.__version__}"],
+        origin=origin,
+        additional_headers=headers,
+    )
+
+
+def test_it_listens_on_loopback_and_answers_its_own_names(page):
+    assert page.server.get_host() == "127.0.0.1" and "token" not in page.address
+    for host in ("localhost:{port}", "127.0.0.1:{port}", "localhost", "[::1]:{port}"):
+        status, _, text = ask(page, Host=host)
+        assert status == 200 and "<html" in text.lower()
+    assert ask(page, Origin="http://localhost:{port}")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "localhost.evil.example", "192.168.0.7:{port}", ""]
+)
+def test_a_foreign_name_is_refused(page, host):
+    status, _, text = ask(page, Host=host)
+    assert status == 403 and "<html" not in text.lower()
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "https://localhost.evil.example", "http://localhost:1", "null"]
+)
+def test_a_foreign_page_is_refused(page, origin):
+    assert ask(page, Origin=origin)[0] == 403
+    with pytest.raises(Exception, match="403"):
+        connect(page, origin=origin)
+
+
+def test_files_outside_are_not_handed_out(page):
+    for path in ("/../../../../etc/passwd", "/%2e%2e/%2e%2e/_viser.py"):
+        assert ask(page, path)[0] == 404
+
+
+def test_another_address_asks_for_its_token():
+    shown = view.show(pair(), port=0, address="0.0.0.0")
+    try:
+        token = shown.address.partition("?token=")[2]
+        assert len(token) >= 20
+        assert ask(shown)[0] == 401 and ask(shown, "/?token=guess")[0] == 401
+        assert ask(shown, Cookie="clast_token=guess")[0] == 401
+        with pytest.raises(Exception, match="401"):
+            connect(shown)
+        status, told, _ = ask(shown, f"/?token={token}")
+        assert status == 303 and told["Location"] == "/" and "HttpOnly; SameSite=Strict" in told["Set-Cookie"]
+        cookie = told["Set-Cookie"].partition(";")[0]
+        assert ask(shown, Cookie=cookie)[0] == 200
+        assert ask(shown, Cookie=cookie, Origin="http://evil.example")[0] == 403
+        connect(shown, headers={"Cookie": cookie}).close()
+        assert server.Guard("0.0.0.0").token != token
+    finally:
+        shown.close()
+
+
+def test_a_server_that_cannot_be_guarded_is_not_started(monkeypatch):
+    import viser
+
+    class Other:
+        stopped = False
+
+        def __init__(self, **options):
+            pass
+
+        def stop(self):
+            Other.stopped = True
+
+    monkeypatch.setattr(viser, "ViserServer", Other)
+    with pytest.raises(clast.Unavailable, match="requests cannot be checked"):
+        server.start()
+    assert Other.stopped
+
+
+def test_a_run_is_shown_frame_by_frame(small_run):
+    shown = Browser(Frames(small_run / "trajectory.h5"), port=0)
+    try:
+        assert shown.index == len(shown.source) - 1 and len(shown.stage.centre) == 30
+        (handle,) = shown.nodes.values()
+        last = handle.batched_positions.copy()
+        assert last == pytest.approx(shown.zoom * shown.stage.centre, rel=1e-5)
+        shown.show(0)
+        assert (handle.batched_positions[:, 2] > last[:, 2]).mean() > 0.9
+        assert f"t = {shown.source[0].time:.5g} s" in shown.told.content
+        # Colours: those of the ramp over the quantity, and another for another quantity.
+        before = handle.batched_colors.copy()
+        shown.colour.value = "size"
+        shown.redraw()
+        assert (handle.batched_colors != before).any() and "radius [mm]" in shown.bar.content
+        shown.show(len(shown.source) - 1)
+        shown.colour.value = "coordination"
+        shown.redraw()
+        # A cut leaves one side.
+        shown.cut.value, shown.depth.value = "x", 0.5
+        shown.redraw()
+        left = handle.batched_scales[:, 0] > 0.0
+        middle = 0.5 * (shown.low[0] + shown.high[0])
+        assert np.array_equal(left, shown.stage.centre[:, 0] <= middle) and 0 < left.sum() < 30
+        shown.other.value = True
+        shown.redraw()
+        assert np.array_equal(handle.batched_scales[:, 0] > 0.0, ~left)
+        # Forces and trails are there when asked for, and go again.
+        for control, name, value in ((shown.forces, "/forces", True), (shown.trail, "/trails", 3)):
+            assert shown.server.scene.get_handle_by_name(name) is None
+            shown.least.value = 0.0
+            control.value = value
+            shown.redraw()
+            assert len(shown.server.scene.get_handle_by_name(name).points) > 0
+            control.value = type(value)(0)
+            shown.redraw()
+            assert shown.server.scene.get_handle_by_name(name) is None
+        shown._pick(next(iter(shown.nodes)), 4)
+        assert (
+            shown.picked == 5 and "**body 5**, Sphere" in shown.about.content and "speed [m/s]" in shown.about.content
+        )
+        assert (handle.batched_colors[4] == (255, 0, 200)).all()
+        shown._pick(next(iter(shown.nodes)), 4)
+        assert shown.picked is None
+    finally:
+        shown.close()
+
+
+def test_every_shape_is_drawn_as_it_is():
+    scene = clast.Scene()
+    rock = clast.Polyhedron.random(faces=12, seed=1)
+    scene.add(clast.Plane())
+    scene.add(clast.Sphere(0.1), position=(0, 0, 1))
+    scene.add(clast.Ellipsoid(0.1, 0.2, 0.3), position=[(1, 0, 1), (2, 0, 1)], scale=[1.0, 2.0])
+    scene.add(rock, position=[(3, 0, 1), (4, 0, 1)])
+    scene.add(clast.Superquadric(0.1, 0.1, 0.2, 0.5, 0.5), position=[(5, 0, 1), (6, 0, 1)], scale=[1.0, 3.0])
+    scene.add(clast.Clump([(0, 0, 0), (0.1, 0, 0)], 0.1), position=(7, 0, 1))
+    shown = view.show(scene, port=0)
+    try:
+        assert sorted((len(rows), key[0][:4]) for key, rows in shown.rows.items()) == [
+            (2, "bent"),
+            (2, "hull"),
+            (5, "ball"),
+        ]
+        for key, rows in shown.rows.items():
+            handle = shown.nodes[key]
+            # Each instance reaches as far as the particle does.
+            reach = (
+                np.linalg.norm(handle.vertices[None] * handle.batched_scales[: len(rows), None], axis=2).max(1)
+                / shown.zoom
+            )
+            limit = shown.stage.radius[rows]
+            assert (reach <= limit * 1.001).all() and (reach > 0.8 * limit).all()
+    finally:
+        shown.close()
+
+
+def test_a_run_can_be_paused_and_stepped_from_the_page():
+    sim = clast.Simulation(pair(), dt=1e-4)
+    look = live.Live(sim, port=0)
+    look.hold()
+    run = threading.Thread(target=lambda: sim.run(until=0.05, progress=False, between=look))
+
+    def settled(count):
+        """Whether the run stands at this step, and the page shows it."""
+        for _ in range(500):
+            if sim.steps == count and look.frame.step == count:
+                time.sleep(0.05)
+                return sim.steps == count
+            time.sleep(0.01)
+        return False
+
+    try:
+        with connect(look):
+            run.start()
+            assert settled(0)
+            look.single()
+            assert settled(1)
+            look.single()
+            assert settled(2) and len(look.frame.contacts["pair"]) == len(sim.contacts().pair)
+            look.release()
+            run.join(20)
+            assert sim.steps == 500 and not run.is_alive()
+    finally:
+        look.release()
+        look.close()
+
+
+def test_nobody_there_means_nothing_is_copied(monkeypatch):
+    sim = clast.Simulation(pair(), dt=1e-4)
+    look = live.Live(sim, port=0)
+    try:
+        monkeypatch.setattr(live.Live, "_take", lambda *_: pytest.fail("copied"))
+        sim.run(until=0.01, progress=False, between=look)
+    finally:
+        look.close()
+
+
+def test_a_page_that_costs_much_is_brought_up_to_date_seldom():
+    sim = clast.Simulation(pair(), dt=1e-4)
+    look = live.Live(sim, port=0)
+    try:
+        look._cost = 0.06
+        look(sim)
+        assert look._next - time.monotonic() == pytest.approx(0.06 / live.SHARE, abs=0.2)
+    finally:
+        look.close()
+
+
+def test_the_command_shows_runs_and_scenes(small_run, monkeypatch, capsys):
+    from clast.cli import showing
+
+    def leave():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(showing, "wait", leave)
+    assert cli.answer(["view", str(small_run), "--port", "0", "--colour", "size"]) == 130
+    assert "open http://localhost:" in capsys.readouterr().out
+    assert cli.answer(["view", "drumm"]) == 2
+    assert "did you mean 'drum'?" in capsys.readouterr().err
+    assert cli.answer(["view", str(small_run.parent)]) == 2
+    assert "there is no trajectory.h5 in it" in capsys.readouterr().err
+
+
+def test_a_scene_that_is_empty_at_first_can_be_shown():
+    scene = clast.Scene()
+    scene.add(clast.Plane())
+    scene.inlet(clast.Sphere(0.01), box=((-1, -1, 1), (1, 1, 2)), rate=100.0)
+    shown = Browser(Moment(scene), port=0)
+    shown.close()

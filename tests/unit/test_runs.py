@@ -41,10 +41,11 @@ def test_a_reader_sees_whole_frames_while_a_run_writes_them(tmp_path):
     """Whatever moment it comes: opened, read and closed again while frames are appended."""
     path = tmp_path / "trajectory.h5"
     program = (
-        "import sys, numpy as np; from clast.files.trajectory import Trajectory\n"
+        "import sys, time, numpy as np; from clast.files.trajectory import Trajectory\n"
         "with Trajectory(sys.argv[1], 'w') as file:\n"
-        "    for k in range(400):\n"
+        "    for k in range(200):\n"
         "        file.append(0.1 * k, k, {'position': np.full((50, 3), float(k))})\n"
+        "        time.sleep(0.005)\n"
     )
     source = str(Path(clast.__file__).parents[1])
     seen = []

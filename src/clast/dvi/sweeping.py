@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..broad.search import find_pairs
+from ..errors import Penetrated
 from ..kernels.rows import CENTRES, COLUMNS
 from ..narrow.dispatch import FAMILIES, FAMILY, Listed
 from ..narrow.mesh_candidates import find_candidates
@@ -357,3 +358,50 @@ def allowed_parts(state, ways, swift, held, apart, slack):
     doubtful = groups[comes[one[groups]] | comes[two[groups]]]
     lost = doubtful[sweep.meet(doubtful, part, THROUGH) < 1.0]
     return part, np.stack([one[lost], two[lost]], 1)
+
+
+class Swept:
+    """The part of `clast.dvi.stepper.Hard` that looks after bodies that go far in a step."""
+
+    def _swift(self):
+        """Free bodies (n,) that go farther in this step than contacts were looked for, or so far that they were left out; None if there
+        are none."""
+        bodies, way = self.state.bodies, self._goes()
+        deep = self.deep[bodies.mold] * bodies.scale
+        unseen = way > np.maximum(self.ahead + self.slack, SWIFT * deep)
+        swift = (bodies.motion == FREE) & (unseen | (self.span < np.inf)) & (way < np.inf)
+        return swift if swift.any() else None
+
+    def _stop_short(self, before, swift):
+        """Put swift bodies (n,) that would run into others where they touch them: whether there are any.
+
+        before (n,7): positions and orientations at the start of the step.
+        """
+        state = self.state
+        bodies = state.bodies
+        if not all(np.isfinite(c).all() for c in (bodies.position, bodies.orientation, bodies.velocity, bodies.spin)):
+            return False  # and the step will say so
+        ways = Ways(state, before, self.dt)
+        part, lost = allowed_parts(state, ways, swift, self._held(), self._never_collide, self.slack)
+        for one, two in lost:
+            raise Penetrated(
+                f"{self.name(one)} and {self.name(two)} at t = {self.time + self.dt:.6g} s: one goes through the other in one step, no contact "
+                f"keeps them apart and a drive or a joint lets neither stop; slow them down or take a smaller dt; {self.cause()}"
+            )
+        rows = np.flatnonzero(part < 1.0)
+        if not len(rows):
+            return False
+        position, orientation = ways.at(rows, part[rows])
+        low, length = self.box.low, self.box.length
+        inside = low + np.mod(position - low, np.where(length > 0.0, length, 1.0))
+        bodies.position[rows] = np.where(length > 0.0, inside, position)
+        bodies.orientation[rows] = orientation
+        # What gravity adds in the rest of the step is left out with it, or impacts would be a source of energy.
+        alone = np.where(self.kick[rows] < 1.0, 1.0 - part[rows], 0.0)
+        bodies.velocity[rows] -= (alone * self.dt)[:, None] * np.array(self.scene.gravity)
+        return True
+
+    def _never_collide(self, pairs):
+        """Which of these pairs of shapes (p,2) do not touch whatever happens."""
+        none = self.joints is None or not len(self.joints.apart)
+        return np.zeros(len(pairs), bool) if none else self._joined(pairs)

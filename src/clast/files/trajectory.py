@@ -76,6 +76,7 @@ class Trajectory:
     def _patiently(self, read, *arguments, fresh=True):
         """What `read` gives. While a run changes the file what was read may not fit together: then it is read again, a little later,
         from a file that is opened anew (fresh)."""
+        ended = False  # the run may come to its end between a look at the file and one at its lock
         for attempt in range(PATIENCE):
             try:
                 if attempt and fresh:
@@ -83,9 +84,10 @@ class Trajectory:
                     self._begin()
                 return read(*arguments)
             except (errors.Damaged, IndexError):
-                if self._mode != "r" or not disk.is_locked(self.path):
+                if self._mode != "r" or ended:
                     raise
-            clock.sleep(PAUSE)
+                ended = not disk.is_locked(self.path)
+            clock.sleep(0.0 if ended else PAUSE)
         raise errors.ClastError(
             f"trajectory {str(self.path)!r} is being written and changes faster than it can be read; read it again later"
         )

@@ -63,7 +63,7 @@ PARTS = {
     "cone problems": ("finite, in the cones, the flag is right", plain(attacks.cones), 10_000, 1000),
     "not a number": ("named within two steps", plain(attacks.not_numbers), 200, 50),
     "restarts": ("the bits of a run never stopped, 1, 2 or 4 threads", attacks.bits, 300, 60),
-    "shots, hard contacts": ("inside plus reported is all", shooting("hard"), 300, 30),
+    "shots, hard contacts": ("inside plus reported is all", shooting("hard"), 300, 10),
     "shots, smooth contacts": ("inside plus reported is all", shooting("dem"), 300, 30),
     "a long run, killed": ("the end of one not killed, memory", soaking(2000, 1_000_000), 20, 20),
     "a long run, killed, small": ("the end of one not killed, memory", soaking(200, 20_000), 20, 20),

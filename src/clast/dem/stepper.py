@@ -159,8 +159,8 @@ class Smooth(Stepper):
             points=forces.compose(*about, self.method.recipe.shares, has["PARTS"]),
         )
         # How deep each mold can be in a thin wall, and the least of all; triangulated ones tell by themselves when surfaces cross.
-        own = rows_in("surfaces", state.parts.kind, state.parts.feature) >= 0
-        deep = np.where(is_wall(state.parts.kind) | own, np.inf, state.parts.deep)
+        surface = rows_in("surfaces", state.parts.kind, state.parts.feature)
+        deep = np.where(is_wall(state.parts.kind) | (surface >= 0), np.inf, state.parts.deep)
         self._deep = np.minimum.reduceat(deep, molds.first) if len(deep) else deep
         sizes = [inlet.sizes.smallest for inlet in scene.inlets]
         small = min([float(state.bodies.scale[state.bodies.motion == FREE].min(initial=np.inf)), *sizes])

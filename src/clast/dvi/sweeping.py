@@ -133,8 +133,7 @@ class Sweep:
         beyond = np.where(free, 0.5 * ways.length[body] + self.lever * ways.angle[body], 0.0)
         around = shapes._replace(centre=rows[:, CENTRES], radius=shapes.radius + beyond)
         # Walls are asked for where they are at the end; those that move may have been as far away as they went.
-        driven = (~free) & (shapes.kind >= 0)
-        walls = float((ways.length[body] + self._reach_of_walls() * ways.angle[body])[driven].max(initial=0.0))
+        walls = float((ways.length[body] + self._reach_of_walls() * ways.angle[body])[~free].max(initial=0.0))
         tag = np.where(free & self.swift[body], body, np.int32(-1)).astype(np.int32)
         tables = state.bodies, around, *state.tables[2:]
         lists = find_pairs(tables, tag, state.box, self.margin + walls, copy(state.search), FAMILY, tables)

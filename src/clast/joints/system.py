@@ -29,7 +29,7 @@ from ..tables import DRIVEN, FREE
 from . import rows as joint_rows
 from .elimination import connected, eliminate_by_group, pattern
 from .limits import Stops
-from .motors import Goals
+from .motors import Goals, ask
 from .reactions import present_forces, read
 from .rows import NEWTON, ROWS, Assembly
 from .springs import SpringSystem, turns_of
@@ -409,7 +409,7 @@ class JointSystem:
         self.springs.pull(self.table, velocity, time, self.edges, load, ahead)
         for motor in self.goals.pushing:
             j = int(self.place[motor.joint])
-            value = motor.value if motor.function is None else float(motor.function(time))
+            value = motor.value if motor.function is None else ask(motor.function, time)
             row = value * self.coordinate_row(j, 0 if motor.turning else 1)
             a, b = self.table.slot[j]
             load[a] += row[:6]

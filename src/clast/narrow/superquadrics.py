@@ -85,12 +85,13 @@ def greatest(d, size, e, other, margin):
         elif f > after and dot(start, n) < NEXT_BEST:
             after, m = f, start
     n, best = climb(n, d, size, e, other)
-    # While they are apart there is one top.
-    if best < 0.0 and after > -math.inf:
+    # While they are apart, or would be if both were smaller by their least radius of curvature, there is one top.
+    shallow = -least_bend(size, e) - least_bend(other[0], other[1])
+    if best < shallow and after > -math.inf:
         m, after = climb(m, d, size, e, other)
         if after > best:
             n, best = m, after
-    if best < -least_bend(size, e):
+    if best < shallow:
         # Each flat side of either may have a top of its own; those much deeper are left out.
         for k in range(52):
             if k >= 26 and other[0][0] == 0.0:

@@ -92,6 +92,7 @@ class Simulation:
         # Steps since the simulation was made or resumed, without those in which kernels were compiled; `seconds` is the
         # time they took.
         self.counted = 0
+        self.every = None  # [s], time between the frames of the last run
         scene.hand_over(SimpleNamespace(bodies=lambda: self.bodies))
 
     @property
@@ -375,6 +376,7 @@ def resume(path, *, law=None, drives=None, functions=None, device="cpu"):
         return sim
     sim.flows.recall(groups["flows"])
     sim.stepper.recall(groups, numbers["steps"])
+    sim.every = numbers.get("every")
     sim._looked = True  # what happens on the way is parted and counted
     return sim
 

@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 DRUM := out/drum
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lowest check format wheel bench reliability clean
+.PHONY: help setup demo test test-all test-page lowest check format wheel bench reliability docs clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | column -t -s '|' 2>/dev/null || grep -E '^[a-z-]+:.*## ' Makefile
@@ -46,6 +46,15 @@ test: setup  ## the quick tests
 
 test-all: setup  ## every test, the slow ones too
 	@$(BIN)/python -m pytest -q $(PARALLEL) -m ""
+
+test-page: setup  ## the page in the browser and the report, in headless Chromium (apt install chromium)
+	@$(PIP) install -r requirements-browser.lock
+	@$(BIN)/python -m pytest -q -m "" tests/scenes/test_browser.py
+
+docs: setup  ## the documentation site into build/site, for reading without a network
+	@$(PIP) install -r requirements-docs.lock
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site        build/site/index.html"
 
 # Installed as a user would, beside .venv, with every >= of pyproject.toml read as ==.
 LOWEST := .venv-lowest/bin/python

@@ -1,7 +1,9 @@
 """The documents are true: their programs run, their scene files load, their links and options exist."""
 
 import ast
+import json
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -91,6 +93,55 @@ def test_links_lead_somewhere(page):
 def test_the_citation_names_the_version_of_the_package():
     cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.M)
     assert cited[1] == tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+
+def test_every_page_is_on_the_site():
+    listed = re.findall(r"[\w-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2])
+    assert sorted(listed) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+
+
+def test_the_site_shows_pages_as_readers_want_them():
+    hooks = runpy.run_path(str(ROOT / "docs" / "site" / "hooks.py"))
+    text = hooks["on_page_markdown"](
+        "see [step](step.md), [tables.py](../src/tables.py) and [`x`](../x.py)\n```python no-run\n1\n```\n"
+    )
+    assert text == "see [step](step.md), `tables.py` and `x`\n```python\n1\n```\n"
+    assert hooks["on_post_page"]('<p><script src="https://unpkg.com/a"></script></p>') == "<p></p>"
+
+
+def test_the_gallery_has_the_programs_as_they_are():
+    gallery = runpy.run_path(str(ROOT / "benchmarks" / "gallery.py"))
+    times = json.loads(gallery["TIMES"].read_text(encoding="utf-8"))
+    text = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    assert gallery["page"](times) == text, "run: python benchmarks/gallery.py --seconds 0"
+
+
+def test_the_reference_names_what_there_is():
+    import importlib
+
+    import clast
+
+    text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    named = re.findall(r"^::: (clast[\w.]*)$", text, re.M)
+    for name in named:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError:
+            module, _, thing = name.rpartition(".")
+            assert hasattr(importlib.import_module(module), thing), name
+    shown = {name.rpartition(".")[2] for name in named}
+    inside = {
+        "ClastError",
+        "Damaged",
+        "Diverged",
+        "Escaped",
+        "NotConverged",
+        "NotWritten",
+        "Penetrated",
+        "SceneError",
+        "Unavailable",
+    }
+    assert set(clast._HOMES) - shown - inside <= {"func", "save"}  # in extend.md, and among files
 
 
 def test_pictures_are_small():

@@ -30,7 +30,7 @@ def tower(seconds=60.0, askew=0.0, **options):
         turn = 2.5 * askew * rng.normal()
         place = (*(0.5 * askew * rng.normal(size=2)), 0.25 + 0.5 * k)
         pose = (math.cos(turn), 0, 0, math.sin(turn))
-        scene.add(clast.Polyhedron.box(0.5), position=place, orientation=pose, material=stuff)
+        scene.add(clast.Polyhedron.box(0.5, 0.5, 0.5), position=place, orientation=pose, material=stuff)
     sim = clast.Simulation(scene, clast.Complementarity(**options), dt=5e-3)
     start = sim.bodies.position.copy()
     sim.step(round(seconds / sim.dt))

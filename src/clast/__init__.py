@@ -1,6 +1,7 @@
 """Contacts between very many bodies, and how they move."""
 
 from importlib import import_module as _import_module
+from sys import modules as _modules
 
 # Where each public name lives; the module is imported when the name is first used, so that `clast --help` is quick.
 _HOMES = {
@@ -9,6 +10,7 @@ _HOMES = {
     "Clump": "shapes",
     "Complementarity": "dvi.method",
     "Compound": "shapes",
+    "Cone": "shapes",
     "Cylinder": "shapes",
     "Damaged": "errors",
     "Diverged": "errors",
@@ -26,6 +28,7 @@ _HOMES = {
     "Quad": "shapes",
     "Scene": "scene.scene",
     "SceneError": "errors",
+    "Servo": "run.servo",
     "Simulation": "run.simulation",
     "Sphere": "shapes",
     "Superquadric": "shapes",
@@ -37,6 +40,7 @@ _HOMES = {
     "load_mesh": "shapes",
     "resume": "run.simulation",
     "save": "files",
+    "sieve": "scene.filling",
     "solve_cone": "dvi.matrix",
     "triangle_distance": "narrow.triangle_distance",
 }
@@ -52,12 +56,32 @@ def __getattr__(name):
 
         return version("clast")
     if name in _ROOMS:
-        return _import_module(f".{name}", __name__)
+        room = _import_module(f".{name}", __name__)
+        _show_themselves()
+        return room
     if name not in _HOMES:
         raise AttributeError(f"module 'clast' has no attribute {name!r}")
     value = getattr(_import_module(f".{_HOMES[name]}", __name__), name)
     globals()[name] = value
+    _show_themselves()
     return value
+
+
+def _show_themselves():
+    """Give scenes and simulations their picture in notebooks and `view`: rooms import downhill, and only here all are known."""
+    for room, name in (("scene.scene", "Scene"), ("run.simulation", "Simulation")):
+        thing = getattr(_modules.get(f"{__name__}.{room}"), name, None)
+        if thing is not None and not hasattr(thing, "view"):
+            thing.view, thing._repr_html_ = _view, _as_html
+
+
+def _view(self, **options):
+    """Show it in the browser, or inside a notebook: see `clast.view.show` for the options."""
+    return _import_module(".view", __name__).show(self, **options)
+
+
+def _as_html(self):
+    return _import_module(".view.notebook", __name__).show_html(self)
 
 
 def __dir__():

@@ -9,8 +9,6 @@ import clast
 from clast import DEM, Compound, Oscillation, Plane, Polyhedron, Scene, Simulation, Sphere
 from clast.motion import state as memory
 
-pytestmark = pytest.mark.slow  # kernels of its own, a minute to compile
-
 STEPS = 700
 ROCK = Polyhedron.random(faces=12, seed=3, radius=0.005)
 BRICK = Polyhedron.box(0.009, 0.006, 0.004)
@@ -37,7 +35,7 @@ def busy():
 
 
 def start(**options):
-    return Simulation(busy(), DEM(**options), dt=1e-4)
+    return Simulation(busy(), DEM(**options), dt=8e-5)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """Sphere centres against walls: closed forms, triangulated planes, folds and corners, and brute force on meshes."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 from scipy.spatial import Delaunay
 from scipy.spatial.transform import Rotation
 
+import clast
 from clast.kernels.backend import func
 from clast.narrow.sphere_walls import sphere_cylinder, sphere_plane, sphere_triangle
+from clast.scenefile import load
 from clast.shapes import MeshWall, Quad, load_mesh
 
 MESHES = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "meshes"
@@ -404,3 +407,29 @@ def test_pair_functions_also_run_as_plain_python():
     assert getattr(sphere_plane, "py_func", sphere_plane)((0.0, 0.0, 2.0), (0.0, 0.0, 1.0))[1] == 2.0
     plain = getattr(sphere_triangle, "py_func", sphere_triangle)
     assert plain((0.2, 0.1, 0.5), Quad([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]]).mesh, 0)[:2] == (1, 0.5)
+
+
+def test_a_cone_holds_a_sphere_at_the_distance_of_its_side():
+    """In the middle of a facet to rounding, at its edges by what facets are outside of the cone; and a scene file has it."""
+    cone = clast.Cone(1.0, 0.2, 1.0)
+    slope = math.atan(0.8)
+    z, r = 0.5, 0.45
+    wanted = (0.2 + 0.8 * z - r) * math.cos(slope) - 0.05
+    for k, off in ((0.5, 1e-12), (3.5, 1e-12), (2.0, 5.4e-4)):
+        angle = 2.0 * math.pi * k / 96
+        place = (r * math.cos(angle), r * math.sin(angle), z)
+        found = clast.distance(clast.Sphere(0.05), place, cone, (0.0, 0.0, 0.0))
+        assert wanted - 1e-12 <= found.gap[0] <= wanted + off
+        x, y = found.normal[0, :2] @ [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
+        assert (x, y) == pytest.approx((math.cos(slope), 0.0), abs=1e-6 if off < 1e-6 else 0.04)
+    assert len(clast.Cone(1.0, 0.0, 1.0, axis=(0, 1, 0), segments=8).triangles) == 8
+    with pytest.raises(ValueError, match="a cone needs finite radius"):
+        clast.Cone(1.0, -0.2, 1.0)
+
+
+def test_a_scene_file_has_cones(tmp_path):
+    path = tmp_path / "hopper.toml"
+    path.write_text(
+        '[[walls]]\nkind = "cone"\nradius = 0.1\noutlet = 0.02\nheight = 0.1\nsegments = 12\n[[bodies]]\nposition = [0, 0, 1]\nradius = 0.01\n'
+    )
+    assert len(load(path).scene.meshes.triangle) == 24

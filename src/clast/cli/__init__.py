@@ -3,6 +3,7 @@
 Heavy packages are imported inside the commands, so that `clast --help` answers at once.
 """
 
+import os
 import sys
 from typing import Annotated
 
@@ -16,7 +17,13 @@ __all__ = ["NAMES", "answer", "app", "complain", "main", "running", "showing", "
 
 def main(arguments=None):
     """Run a command and leave with its exit code: 0 done, 1 the run failed, 2 wrong input, 130 interrupted."""
-    sys.exit(answer(arguments))
+    code = answer(arguments)
+    watch = sys.modules.get("clast.kernels.watch")
+    if watch is not None and watch.abandoned():
+        # The compiler is at work in another thread; to wait for it takes long, to take the ground from under it ends badly.
+        sys.stdout.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def answer(arguments=None):

@@ -1,7 +1,9 @@
 """What all commands share: names, exit codes, options, and how wrong input is answered."""
 
 import math
+import signal
 import sys
+import threading
 from contextlib import contextmanager
 
 import typer
@@ -55,6 +57,19 @@ def typed_by_user(place=""):
         raise
     except (ValueError, TypeError, IndexError) as fault:
         raise Wrong(f"{place}: {fault}" if place else str(fault)) from fault
+
+
+@contextmanager
+def as_interrupt():
+    """Within the block SIGTERM does what Ctrl-C does, except where somebody else listens."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 def above_zero(text: str) -> float:

@@ -14,6 +14,7 @@ from .common import (
     Stopped,
     Wrong,
     app,
+    as_interrupt,
     complain,
     number,
     seconds,
@@ -54,21 +55,22 @@ def run(
         print(listing())
         raise Wrong("which scene? choose one of the names above, or give a scene file: clast run my_scene.toml")
     set_threads(threads)
-    if resume is None:
-        ready = describe(what, count, seed, outside)
-        sim, output, plan = start(ready, what, until, every, output, dt, device, overwrite)
-        plan |= settings(what, count, seed)
-    else:
-        fixed = {"SCENE": what, "--dt": dt, "--count": count, "--seed": seed, "--overwrite": overwrite or None}
-        given = [name for name, value in fixed.items() if value is not None]
-        if given:
-            raise Wrong(f"--resume goes on with a run as it was; leave out {', '.join(given)}")
-        sim, output, plan = go_on(resume, until, every, output, device)
-    plan |= {
-        "record": [*(record if record is not None else plan.get("record", []))],
-        "text": text or plan.get("text", False),
-    }
-    carry_out(sim, output, plan, quiet, live)
+    with as_interrupt():
+        if resume is None:
+            ready = describe(what, count, seed, outside)
+            sim, output, plan = start(ready, what, until, every, output, dt, device, overwrite)
+            plan |= settings(what, count, seed)
+        else:
+            fixed = {"SCENE": what, "--dt": dt, "--count": count, "--seed": seed, "--overwrite": overwrite or None}
+            given = [name for name, value in fixed.items() if value is not None]
+            if given:
+                raise Wrong(f"--resume goes on with a run as it was; leave out {', '.join(given)}")
+            sim, output, plan = go_on(resume, until, every, output, device)
+        plan |= {
+            "record": [*(record if record is not None else plan.get("record", []))],
+            "text": text or plan.get("text", False),
+        }
+        carry_out(sim, output, plan, quiet, live)
 
 
 def settings(what, count, seed):
@@ -143,7 +145,13 @@ def start(ready, what, until, every, output, dt, device, overwrite):
         )
     with typed_by_user(ready.source), warnings.catch_warnings(record=True) as doubts:
         warnings.simplefilter("always", UserWarning)
-        sim = ready.simulation(dt=dt, device=device)
+        late = {}
+        try:
+            sim = ready.simulation(dt=dt, device=device)
+        except (
+            KeyboardInterrupt
+        ):  # while kernels were compiled for the look at how it starts; that is taken when it goes on
+            sim, late = ready.simulation(dt=dt, device=device, check=False), {"overlap_limit": ready.overlap_limit}
     for doubt in doubts:
         complain(f"warning: {doubt.message}", OK)
     plan = {
@@ -151,6 +159,7 @@ def start(ready, what, until, every, output, dt, device, overwrite):
         "source": ready.source or name,
         "until": ready.until if until is None else until,
         "every": min(ready.every, until or ready.until) if every is None else every,
+        **late,
     }
     check_times(sim, plan)
     for file in earlier:
@@ -197,11 +206,19 @@ def go_on(path, until, every, output, device):
         raise Wrong(f"{path} is at t = {sim.time:g} s already; to go on say a later time, --until {2.0 * sim.time:g}")
     plan.setdefault("every", max((plan["until"] - sim.time) / 50.0, sim.dt))
     check_times(sim, plan)
+    limit = plan.pop("overlap_limit", None)
+    if limit is not None and sim.stepper.fresh:
+        from ..scenes import check_overlap
+
+        check_overlap(sim.scene, limit)
     return sim, output, plan
 
 
 def carry_out(sim, output, plan, quiet, live=False):
     """Run to the end, then tell the numbers and where everything is."""
+    from ..kernels import watch
+    from ..run.runner import write_checkpoint
+
     options = {"record": plan["record"], "text": plan["text"]}
     with typed_by_user("--record"):
         sim.check_record(plan["record"])
@@ -214,14 +231,18 @@ def carry_out(sim, output, plan, quiet, live=False):
     note = output / "run.writing.json"
     note.write_text(json.dumps(plan, indent=2) + "\n", encoding="utf-8")
     note.replace(output / "run.json")
+    if "overlap_limit" in plan:  # it was stopped before it began
+        write_checkpoint(sim, output / "checkpoint.h5", begun=False)
+        raise Stopped(f"interrupted while kernels were compiled at t = 0 s; go on with: clast run --resume {output}")
     if not quiet:
         print(f"{plan['scene']}: to t = {plan['until']:g} s in steps of {sim.dt:.3g} s, results in {output}")
     try:
         sim.run(until=plan["until"], every=plan["every"], output=output, progress=not quiet, **options)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         go = f"go on with: clast run --resume {output}"
         saved = go if (output / "checkpoint.h5").exists() else "nothing had been saved yet"
-        raise Stopped(f"interrupted at t = {sim.time:.6g} s; {saved}") from None
+        when = " while kernels were compiled" if isinstance(stop, watch.Stopped) else ""
+        raise Stopped(f"interrupted{when} at t = {sim.time:.6g} s; {saved}") from None
     if not quiet:
         print(sim.report())
         print(

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .common import Wrong, app
+from .common import Stopped, Wrong, app, as_interrupt
 
 
 @app.command()
@@ -93,5 +93,9 @@ def compile_kernels():
     """Compile the kernels of every ready scene, one process a core, with a bar."""
     from ..scenes.compiling import compile_scenes
 
-    new = compile_scenes()
+    try:
+        with as_interrupt():
+            new = compile_scenes()
+    except KeyboardInterrupt:
+        raise Stopped("interrupted; kernels that were compiled so far are kept") from None
     print(f"kernels     {f'{new} compiled and kept' if new else 'all ready, nothing to compile'}")

@@ -22,7 +22,6 @@ from .projections import project3, project6
 
 CHUNK = 256  # rows a task
 WIDTH = 64  # contacts in lanes
-OPEN = 0.05  # part of a body's size: a gap above which contacts of bodies that go far are left out
 SWIFT = 0.5  # part of its size that a body may go in a step and still be left to contacts that were foreseen
 
 # Bound to the kernels: what the scene has. Only the row functions see what is bound; functions they call are told.
@@ -191,7 +190,7 @@ def keep_chunk(c, chunk, step, rows, shape_body, span, pairs, mixes, points, nea
         slide = mixes.friction[np.uintp(pairs.mix[p])] * math.sqrt(dot(t, t))
         ahead = gap + dt * (normal + dt * falls * dot(step.gravity, n) - slide)
         size = min(span[a], span[b])
-        afar = 0.0 < size < np.inf and gap > max(step.slack, OPEN * size) and dt * math.sqrt(dot(u, u)) > SWIFT * size
+        afar = 0.0 < size < np.inf and gap > step.slack and dt * math.sqrt(dot(u, u)) > SWIFT * size
         keep[np.uintp(row)] = 1 if min(gap, ahead) <= step.slack and not afar else 0
 
 

@@ -51,13 +51,7 @@ class Nearby:
         if self.solids or self.clumps:
             spin = np.sqrt(np.einsum("ni,ni->n", bodies.spin, bodies.spin))
             speed += np.where(bodies.motion == FREE, self.outer[bodies.mold] * bodies.scale * spin, 0.0)
-        walls = 0.0
-        for row, _, _, reach, axis in state.walls:
-            # The surface of a plane or cylinder that turns about its axis comes no nearer to anything.
-            spin = bodies.spin[row]
-            across = spin if axis is None else np.cross(spin, turned(bodies.orientation[row].tolist(), axis))
-            walls = max(walls, float(speed[row]) + reach * float(np.linalg.norm(across)))
-        part = (1.0 + self.friction) * self.dt
+        walls, part = self._wall_speed(), (1.0 + self.friction) * self.dt
         free = bodies.motion == FREE
         held = self._held()
         self.ahead = np.where(free, np.where(held, part * speed, np.minimum(part * speed, state.size)), 0.0)
@@ -71,6 +65,24 @@ class Nearby:
                 self.span[[row for row, *_ in state.walls]] = -1.0
         most = float(self.ahead.max(initial=0.0))
         self.reach = self.slack + most + max(most, self.sweep)
+
+    def _wall_speed(self):
+        """How fast [m/s] the surface of any driven wall comes nearer to something at the most."""
+        state, walls = self.state, 0.0
+        for row, _, _, reach, axis in state.walls:
+            # The surface of a plane or cylinder that turns about its axis comes no nearer to anything.
+            spin = state.bodies.spin[row]
+            across = spin if axis is None else np.cross(spin, turned(state.bodies.orientation[row].tolist(), axis))
+            speed = float(np.linalg.norm(state.bodies.velocity[row])) + reach * float(np.linalg.norm(across))
+            walls = max(walls, speed)
+        return walls
+
+    def _look_at_drives(self):
+        """Make the list of pairs anew if a drive goes faster in this step than it did when the step before ended."""
+        if self.state.walls and (1.0 + self.friction) * self.dt * self._wall_speed() > self.sweep:
+            self._look_ahead()
+            if self.sweep > self.swept:
+                self._rebuild(sort=False)
 
     def _held(self):
         """Which bodies (n,) joints or springs hold: they go with others, and cannot be stopped on their way."""

@@ -24,14 +24,14 @@ from ..tables import DRIVEN, FIXED, FREE, is_wall
 from .constraints import SWIFT
 
 DEPTH = 0.1  # overlap that counts as one, as a part of how deep a body can be pushed out the right way
-CLOSE = 0.25  # of that overlap: a gap at which two touch, and stop if they would overlap
+CLOSE = 0.25  # of that overlap: a gap at which two touch, and stop if they would overlap, unless contacts ask for less
 FINE = 0.01  # of that overlap: what is left of a way need not be found
 LEAP = 0.5  # of how deep a body can be pushed out the right way: no wall is passed unseen by a way of that length
 GROWS = 0.05  # of that overlap: by how much one that is there already may grow
 AHEAD = 1.0 / 16.0  # of the longest way: how far around it is looked at least
 THROUGH = 0.9  # of how deep a body can be pushed out the right way: deeper, and it may come out on the other side
 FEW, MANY = 8, 32  # looks at two bodies one by one, and then at a time
-LOOKS = 200  # looks, or so many at a time, at the most
+LOOKS = 64  # looks, or so many at a time, at the most
 ROUNDS = 64  # of looking again at those behind a body that stopped; then all stop when the first does
 
 
@@ -100,9 +100,9 @@ class Ways:
 class Sweep:
     """The pairs of shapes that may meet in a step because of bodies that go far."""
 
-    def __init__(self, state, ways, swift, apart):
-        """swift (n,) bool: free bodies to be followed; apart: function that tells which pairs of shapes (p,2) never collide."""
-        self.state, self.ways, self.swift = state, ways, swift
+    def __init__(self, state, ways, swift, apart, slack):
+        """swift (n,) bool: free bodies to be followed; slack [m]: see `Followed`; apart: function that tells which pairs of shapes (p,2) never collide."""
+        self.state, self.ways, self.swift, self.slack = state, ways, swift, slack
         shapes, parts, bodies = state.shapes, state.parts, state.bodies
         offset = np.sqrt((parts.offset**2).sum(1))
         # How far a point of each shape is from the axis about which its body turns, and whether turning moves its surface at all.
@@ -254,7 +254,7 @@ class Sweep:
         part (n,): the part of the step after which each body stands still; overlap: what counts as one, as a part of how deep a body
         can be pushed out the right way.
         """
-        follow = Followed(self.depth[groups], overlap, self.far[groups])
+        follow = Followed(self.depth[groups], overlap, self.far[groups], self.slack)
         for look in range(LOOKS):
             going = follow.going
             if not len(going):
@@ -280,11 +280,11 @@ class Sweep:
 class Followed:
     """Pairs of bodies on their ways: all arrays by groups that are followed, times as parts of the step."""
 
-    def __init__(self, deep, overlap, far):
+    def __init__(self, deep, overlap, far, slack):
         """deep (g,) [m]: how far the two can be in each other and still be pushed out the right way; overlap: see `Sweep.meet`; far (g,)
-        [m]: how much nearer they come at the most."""
+        [m]: how much nearer they come at the most; slack [m]: a gap up to which contacts always take part in a step."""
         count = len(deep)
-        self.overlap, self.far = overlap * deep, far
+        self.overlap, self.far, self.close = overlap * deep, far, np.minimum(CLOSE * DEPTH * deep, slack)
         self.deep, self.going = deep, np.arange(count)
         self.time = np.zeros(count)  # of the next look
         self.stop = np.ones(count)  # when they stop
@@ -297,7 +297,7 @@ class Followed:
     def look(self, g, t, gap, speed, until, more):
         """What gaps (k,) [m] of groups g (k,) at times t (k,) tell; more: the next look is a leap ahead. Returns who takes it (k,) bool."""
         deep, depth = self.deep[g], DEPTH * self.deep[g]
-        here = gap <= CLOSE * depth
+        here = gap <= self.close[g]
         # Two that touch are held apart by their contact; along a curved wall they come as deep as it bends away from their way.
         least = self.overlap[g]
         begun = np.where(here, np.maximum(np.maximum(LEAP * deep, least), GROWS * depth - gap), least)
@@ -316,21 +316,21 @@ class Followed:
         narrow = narrowing & ~found & ((np.minimum(high, 1.0) - low) * self.far[g] <= FINE * depth)
         self.stop[g] = np.where(found, t, np.where(narrow, low, self.stop[g]))
         self.ended[g] = found | narrow | (~narrowing & (t >= 1.0))
-        way = np.maximum(gap - 0.5 * CLOSE * depth, LEAP * deep)
+        way = np.maximum(gap - 0.5 * self.close[g], LEAP * deep)
         ahead = np.where(speed > 0.0, t + way / np.where(speed > 0.0, speed, 1.0), until)
         ahead = np.where(t < until, np.minimum(ahead, until), t)
         self.time[g] = np.where(narrowing, 0.5 * (low + np.minimum(high, 1.0)), ahead)
         return ~narrowing & ~self.ended[g] & (t < until) & (way <= LEAP * deep) & more
 
 
-def allowed_parts(state, ways, swift, held, apart):
+def allowed_parts(state, ways, swift, held, apart, slack):
     """The part of the step (n,) that each body may go, 1 or less for swift bodies that would meet others, and rows (k,2) of two bodies
     that pass through each other all the same: no contact kept them apart, and they cannot be stopped.
 
-    swift, held (n,) bool: bodies to be followed; those of them that joints hold, which go where the joints do.
+    swift, held (n,) bool: bodies to be followed; those of them that joints hold, which go where the joints do. apart, slack: see `Sweep`.
     """
     part, none = np.ones(len(ways.length)), np.zeros((0, 2), int)
-    sweep = Sweep(state, ways, swift, apart)
+    sweep = Sweep(state, ways, swift, apart, slack)
     one, two = sweep.one, sweep.two
     groups = np.arange(len(one))
     if not len(groups):

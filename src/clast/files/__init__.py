@@ -6,20 +6,39 @@ from pathlib import Path
 import numpy as np
 
 from .. import errors, tables
-from . import checkpoint, csv, disk, text, vti, vtk
+from . import checkpoint, csv, disk, spheres, text, vti, vtk
+from .spheres import Spheres, load_spheres
+from .trajectory import Trajectory
 
-WRITERS = {".csv": csv.write, ".txt": text.write, ".vtp": vtk.write_points}  # each takes (path, columns)
+__all__ = [
+    "WRITERS",
+    "Spheres",
+    "Trajectory",
+    "export",
+    "load_spheres",
+    "particle_columns",
+    "save",
+    "save_grid",
+    "save_text",
+]
+
+WRITERS = {
+    ".csv": csv.write,
+    ".dump": spheres.write_dump,
+    ".txt": text.write,
+    ".vtp": vtk.write_points,
+}  # each takes (path, columns)
 
 
 def save(path, scene):
-    """Write the bodies of a scene to `path`; the suffix chooses the format: .vtp (ParaView), .csv, or .txt (places and radii alone).
+    """Write the bodies of a scene to `path`; the suffix chooses the format: .vtp (ParaView), .csv, .dump (OVITO, LAMMPS), or .txt (places and radii alone).
 
     One row per sphere, ellipsoid, polyhedron or mesh, so that clumps show: `position`, `radius` and `axes` [m] are its own,
     `orientation` too where it is turned within a compound; `velocity`, `spin`, `force`, `torque`, `mass`, `number`, `material` and
     `motion` are those of its body. `axes` are the three half-axes along its own axes, of others three times `radius`; `power` are the exponents of superquadrics, if
     there are any; the `radius` of an ellipsoid,
     polyhedron or mesh is that of the ball with its volume. Beside a .vtp file, the faces of polyhedra go into
-    `<stem>.polyhedra.vtp`, the triangles of meshes into `<stem>.meshes.vtp` and finite walls into `<stem>.walls.vtp`. Missing folders are made; a file appears whole or not
+    `<stem>.polyhedra.vtp`, the triangles of meshes into `<stem>.meshes.vtp`, surfaces of superquadrics into `<stem>.superquadrics.vtp` and finite walls into `<stem>.walls.vtp`. Missing folders are made; a file appears whole or not
     at all.
     """
     if not isinstance(path, str | os.PathLike):
@@ -38,9 +57,44 @@ def save(path, scene):
             if (row >= 0).any():
                 faces = _faces(bodies, shapes, row, place, getattr(scene, table))
                 _whole(path.with_name(f"{path.stem}.{name}.vtp"), vtk.write_polygons, *faces)
+        bent = np.flatnonzero(scene.parts.power[shapes.part, 0] > 0.0)
+        if len(bent):
+            told = vtk.particles(bodies, scene.molds, scene.parts, scene.hulls, scene.surfaces)
+            owner, centre, turn, axes, _, _, power = (column[told[6][:, 0] > 0.0] for column in told)
+            skin = vtk.superquadrics(centre, turn, axes, power)
+            _whole(
+                path.with_name(f"{path.stem}.superquadrics.vtp"),
+                vtk.write_polygons,
+                skin,
+                {"number": bodies.number[owner[skin.owner]]},
+            )
         walls = vtk.surfaces(bodies, scene.molds, scene.parts, scene.meshes)
         if walls:
             _whole(path.with_name(f"{path.stem}.walls.vtp"), vtk.write_triangles, *_joined(walls, bodies))
+
+
+def export(folder, path):
+    """Write all frames of the run in `folder` to one .dump file, which OVITO opens as a trajectory; return its path."""
+    path = Path(path)
+    errors.pick("file format of a run", path.suffix.lower(), {".dump": None})
+    folder = Path(folder)
+    with Trajectory(folder / "trajectory.h5" if folder.is_dir() else folder) as run:
+        groups = run.groups
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+        def write(writing):
+            for k, frame in enumerate(run):
+                body, centre, turn, axes, *_ = vtk.particles(
+                    frame.columns, groups["molds"], groups["parts"], groups.get("hulls"), groups.get("surfaces")
+                )
+                told = {
+                    name: np.asarray(frame.columns[name])[body] for name in ("number", "velocity", "spin", "material")
+                }
+                told |= {"position": centre, "orientation": turn, "axes": axes, "radius": np.cbrt(axes.prod(axis=1))}
+                spheres.write_dump(writing, told, time=frame.time, step=frame.step, append=k > 0)
+
+        _whole(path, write)
+    return path
 
 
 def save_text(path, scene, time=None):

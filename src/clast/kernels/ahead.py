@@ -17,6 +17,7 @@ import threading
 import time
 from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 import numba
 import numpy as np
@@ -25,7 +26,6 @@ from . import backend, reached, watch
 from .library import Outer
 
 PATIENCE = 6.0  # [s], at the most, for a rehearsal
-REFRESH = 0.05  # [s], between two looks at what has been compiled
 
 
 def workers():
@@ -46,6 +46,13 @@ class Task:
 
     def __init__(self, place, name, types, title, size):
         self.place, self.name, self.types, self.title, self.size = place, name, types, title, size
+
+    def do(self):
+        """Compile it into the disk cache; whether that was possible."""
+        compiled, name = dispatcher(self.place)
+        if name == self.name:
+            compiled.compile(self.types)
+        return name == self.name
 
 
 def address(value):
@@ -107,10 +114,15 @@ class Rehearsal:
         """From now on the time is counted that it may take."""
         self.until = time.monotonic() + PATIENCE
 
-    def note(self, compiled, types, place, title):
-        """Put down a launch; whether it is there already, compiled."""
+    def go_on(self):
+        """Raise if it takes too long, or if somebody wants to stop."""
         if time.monotonic() > self.until:
             raise Enough
+        watch.heed()
+
+    def note(self, compiled, types, place, title):
+        """Put down a launch; whether it is there already, compiled."""
+        self.go_on()
         if compiled.overloads.get(types) is not None or compiled._cache.holds(types, compiled.targetctx):
             return True
         name = compiled._cache.name
@@ -130,8 +142,7 @@ class Rehearsal:
         row = backend.bind(kernel.row, **kernel.bound)
         for i in range(rows):
             row(i, *arguments)
-            if time.monotonic() > self.until:
-                raise Enough
+            self.go_on()
 
     def call(self, compiled, arguments):
         """In place of a call of a `reached.stored` function."""
@@ -169,7 +180,8 @@ def listening():
                 return rehearsal.call(self, arguments)
             return super().__call__(*arguments)
 
-    backend.CPU.launch, backend.PLAIN[0] = staticmethod(listen), own
+    cpu: Any = backend.CPU
+    cpu.launch, backend.PLAIN[0] = staticmethod(listen), own
     _heard.append(rehearsal)
     for compiled in reached.STORED:
         compiled.__class__ = Heard
@@ -180,7 +192,7 @@ def listening():
         for compiled in reached.STORED:
             compiled.__class__ = Outer
         _heard.pop()
-        backend.CPU.launch, backend.PLAIN[0] = staticmethod(launch), None
+        cpu.launch, backend.PLAIN[0] = staticmethod(launch), None
 
 
 # What a worker runs: the same modules, wherever this process found them.
@@ -198,7 +210,7 @@ def start_worker():
 
 
 def work():
-    """Compile what comes by standard input, one after the other, until it ends; tell of each whether it is done."""
+    """Do what comes by standard input, one after the other, until it ends; tell what came of each, False where it failed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that began this ends it
     source, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing else may come between the answers
@@ -215,12 +227,8 @@ def work():
     threading.Thread(target=read, daemon=True).start()
     while True:
         arrived.acquire()
-        task = waiting.pop(0)
         try:
-            compiled, name = dispatcher(task.place)
-            done = name == task.name
-            if done:
-                compiled.compile(task.types)
+            done = waiting.pop(0).do()
         except Exception:  # the other process meets it too, and says so
             done = False
         pickle.dump(done, answers)
@@ -228,9 +236,9 @@ def work():
 
 
 class Workshop:
-    """Processes that compile tasks, the longest first, while more may come; leaving the block ends them.
+    """Processes that work off tasks, the longest first, while more may come; leaving the block ends them.
 
-    tell(title, done): called before and after each, from other threads.
+    tell(title, done): called before and after each, from other threads; done: what came of it, False before.
     """
 
     def __init__(self, count, tell):
@@ -252,13 +260,13 @@ class Workshop:
             self.changed.notify_all()
 
     def finish(self):
-        """Wait until all is done; Ctrl-C is heard at once."""
+        """Wait until all is done; signals are heard at once."""
         with self.changed:
             self.closed = True
             self.changed.notify_all()
-        with interruptible():
-            while any(thread.is_alive() for thread in self.threads):
-                time.sleep(REFRESH)
+        while any(thread.is_alive() for thread in self.threads):
+            watch.heed()
+            time.sleep(watch.REFRESH)
 
     def _next(self):
         """The next task, or None when there will be none."""
@@ -272,8 +280,8 @@ class Workshop:
                 self.tell(task.title, False)
                 pickle.dump(task, process.stdin)
                 process.stdin.flush()
-                if pickle.load(process.stdout):
-                    self.tell(task.title, True)
+                if done := pickle.load(process.stdout):
+                    self.tell(task.title, done)
         except (OSError, EOFError, ValueError):
             return  # it was ended, or it died: what it had is compiled when it is needed
 
@@ -294,23 +302,10 @@ def compile_all(tasks, tell):
         shop.finish()
 
 
-@contextmanager
-def interruptible():
-    """Within the block Ctrl-C raises KeyboardInterrupt, whatever the program does with it otherwise."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def when_missing(rehearse):
     """Call rehearse() -> tasks when the next kernel is not found on the disk, once, and compile these tasks side by side."""
     reached.missing.clear()
-    if workers() < 2 or backend.SIMULATED or numba.config.DISABLE_JIT:
+    if workers() < 2 or backend.SIMULATED or vars(numba.config)["DISABLE_JIT"]:
         return
 
     def prepare():

@@ -1,6 +1,7 @@
 """A launch: the arguments of a kernel are brought into a block of memory, and its rows are worked off with that."""
 
 import functools
+import sys
 from operator import is_
 
 import numba
@@ -14,20 +15,20 @@ keep = functools.partial(kept, error_model="numpy", _nrt=False, no_cfunc_wrapper
 @keep
 def run_rows(block, part, count, threads):
     """Work off the first rows of a kernel whose arguments are in a block."""
-    run(block, part, 0, count, threads)
+    run(block, part, 0, count, threads)  # type: ignore[call-arg]
 
 
 @keep
 def run_phases(block, part, start, threads):
     """Work off the rows start[p] to start[p + 1], one phase after the other."""
     for p in range(len(start) - 1):
-        run(block, part, start[p], start[p + 1], threads)
+        run(block, part, start[p], start[p + 1], threads)  # type: ignore[call-arg]
 
 
 @keep
 def free_block(block):
     """Give the memory of a block back."""
-    release(block)
+    release(block)  # type: ignore[call-arg]
 
 
 class Block:
@@ -36,8 +37,9 @@ class Block:
     def __init__(self, arguments, address, part):
         self.arguments, self.address, self.part = arguments, address, part
 
-    def __del__(self):
-        free_block(self.address)
+    def __del__(self, ending=sys.is_finalizing):
+        if not ending():
+            free_block(self.address)
 
 
 HELD = 4_000_000  # bytes of arguments up to which a loop keeps the block of its last launch
@@ -83,6 +85,9 @@ class Loop:
         send = self.senders.get(kinds)
         if send is not None:
             return send(*arguments)
+        free_block(
+            0
+        )  # does nothing; but Python must not come to compile it while it tidies up, where Ctrl-C is not heard
         send = self.sender(kinds)
         try:
             found = send(*arguments)

@@ -6,11 +6,16 @@ small enough to hand on, and a kernel is optimised once, with all that it calls:
 """
 
 import gc
+import threading
+from typing import Any
 
 import numba
+from llvmlite.binding import Linkage
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
+
+from . import quick, watch
 
 
 class _Unseen:
@@ -27,18 +32,31 @@ class _Unseen:
 
 
 class InnerLibrary(JITCodeLibrary):
-    """The code of a function that only kernels call."""
+    """The code of a function that only kernels call, without what it calls: a kernel gathers all that once.
+
+    numba puts into each function a copy of all that it calls, down to the last: half of what compiling a kernel took.
+    """
 
     def _optimize_functions(self, ll_module):
         shorten(self, ll_module)
 
-    def _optimize_final_module(self):
-        pass
-
-    def _finalize_final_module(self):
+    def finalize(self):
+        self._raise_if_finalized()
+        for library in self._linking_libraries:
+            self._reload_init.update(library._reload_init)
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.external:
+                function.linkage = "linkonce_odr"  # there may be many of it, and none is kept that is not called
         self._finalize_dynamic_globals()
-        self._verify_declare_only_symbols()
         self._finalized = True
+
+    def _get_module_for_linking(self):
+        """With all that it calls, for functions that are compiled by numba's own rules."""
+        if self._shared_module is None:
+            self._shared_module = self._final_module.clone()
+            for alone in gathered(self._linking_libraries):
+                self._shared_module.link_in(alone._get_module_for_linking(), preserve=True)
+        return self._shared_module
 
     @property
     def codegen(self):
@@ -49,16 +67,49 @@ class InnerLibrary(JITCodeLibrary):
         return 0
 
 
+class _Alone:
+    """An InnerLibrary as something to link: its own code."""
+
+    def __init__(self, library):
+        self._reload_init = library._reload_init
+        self._get_module_for_linking = lambda: library._final_module
+
+
+def gathered(libraries):
+    """All libraries that are reached from these, each once, and behind all that call it: LLVM leaves out what nobody has called so far."""
+    found, seen, waiting = [], set(), [(library, False) for library in libraries]
+    while waiting:
+        library, done = waiting.pop()
+        if done:
+            found.append(library)
+        elif id(library) not in seen:
+            seen.add(id(library))
+            waiting.append((library, True))
+            if isinstance(library, InnerLibrary):
+                waiting.extend((inner, False) for inner in library._linking_libraries)
+    return [_Alone(library) if isinstance(library, InnerLibrary) else library for library in reversed(found)]
+
+
 class OuterLibrary(JITCodeLibrary):
     """The code of a kernel and of all that it calls."""
 
     def _optimize_functions(self, ll_module):
         shorten(self, ll_module)
 
+    def finalize(self):
+        self._linking_libraries = gathered(self._linking_libraries)
+        super().finalize()
+
     def _optimize_final_module(self):
         # A second time, because so much comes together here that the first leaves something: a step of cubes took 6 % longer.
         super()._optimize_final_module()
         super()._optimize_final_module()
+
+
+class OnceLibrary(OuterLibrary):
+    """The same, optimised once: of a function that is called from Python one by one, in tests most of all."""
+
+    _optimize_final_module = JITCodeLibrary._optimize_final_module
 
 
 def shorten(library, module):
@@ -90,10 +141,23 @@ class OuterCompiler(_Compiler):
     library = OuterLibrary
 
 
+class OnceCompiler(_Compiler):
+    library = OnceLibrary
+
+
 class Outer(CPUDispatcher):
     """A function that Python calls and that is made of such functions."""
 
+    _cache: Any
+
     def compile(self, sig):
+        ready = getattr(self._cache, "ready", None)  # a function that no file holds has no place on the disk
+        if threading.current_thread() is not threading.main_thread() or (ready and ready(sig, self.targetctx)):
+            return self._compile(sig)
+        return watch.apart(self._compile, sig)
+
+    def _compile(self, sig):
+        quick.install()
         # Python's search for garbage looks through all that the compiler has made again and again: a fifth of its time.
         searching = gc.isenabled()
         gc.disable()
@@ -104,8 +168,8 @@ class Outer(CPUDispatcher):
                 gc.enable()
 
 
-def outer(function, **flags):
+def outer(function, compiler=OuterCompiler, **flags):
     """Compile a function that Python calls, when it is first called."""
-    compiled = numba.njit(pipeline_class=OuterCompiler, **flags)(function)
+    compiled = numba.njit(pipeline_class=compiler, **flags)(function)
     compiled.__class__ = Outer
     return compiled

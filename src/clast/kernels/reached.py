@@ -78,7 +78,7 @@ class Reached:
         self.text = [VERSIONS]
         self.names = set()
         self._number = {}  # functions in the order in which they were met, by id; calls may go in a circle
-        self._waiting = []
+        self._waiting: list[types.FunctionType] = []
         for value in values:
             self.text.append(self.describe(value))
         while self._waiting:
@@ -193,18 +193,19 @@ class Store(FunctionCache):
     """numba's disk cache for one function, by what it reaches in place of its file.
 
     known: what the function reaches, if its name carries that hash already. Otherwise it is looked up when a compiled form is
-    first asked for: only then everything that the function calls has been defined.
+    first asked for: only then everything that the function calls has been defined. of: where that begins, if not at the function.
     """
 
-    def __init__(self, function, known=None):
+    def __init__(self, function, known=None, of=None):
         super().__init__(function)
+        self.of = function if of is None else of
         self.known = known is not None
         if self.known:
             self.reached = known
 
     @functools.cached_property
     def reached(self):
-        return Reached(self._py_func)
+        return Reached(self.of)
 
     @property
     def name(self):
@@ -239,18 +240,17 @@ class Store(FunctionCache):
             return True
         return self._index_key(types, context.codegen()) in self._file._load_index()
 
-    def _load(self, sig, context):
-        found = super().load_overload(sig, context)
-        if found is None and (place := self._shipped(sig, context)) is not None:
-            data = place[0].load(place[1])
-            found = None if data is None else self._impl.rebuild(context, data)
-        return found
+    def ready(self, types, context):
+        """Whether the form for these types is on the disk, if need be after having it compiled there with others."""
+        if not self.holds(types, context) and missing:
+            missing.pop()()
+        return self.holds(types, context)
 
     def load_overload(self, sig, target_context):
-        found = self._load(sig, target_context)
-        if found is None and missing:
-            missing.pop()()
-            found = self._load(sig, target_context)
+        found = super().load_overload(sig, target_context)
+        if found is None and (place := self._shipped(sig, target_context)) is not None:
+            data = place[0].load(place[1])
+            found = None if data is None else self._impl.rebuild(target_context, data)
         return found
 
     def save_overload(self, sig, data):

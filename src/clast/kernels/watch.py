@@ -1,10 +1,16 @@
-"""Which kernels are compiled in place of being loaded, and who is told of it."""
+"""Which kernels are compiled in place of being loaded, who is told of it, and who may end it."""
 
 import threading
 import time
 from contextlib import contextmanager
 
 TITLES: dict = {}  # of kernels, by their names
+REFRESH = 0.05  # [s], between two looks at whether to go on while others compile
+STACK = 1 << 26  # bytes; the compiler goes deep, and some systems give threads little
+
+
+class Stopped(KeyboardInterrupt):
+    """Somebody asked to stop while kernels were compiled."""
 
 
 class _Watch:
@@ -13,6 +19,8 @@ class _Watch:
     def __init__(self):
         self.names = []
         self.listener = None
+        self.asked = None  # a function that tells whether to stop
+        self.abandoned = []  # threads that were compiling when nobody waited any more
         self.depth = 0
         self.expected = 0  # kernels that are being compiled side by side
         self.seconds, self.began = 0.0, 0.0  # wall time of all compilations; when the present one began
@@ -106,10 +114,53 @@ def telling(count):
 
 
 @contextmanager
-def watching(listener):
-    """Call listener(name, done) before and after each compilation within the block."""
-    before, _watch.listener = _watch.listener, listener
+def watching(listener, asked=None):
+    """Call listener(name, done) before and after each compilation within the block; asked() tells whether to stop compiling."""
+    before, _watch.listener, _watch.asked = (_watch.listener, _watch.asked), listener, asked
     try:
         yield
     finally:
-        _watch.listener = before
+        _watch.listener, _watch.asked = before
+
+
+def heed():
+    """Raise Stopped if whoever watches wants to stop; called again and again by all that waits for a compiler."""
+    if _watch.asked is not None and _watch.asked():
+        raise Stopped
+
+
+def apart(function, *arguments):
+    """Call it in a thread of its own, while this one listens: LLVM works for many seconds without a look at signals.
+
+    Where it is stopped the thread goes on by itself, until it or the process ends.
+    """
+    answer: list = []
+
+    def call():
+        try:
+            answer.append((function(*arguments), None))
+        except BaseException as fault:
+            answer.append((None, fault))
+
+    thread = threading.Thread(target=call, daemon=True)
+    before = threading.stack_size(STACK)
+    try:
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    try:
+        while thread.is_alive():
+            heed()
+            thread.join(REFRESH)
+    except BaseException:
+        _watch.abandoned.append(thread)
+        raise
+    value, fault = answer[0]
+    if fault is not None:
+        raise fault
+    return value
+
+
+def abandoned():
+    """Whether a thread still compiles for which nobody waits: then the process should end without tidying up under it."""
+    return any(thread.is_alive() for thread in _watch.abandoned)

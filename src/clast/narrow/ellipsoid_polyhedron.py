@@ -141,9 +141,6 @@ def hull_ellipsoid(h, k, hulls, c, q, size, margin):
     return 1, gap, n, sub(y, scale(gap, n)), 4 * (which - hulls.face_start[h]) + FACE
 
 
-PERIODIC = False  # bound to the kernel
-
-
 def points_row(k, where, bodies, shapes, parts, hulls, forms, pairs, points, edges, margin):
     """The contact point of the k-th pair of a list, an ellipsoid and a polyhedron in either order, with a gap up to margin [m].
 
@@ -157,7 +154,7 @@ def points_row(k, where, bodies, shapes, parts, hulls, forms, pairs, points, edg
     s, t = (b, a) if swap else (a, b)
     body, other, part = shapes.body[s], shapes.body[t], shapes.part[t]
     q = load4(bodies.orientation, body)
-    centre = unrotate(q, between(s, t, shapes.centre, edges, PERIODIC))
+    centre = unrotate(q, between(s, t, shapes.centre, edges, True))
     turn = quat_multiply(conjugate(q), turn_of(t, bodies, shapes, parts))
     size = scale(bodies.scale[other], (parts.size[part, 0], parts.size[part, 1], parts.size[part, 2]))
     hull = parts.feature[shapes.part[s]]
@@ -169,7 +166,7 @@ def points_row(k, where, bodies, shapes, parts, hulls, forms, pairs, points, edg
         n = rotate(q, n)
         arm = add(rotate(q, x), scale(0.5 * gap, n))
         if swap:
-            arm = add(arm, between(a, b, shapes.centre, edges, PERIODIC))
+            arm = add(arm, between(a, b, shapes.centre, edges, True))
         one, two = ball_radius(s, bodies, shapes, parts), wall_radius(load_form(forms, t), n)
         points.radius[c], points.feature[c] = one * two / (one + two), feature
         for i in range(3):
@@ -181,5 +178,5 @@ def find_points(look, first, count, margin):
     """Contact points of the pairs first to first + count of a list; see `clast.narrow.dispatch`."""
     there = look.there
     tables = there.bodies, there.shapes, there.parts, there.hulls, there.forms, look.pairs, look.points
-    find = kernel(points_row, grain=16, PERIODIC=bool(look.box.periodic))
+    find = kernel(points_row, grain=16)
     find(count, (first, look.spheres_count), *tables, look.edges, margin)

@@ -195,7 +195,6 @@ def wall_points_for(parts):
 
 
 # Bound to the kernels: what the scene has.
-PERIODIC = False
 sphere_points = hull_sphere
 wall_points = hull_any
 distance = hull_distance
@@ -298,7 +297,7 @@ def points_block(block, where, bodies, shapes, parts, hulls, pairs, points, edge
     mine = (begin, min(begin + BLOCK, first + count), spheres)
     work = np.empty(width)
     tables = (bodies, shapes, parts, hulls)
-    pair_points(mine, tables, pairs, points, edges, PERIODIC, margin, keeps, work, sphere_points, distance)
+    pair_points(mine, tables, pairs, points, edges, True, margin, keeps, work, sphere_points, distance)
 
 
 @func
@@ -334,7 +333,6 @@ def find_points(look, first, count, margin):
         points_block,
         grain=2,
         allocates=True,
-        PERIODIC=bool(look.box.periodic),
         sphere_points=look.once("sphere_points", lambda: sphere_points_for(look.parts)),
         distance=hull_distance if look.exact else no_distance,
     )

@@ -46,7 +46,6 @@ from .superquadric_support import (
     value,
 )
 
-PERIODIC = False  # bound to the kernels
 NEXT_BEST = 0.95  # cosine between two directions that lead uphill to the same top, most likely
 SHELL = 32  # directions in which a shell is looked for
 
@@ -86,12 +85,13 @@ def greatest(d, size, e, other, margin):
         elif f > after and dot(start, n) < NEXT_BEST:
             after, m = f, start
     n, best = climb(n, d, size, e, other)
-    # While they are apart there is one top.
-    if best < 0.0 and after > -math.inf:
+    # While they are apart, or would be if both were smaller by their least radius of curvature, there is one top.
+    shallow = -least_bend(size, e) - least_bend(other[0], other[1])
+    if best < shallow and after > -math.inf:
         m, after = climb(m, d, size, e, other)
         if after > best:
             n, best = m, after
-    if best < -least_bend(size, e):
+    if best < shallow:
         # Each flat side of either may have a top of its own; those much deeper are left out.
         for k in range(52):
             if k >= 26 and other[0][0] == 0.0:
@@ -191,22 +191,32 @@ def write_pair(where, swap, away, gap, n, x, q, radius, points):
     write_point(where[0], where[1], True, gap, m, arm, radius, points)
 
 
+@func
+def second_first(a, b, shapes, away):
+    """Whether the second of two shapes is the superquadric; of two superquadrics, whether it is the lower along x, y or z, so that
+    the answer does not depend on their order."""
+    if shapes.kind[a] != shapes.kind[b]:
+        return shapes.kind[b] == SUPERQUADRIC
+    x = away[0] if away[0] != 0.0 else (away[1] if away[1] != 0.0 else away[2])
+    return x < 0.0
+
+
 def smooth_row(k, where, bodies, shapes, parts, pairs, points, edges, margin):
     """The contact point of the k-th pair of a list, a superquadric and a sphere, an ellipsoid or a superquadric in either order, with a
     gap up to margin [m]; where: first pair, pairs before the first slot."""
     p = where[0] + k
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
     c = pairs.slot[p - where[1]]
-    swap = shapes.kind[a] != SUPERQUADRIC
+    away = between(a, b, shapes.centre, edges, True)
+    swap = second_first(a, b, shapes, away)
     s, t = (b, a) if swap else (a, b)
     q = turn_of(s, bodies, shapes, parts)
-    d = unrotate(q, between(s, t, shapes.centre, edges, PERIODIC))
+    d = unrotate(q, (-away[0], -away[1], -away[2]) if swap else away)
     size, e = sizes(bodies.scale[shapes.body[s]], parts, shapes.part[s]), duals(parts, shapes.part[s])
     its, dual = sizes(bodies.scale[shapes.body[t]], parts, shapes.part[t]), duals(parts, shapes.part[t])
     m = quat_matrix(quat_multiply(conjugate(q), turn_of(t, bodies, shapes, parts)))
     gap, n = greatest(d, size, e, (its, dual, m, (0.0, 0.0, 1.0), (0.0, 0.0)), margin)
     if gap <= margin:
-        away = between(a, b, shapes.centre, edges, PERIODIC)
         one, two = bent(n, size, e), bent(inward(m, n), its, dual)
         # On the sharper of the two the point is known better: on a flat side it may be anywhere.
         x = add(reach(n, size, e)[1], scale(0.5 * gap, n))
@@ -225,13 +235,13 @@ def hull_row(k, where, bodies, shapes, parts, hulls, pairs, points, edges, margi
     swap = shapes.kind[a] != SUPERQUADRIC
     s, t = (b, a) if swap else (a, b)
     q = turn_of(s, bodies, shapes, parts)
-    d = unrotate(q, between(s, t, shapes.centre, edges, PERIODIC))
+    d = unrotate(q, between(s, t, shapes.centre, edges, True))
     size, e = sizes(bodies.scale[shapes.body[s]], parts, shapes.part[s]), duals(parts, shapes.part[s])
     m = quat_matrix(quat_multiply(conjugate(q), load4(bodies.orientation, shapes.body[t])))
     hull, factor = parts.feature[shapes.part[t]], bodies.scale[shapes.body[t]]
     gap, n, y = hull_separation(d, m, hull, factor, hulls, size, e, margin)
     if gap <= margin:
-        away = between(a, b, shapes.centre, edges, PERIODIC)
+        away = between(a, b, shapes.centre, edges, True)
         one, two = bent(n, size, e), ball_radius(t, bodies, shapes, parts)
         x = sub(y, scale(0.5 * gap, n))
         write_pair((c, p - where[1]), swap, away, gap, n, x, q, one * two / (one + two), points)
@@ -323,14 +333,14 @@ def wall_row(k, where, bodies, shapes, parts, meshes, box, pairs, points, margin
 def find_points(look, first, count, margin):
     """Contact points of the pairs first to first + count of a list with smooth bodies; see `clast.narrow.dispatch`."""
     there, where = look.there, (first, look.spheres_count)
-    find = kernel(smooth_row, grain=16, PERIODIC=bool(look.box.periodic))
+    find = kernel(smooth_row, grain=16)
     find(count, where, there.bodies, there.shapes, there.parts, look.pairs, look.points, look.edges, margin)
 
 
 def find_hull_points(look, first, count, margin):
     """The same with polyhedra."""
     there, where = look.there, (first, look.spheres_count)
-    find = kernel(hull_row, grain=16, PERIODIC=bool(look.box.periodic))
+    find = kernel(hull_row, grain=16)
     tables = there.bodies, there.shapes, there.parts, there.hulls
     find(count, where, *tables, look.pairs, look.points, look.edges, margin)
 

@@ -1,7 +1,9 @@
-"""What a running simulation shows: a bar on a terminal, now and then a line elsewhere."""
+"""What a running simulation shows: a bar on a terminal or in a notebook, now and then a line elsewhere."""
 
+import html
 import math
 import time as clock
+from typing import Any
 
 MARK = 0.1  # share of the run between two lines where there is no terminal
 PATIENCE = 10.0  # [s], a line comes after this long in any case
@@ -25,6 +27,24 @@ def pace(rate):
     return f"{rate:,.0f}" if rate >= 9.95 else f"{rate:.2g}"
 
 
+class Shown:
+    """The bar of a notebook as it is at the moment."""
+
+    def __init__(self, progress):
+        self._share, self._words = progress._share, f"{progress.title}  {progress._text}"
+
+    def _repr_html_(self):
+        percent = round(100.0 * self._share)
+        return (
+            "<div style='font:90% system-ui,sans-serif'><div style='background:#dde2e7;border-radius:3px;width:24em;display:inline-block'>"
+            f"<div style='background:#3a5d9c;border-radius:3px;height:.7em;width:{percent}%'></div></div> "
+            f"{percent} % {html.escape(self._words)}</div>"
+        )
+
+    def __repr__(self):
+        return f"{100.0 * self._share:.0f} % {self._words}"
+
+
 class Progress:
     """Shows simulated time, steps per second, contacts, energy and time left, on standard error.
 
@@ -43,9 +63,11 @@ class Progress:
         self.kernels = self._told = 0  # compiled so far, and how many of them have been told
         self._share = 0.0
         self._steps = self._rate_clock = None
-        self._bar = self._task = self._compile_task = self._compile_clock = None
+        self._bar = self._task = self._compile_task = None
+        self._compile_clock: Any = None  # when compiling began [s]
         self._text = ""
         self._mark = 0.0
+        self._notebook = None  # what shows the bar there
 
     def __enter__(self):
         self._began = self._line_clock = clock.monotonic()
@@ -62,6 +84,11 @@ class Progress:
             self._bar = Bar(*columns, console=self.console, refresh_per_second=5)
             self._task = self._bar.add_task(self.title, total=1.0, text="starting")
             self._bar.start()
+        elif self.console.is_jupyter:
+            from IPython.display import display
+
+            self._text = "starting"
+            self._notebook = display(Shown(self), display_id=True)
         return self
 
     def __exit__(self, fault, value, trace):
@@ -69,6 +96,8 @@ class Progress:
             self._compiled()
         if self._bar is not None:
             self._bar.stop()
+        elif self._notebook is not None:
+            self._notebook.update(Shown(self))
         elif fault is None and self._share > self._mark:
             self._line()
 
@@ -83,6 +112,8 @@ class Progress:
         self._text = self._words(now, time, contacts, energy)
         if self._bar is not None:
             self._bar.update(self._task, completed=self._share, text=self._text)
+        elif self._notebook is not None:
+            self._notebook.update(Shown(self))
         elif self._share >= self._mark + MARK - 1e-9 or now - self._line_clock >= PATIENCE:
             self._line()
 

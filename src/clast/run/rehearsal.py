@@ -1,5 +1,6 @@
 """A rehearsal of a simulation with a few of its bodies, to know which kernels it will launch; see `clast.kernels.ahead`."""
 
+import contextlib
 import copy
 import dataclasses
 import warnings
@@ -7,6 +8,7 @@ import warnings
 import numpy as np
 
 from ..kernels import ahead
+from ..narrow.contacts import find_contacts
 from ..tables import FREE, Bodies
 
 EACH = 2  # bodies of each sort that take part
@@ -26,7 +28,8 @@ def few(scene):
     small = copy.copy(scene)
     bodies = scene.bodies
     joined = {number for held in (*scene.joints, *scene.springs) for number in (held.a, held.b)}
-    kept, seen = [], {}
+    kept: list[int] = []
+    seen: dict[tuple, int] = {}
     sort_of = {mold: sort(scene, mold) for mold in np.unique(bodies.mold).tolist()}
     for row in range(len(bodies.number)):
         alike = sort_of[int(bodies.mold[row])]
@@ -44,8 +47,16 @@ def few(scene):
     return small
 
 
-def rehearse(scene, method, dt):
-    """Tasks for `ahead.compile_all`: the kernels that this scene launches and that are not on the disk.
+def look_at(scene):
+    """Find the contacts of a scene as `find_contacts(scene)` does, and with all bodies as neighbours."""
+    find_contacts(scene)
+    number = scene.bodies.number
+    find_contacts(scene, pairs=np.stack([number[k] for k in np.triu_indices(len(number), 1)], axis=1))
+
+
+def rehearse(scene, method, dt, look=False):
+    """Tasks for `ahead.compile_all`: the kernels that this scene launches and that are not on the disk; look: those too that
+    find its contacts without a simulation.
 
     All bodies count as neighbours, so that whatever can touch is launched. What goes wrong here does so again, and is told, in earnest.
     """
@@ -54,6 +65,9 @@ def rehearse(scene, method, dt):
     span = np.ptp(scene.bodies.position, axis=0).max() if len(scene.bodies.number) else 0.0
     with ahead.listening() as heard, warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if look:
+            with contextlib.suppress(Exception, ahead.Enough):
+                look_at(few(scene))
         for margin in (float(span), None):
             if margin is not None and (not hasattr(method, "margin") or any(scene.periodic)):
                 continue

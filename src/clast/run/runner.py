@@ -84,9 +84,10 @@ def run(sim, *, until, every, output, progress, record=(), text=False, between=N
     def tell(name, done):
         compiled.append(name) if done else bar.compiling(name, len(compiled) + 1, watch.expected())
 
-    with bar, stoppable() as stop, backend.watching(tell):
+    before, sim.every = sim.every, float(every)
+    with bar, stoppable() as stop, backend.watching(tell, lambda: stop.asked):
         try:
-            with recording(sim, folder, kept, every, text) as write:
+            with recording(sim, folder, kept, (before, every), text) as write:
                 for _ in sim.frames(until=until, every=every, between=lambda: glance(sim, bar, stop, between)):
                     if write is not None:
                         # The frame first: after a crash between the two the run goes on from the checkpoint before, and
@@ -97,6 +98,11 @@ def run(sim, *, until, every, output, progress, record=(), text=False, between=N
                     glance(sim, bar, stop, between, now=True)
                     if stop.asked:
                         break
+        except watch.Stopped:
+            if folder is not None and sim.stepper.fresh:
+                write_checkpoint(sim, folder / "checkpoint.h5", begun=False)
+            go = "" if folder is None else f"; go on with clast.resume({str(folder)!r})"
+            raise watch.Stopped(f"{stop.asked} while kernels were compiled, at t = {sim.time:.6g} s{go}") from None
         except ClastError as fault:
             if folder is not None and (folder / "checkpoint.h5").exists():
                 fault.args = (f"{fault}; the last good state is in {folder / 'checkpoint.h5'}",)
@@ -148,17 +154,21 @@ def refuse_nonsense(sim):
         )
 
 
-def write_checkpoint(sim, path):
-    """Write all that a run needs to go on with the same bits."""
-    sim.start()
+def write_checkpoint(sim, path, begun=True):
+    """Write all that a run needs to go on with the same bits; begun: False writes the scene of a run that has no contacts yet,
+    for which no kernel is needed."""
+    if begun:
+        sim.start()
     refuse_nonsense(sim)
     groups, attributes = sim.scene.describe()
-    groups |= sim.stepper.remember() | {"flows": sim.flows.remember()}
+    groups |= {"flows": sim.flows.remember()} | (sim.stepper.remember() if begun else {})
     attributes["simulation"] = {
+        "begun": begun,
         "dt": sim.dt,
         "steps": sim.steps,
         "method": type(sim.method).__name__,
         "options": options_of(sim.method),
+        "every": sim.every,
     }
     checkpoint.write(path, groups, attributes)
 

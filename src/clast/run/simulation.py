@@ -15,7 +15,7 @@ from ..dem.method import DEM
 from ..dem.stepper import Smooth
 from ..dvi.method import Complementarity
 from ..dvi.stepper import Hard
-from ..errors import Unavailable, pick
+from ..errors import ClastError, Unavailable, pick
 from ..files import checkpoint
 from ..kernels import ahead, backend, watch
 from ..scene import clearance, inputs
@@ -29,7 +29,7 @@ from .recording import Record
 from .rehearsal import rehearse
 from .report import Report
 
-STEPPERS = {DEM: Smooth, Complementarity: Hard}
+STEPPERS: dict[type, type[Smooth] | type[Hard]] = {DEM: Smooth, Complementarity: Hard}
 PERIOD = 1e-3  # [s], about how often inlets and outlets are looked after
 SHORTEST = 1e-18  # [s], no contact between bodies is that short
 LONGEST = 10**13  # steps, more than a year of them
@@ -64,7 +64,7 @@ class Simulation:
             raise ValueError("Simulation: joints and springs need clast.Complementarity(...); DEM has none")
         if not isinstance(dt, str) and (isinstance(dt, bool) or not isinstance(dt, Real)):
             raise TypeError(f"Simulation: dt must be a number of seconds or 'auto', got {dt!r}")
-        if not isinstance(dt, str) and 0.0 < dt < SHORTEST:
+        if not isinstance(dt, str) and 0.0 < float(dt) < SHORTEST:
             raise ValueError(f"Simulation: dt = {dt:g} s is shorter than any contact; take dt='auto'")
         self.device = find_device(device)
         if self.device is not backend.CPU and len(scene.hulls.ball):
@@ -78,15 +78,21 @@ class Simulation:
         self.stepper = STEPPERS[type(method)](scene, method, self.device, self.box, dt)
         self.dt, self.state, self.seconds = self.stepper.dt, self.stepper.state, self.stepper.seconds
         self.flows = Flows(scene, self.dt)
+        for number, drive in scene.drives.items():
+            bind = getattr(drive.function, "bind", None)
+            if bind is not None:  # a Servo looks at contacts
+                bind(self, number)
         self._check_periods()
         self._every = max(1, round(PERIOD / self.dt))
         self._looked = False
+        self._torn = False  # a step was interrupted half way
         self._solids = None  # by which inlets keep bodies apart, made when asked
         self._prepared = False  # what to do where kernels are missing has been said
         self.clock, self.glanced = clock.perf_counter, 0.0
         # Steps since the simulation was made or resumed, without those in which kernels were compiled; `seconds` is the
         # time they took.
         self.counted = 0
+        self.every = None  # [s], time between the frames of the last run
         scene.hand_over(SimpleNamespace(bodies=lambda: self.bodies))
 
     @property
@@ -132,8 +138,16 @@ class Simulation:
 
     def _timed(self, function, steps=1):
         """Call it; a call in which something was compiled tells nothing about speed, and neither counts nor takes time."""
+        if self._torn:
+            raise ClastError(
+                "Simulation: its last step was interrupted half way; make it anew, or go on from a checkpoint by clast.resume"
+            )
         before, compiled = tuple(self.seconds.values()), watch.seconds()
-        function()
+        try:
+            function()
+        except KeyboardInterrupt:
+            self._torn = True
+            raise
         if watch.seconds() == compiled:
             self.counted += steps
         else:
@@ -358,8 +372,11 @@ def resume(path, *, law=None, drives=None, functions=None, device="cpu"):
     scene = Scene.rebuild(groups, saved, drives=drives, functions=functions)
     method = runner.method_of(path, numbers, law)
     sim = Simulation(scene, method, dt=numbers["dt"], device=device)
+    if not numbers.get("begun", True):  # it was stopped before anything was computed
+        return sim
     sim.flows.recall(groups["flows"])
     sim.stepper.recall(groups, numbers["steps"])
+    sim.every = numbers.get("every")
     sim._looked = True  # what happens on the way is parted and counted
     return sim
 

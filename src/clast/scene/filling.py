@@ -62,6 +62,13 @@ class Sizes:
         """The smallest size factor that can be drawn."""
         return min(low for low, weight in zip(self.low, self.weight, strict=True) if weight > 0.0)
 
+    @property
+    def mean_cube(self):
+        """Mean of the cube of the size factor, by which the mean volume grows."""
+        low, high, weight = (np.array(column) for column in (self.low, self.high, self.weight))
+        # Of a piece that is uniform from a to b it is (b^4 - a^4) / (4 (b - a)), written without a difference.
+        return float(weight @ _mean_cube(low, high) / weight.sum())
+
     def draw(self, uniform):
         """Size factors (n,) for uniform numbers (n,) from 0 to 1."""
         share = np.cumsum(self.weight) / math.fsum(self.weight)
@@ -72,6 +79,39 @@ class Sizes:
         within = (uniform - before[piece]) / width[piece]
         low, high = np.array(self.low), np.array(self.high)
         return low[piece] + (high - low)[piece] * within
+
+
+def _mean_cube(low, high):
+    return 0.25 * (low + high) * (low**2 + high**2)
+
+
+def sieve(table, shape):
+    """Sizes for `scale=` from a sieve table: {opening [m]: part of the mass that passes}, from 0 for the finest to 1 for the coarsest.
+
+    Between two openings a < b lies the mass m = passing(b) - passing(a); diameters there are even between a and b by number, so that the
+    number of bodies is m over their mean volume, w = m / ((b^4 - a^4) / (4 (b - a))) up to a common factor. A body has the size of an opening if the ball
+    of its volume has that diameter. shape: the particle that is scaled.
+    """
+    place = "sieve"
+    try:
+        rows = sorted((float(opening), float(passing)) for opening, passing in dict(table).items())
+        volume = float(shape.volume)
+    except (TypeError, ValueError, AttributeError):
+        raise TypeError(
+            f"{place}: needs {{opening: passing}} in numbers and a particle shape, got {table!r} and {shape!r}"
+        ) from None
+    opening, passing = (np.array(column) for column in zip(*rows)) if rows else (np.zeros(0), np.zeros(0))
+    if len(rows) < 2 or not (opening > 0.0).all() or not np.isfinite(opening).all():
+        raise ValueError(f"{place}: needs at least two openings above 0 m, got {table!r}")
+    if passing[0] != 0.0 or passing[-1] != 1.0 or (np.diff(passing) < 0.0).any():
+        raise ValueError(
+            f"{place}: the part that passes must grow from 0 at the finest sieve to 1 at the coarsest, got {passing.tolist()}"
+        )
+    if volume <= 0.0:
+        raise ValueError(f"{place}: a wall has no size to sieve by")
+    scale = opening / (2.0 * (0.75 * volume / math.pi) ** (1.0 / 3.0))
+    weight = np.diff(passing) / _mean_cube(scale[:-1], scale[1:])
+    return Sizes(tuple(scale[:-1].tolist()), tuple(scale[1:].tolist()), tuple((weight / weight.max()).tolist()))
 
 
 def random_orientation(uniform):
@@ -119,6 +159,18 @@ def check_volume(place, count, volume, alike, balls, low, high, method):
         )
 
 
+def check_room(place, count, reach, volume, sizes, low, high, method):
+    """Raise if `count` bodies cannot be put into the box, before anything is tried; reach (k,) [m] and volume (k,) [m^3]: of their shapes,
+    with these Sizes."""
+    check_far(place, reach.min() * sizes.smallest, low, high)
+    needed = count * volume.min() * sizes.smallest**3
+    spread = reach.max() * sizes.largest / (reach.min() * sizes.smallest)
+    balls = np.allclose(volume, 4.0 / 3.0 * math.pi * reach**3, rtol=1e-9)
+    if count and balls:
+        check_fit(place, np.full(3, 2.0 * reach.min() * sizes.smallest), low, high)
+    check_volume(place, count, needed, spread <= 1.5, balls and spread <= 1.0, low, high, method)
+
+
 @dataclass(frozen=True)
 class Newcomers:
     """Bodies that are to be placed: radius (n,) [m] of the balls around them, how far each reaches down and up the axes, (n,3) or, of balls,
@@ -151,7 +203,8 @@ class Newcomers:
     @classmethod
     def balls(cls, radius):
         """Balls of these radii (n,) [m]."""
-        return cls(radius, radius[:, None], radius[:, None], radius)
+        edge = radius[:, None]
+        return cls(radius, edge, edge, radius)
 
 
 def newcomers(scene, shapes, columns, radius, known, walls):
@@ -203,7 +256,8 @@ def _place_block(rng, block, new, low, high, walls, balls, inside, first, placed
     while budget > 0:
         tries = int(min(max(1.0 / share, 256 / len(pending), 1.0), max(ROUND // len(pending), 1)))
         owner = np.repeat(pending, tries)
-        down, up = new.down[owner], new.up[owner]
+        down = new.down[owner]
+        up = down if new.up is new.down else new.up[owner]
         if centre is None:
             point = low + down + rng.random((len(owner), 3)) * np.maximum(high - low - (down + up), 0.0)
             allowed = np.ones(len(owner), dtype=bool)

@@ -7,14 +7,14 @@ import numpy as np
 
 from ..errors import pick
 from ..tables import DRIVEN, FREE, Bodies, Hulls, Meshes, Molds, Parts, Surfaces
-from . import clearance, filling, inputs
+from . import clearance, filling, inputs, packing
 from .drives import Drive, pose, rates
 from .filling import Inlet, Outlet, Sizes
 from .joining import Joinery
 from .materials import OVERRIDES, Material, check
 from .stacking import join_bodies, join_molds, make_bodies, make_mold, place_shapes
 
-FILLINGS = {"random": "random", "lattice": "lattice"}
+FILLINGS = {"random": "random", "lattice": "lattice", "packed": "packed"}
 MOLDED = {"molds": Molds, "parts": Parts, "meshes": Meshes, "hulls": Hulls, "surfaces": Surfaces}
 
 
@@ -114,34 +114,44 @@ class Scene(Joinery):
         self,
         shape,
         *,
-        count,
+        count=None,
+        fraction=None,
         box,
         scale=1.0,
         material=None,
-        velocity=(0.0, 0.0, 0.0),
-        spin=(0.0, 0.0, 0.0),
-        method="random",
+        method=None,
         jitter=0.0,
         inside=None,
-        orientation="random",
         seed=0,
+        **start,
     ):
-        """Add `count` free bodies without overlap, each wholly inside the box, and return their numbers (count,).
+        """Add `count` free bodies without overlap, each wholly inside the box, and return their numbers (count,); or as many as fill the
+        part `fraction` of the box.
 
-        shape: one for all, or a list of `count` particles; velocity [m/s] and spin [rad/s] (3,) or (count,3);
-        box ((x, y, z), (x, y, z)) [m]; scale: a number, (low, high) uniform, or {scale: weight} by number.
-        method "random": random points, large bodies first, up to a solid fraction of about 0.35;
+        shape: one for all, or a list of `count` particles; start: velocity [m/s] and spin [rad/s] (3,) or (count,3), orientation, random unless given;
+        box ((x, y, z), (x, y, z)) [m]; scale: a number, (low, high) uniform, {scale: weight} by number, or `clast.sieve`.
+        method "random": random points, large bodies first, up to a solid fraction of about 0.35; it is taken unless said, or
+        where a fraction above 0.3 is asked for "packed": the balls around bodies pushed apart, up to about 0.6, in an empty box;
         "lattice": a lattice from the bottom up, along each axis as wide as the widest body, shifted at random by `jitter`
         (part of the width). inside: function points (n,3) -> mask (n,) that says where centres may be.
         Bodies and walls already in the scene are kept clear of, by true shapes; of a triangulated particle its convex hull and halo count.
         """
         place, shapes = inputs.shapes("Scene.fill", shape)
+        velocity, spin, orientation = inputs.start(place, start)
         self._check_open(place)
         if shapes[0].wall:
             raise ValueError(f"{place}: a wall cannot fill a box; use Scene.add")
-        count = inputs.whole(place, "count", count)
+        if (count is None) == (fraction is None):
+            raise ValueError(f"{place}: give either count, a number of bodies, or fraction, the part of the box")
         low, high = self._box_in_world(place, box)
         sizes = Sizes.of(place, scale)
+        if fraction is not None:
+            fraction = inputs.number(place, "fraction", fraction, above=0.0)
+            mean = float(np.mean([one.volume for one in shapes])) * sizes.mean_cube
+            count = round(fraction * math.prod((high - low).tolist()) / mean)
+        count = inputs.whole(place, "count", count)
+        if method is None:
+            method = "random" if fraction is None or fraction <= 0.3 else "packed"
         jitter = inputs.number(place, "jitter", jitter, least=0.0)
         inside = inputs.mask(place, inside)
         method = pick("filling method", method, FILLINGS)
@@ -150,14 +160,8 @@ class Scene(Joinery):
         material = inputs.material(place, material)
         rng = np.random.default_rng(inputs.whole(place, "seed", seed))
         reach = np.array([_bounding_radius(one.parts()) for one in shapes])
-        filling.check_far(place, reach.min() * sizes.smallest, low, high)
         volume = np.array([one.volume for one in shapes])
-        needed = count * volume.min() * sizes.smallest**3
-        spread = reach.max() * sizes.largest / (reach.min() * sizes.smallest)
-        balls = np.allclose(volume, 4.0 / 3.0 * math.pi * reach**3, rtol=1e-9)
-        if count and balls:
-            filling.check_fit(place, np.full(3, 2.0 * reach.min() * sizes.smallest), low, high)
-        filling.check_volume(place, count, needed, spread <= 1.5, balls and spread <= 1.0, low, high, method)
+        filling.check_room(place, count, reach, volume, sizes, low, high, method)
         columns = {
             "scale": sizes.draw(rng.random(count)),
             "velocity": inputs.rows(place, "velocity", velocity, 3),
@@ -171,26 +175,14 @@ class Scene(Joinery):
             columns["orientation"] = inputs.quaternions(place, "orientation", orientation)
             inputs.same_length(place, {"count": range(count), "orientation": columns["orientation"]}, count)
         radius = columns["scale"] * reach
+        columns["position"] = np.zeros((0, 3))
         if count:
             walls, known = self._room(low, high, radius.max())
             new = filling.newcomers(self, shapes, columns, radius, known, walls)
-            filling.check_fit(place, np.broadcast_to((new.down + new.up).max(axis=0), 3), low, high)
-            if method == "random":
-                centre, placed = filling.fill_random(rng, new, low, high, walls, known, inside)
-                done, hint = placed, "use a larger box, fewer bodies or method='lattice'"
-            else:
-                centre, spacing = filling.fill_lattice(rng, count, new, jitter, low, high, walls, known, inside)
-                done = np.arange(count) < len(centre)
-                hint = f"the spacing is {spacing.max():.6g} m; use a larger box, fewer bodies, or a smaller scale or jitter"
-            if not done.all():
-                solid = float((columns["scale"] ** 3 * volume)[done].sum()) / (high - low).prod()
-                raise ValueError(
-                    f"{place}: placed only {int(done.sum())} of {count} bodies in the box {low.tolist()} to "
-                    f"{high.tolist()} (method {method!r}, solid fraction {solid:.3f}); {hint}"
-                )
-            columns["position"] = centre
-        else:
-            columns["position"] = np.zeros((0, 3))
+            whole = (np.array([low, high]) == (self.world or np.nan)).all(0) & self.periodic
+            spot = packing.Spot(low, high, np.where(whole, high - low, 0.0), walls, known, inside)
+            solid = columns["scale"] ** 3 * volume
+            columns["position"] = packing.find_places(place, method, rng, new, solid, spot, jitter)
         molds = np.array([self._mold_row(one) for one in shapes])
         chunk = self._rows(molds, self._material_row(material), FREE, count, columns)
         self._chunks.append(chunk)

@@ -5,6 +5,7 @@ import math
 from ..shapes import (
     Clump,
     Compound,
+    Cone,
     Cylinder,
     Ellipsoid,
     Mesh,
@@ -23,6 +24,7 @@ from .keys import (
     POLYHEDRA,
     ClumpShape,
     CompoundShape,
+    ConeKeys,
     CylinderKeys,
     EllipsoidShape,
     MeshKeys,
@@ -49,6 +51,9 @@ class Shaper:
     def cylinder(self, place, keys):
         length = math.inf if keys.length is None else keys.length
         return self.guard(place, Cylinder, keys.radius, length, axis=keys.axis, inside=keys.inside)
+
+    def cone(self, place, keys):
+        return self.guard(place, Cone, keys.radius, keys.outlet, keys.height, keys.axis, keys.segments)
 
     def quad(self, place, keys):
         return self.guard(f"{place}.corners", Quad, keys.corners)
@@ -165,6 +170,7 @@ class Shaper:
 MAKERS = {
     PlaneKeys: Shaper.plane,
     CylinderKeys: Shaper.cylinder,
+    ConeKeys: Shaper.cone,
     QuadKeys: Shaper.quad,
     MeshKeys: Shaper.mesh_wall,
     SphereShape: Shaper.sphere,

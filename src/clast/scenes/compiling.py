@@ -1,12 +1,9 @@
 """The kernels of all ready scenes, compiled ahead of the first run."""
 
-import os
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
-
 from rich.console import Console
 from rich.progress import Progress
 
+from ..errors import ClastError
 from ..kernels import ahead, backend
 from ..run.rehearsal import rehearse
 from . import SCENES
@@ -15,15 +12,25 @@ from . import SCENES
 WARMED = ("drum", "cube-drum", "granulate", "chain-on-gravel", "ellipsoid-hopper", "tank")
 
 
-def warm(name):
-    """Take a few steps of a ready scene; how many kernels were compiled on the way."""
-    before = len(backend.compiled())
-    backend.set_threads(1)  # the other cores are compiling too
-    sim = SCENES[name](count=30).simulation()
-    # What is poured or dropped has to fall before it meets anything, and only then all kernels are needed.
-    sim.step(6000 if sim.scene.inlets else 60)
-    sim.report()
-    return len(backend.compiled()) - before
+class Warmed:
+    """A few steps of a ready scene, as a task for `ahead.Workshop`: nothing should be left to compile."""
+
+    place, size = (), 0
+
+    def __init__(self, title):
+        self.title = title
+
+    def do(self):
+        """(kernels that were compiled on the way, what went wrong or None)"""
+        before = len(backend.compiled())
+        try:
+            sim = SCENES[self.title](count=30).simulation()
+            # What is poured or dropped has to fall before it meets anything, and only then all kernels are needed.
+            sim.step(6000 if sim.scene.inlets else 60)
+            sim.report()
+        except Exception as fault:
+            return 0, f"{type(fault).__name__}: {fault}"
+        return len(backend.compiled()) - before, None
 
 
 def listen_to(name, heard):
@@ -43,16 +50,21 @@ def compile_scenes():
 
     Returns how many were compiled.
     """
-    names, new = (*WARMED, *(name for name in SCENES if name not in WARMED)), []
-    os.environ["CLAST_WORKERS"] = str(count := max(1, ahead.workers()))
+    names = (*WARMED, *(name for name in SCENES if name not in WARMED))
+    new, wrong = 0, []
+    count = max(1, ahead.workers())
     console = Console(stderr=True, highlight=False)
     with Progress(console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("compiling kernels, once", total=len(names))
 
         def tell(title, done):
-            if done:
-                new.append(title)
-                bar.advance(task)
+            nonlocal new
+            if not done:
+                return
+            more, fault = done if isinstance(done, tuple) else (1, None)
+            new += more
+            wrong.extend([f"{title}: {fault}"] if fault else [])
+            bar.advance(task)
 
         total = len(names)
         with ahead.Workshop(count, tell) as shop:
@@ -62,17 +74,9 @@ def compile_scenes():
                     bar.update(task, total=(total := total + len(found)))
                     shop.add(found)
             shop.finish()
-        os.environ["CLAST_WORKERS"] = "0"
-        pool = ProcessPoolExecutor(max_workers=count, mp_context=get_context("spawn"))
-        waiting = [pool.submit(warm, name) for name in names]
-        try:
-            for one in as_completed(waiting):
-                new += [""] * one.result()
-                bar.advance(task)
-        finally:
-            # Ctrl-C must not wait for a compiler.
-            for process in list((pool._processes or {}).values()):
-                if any(not one.done() for one in waiting):
-                    process.terminate()
-            pool.shutdown(wait=False, cancel_futures=True)
-    return len(new)
+        with ahead.Workshop(count, tell) as shop:
+            shop.add(map(Warmed, reversed(names)))
+            shop.finish()
+    if wrong:
+        raise ClastError("; ".join(wrong))
+    return new

@@ -134,8 +134,8 @@ def rock_drum(count=1500, seed=1):
             material=rock,
             seed=8 * seed + k,
         )
-    # The blades come last, because `fill` keeps clear of the balls around bodies. They end a hair from the
-    # drum, which is drawn with facets.
+    # The blades come last, so that they do not take room from the rocks. They end a hair from the drum, which is drawn with
+    # facets.
     thick = 0.5 * reach
     out = math.sqrt((0.998 * radius) ** 2 - 0.25 * thick**2) - 0.5 * height
     for k in range(4):

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import SceneError
+from ..kernels import ahead
 from ..narrow.contacts import find_contacts
+from ..run.rehearsal import rehearse
 from ..run.simulation import Simulation
 from ..scene.scene import Scene
 from ..tables import is_particle
@@ -33,13 +35,17 @@ class Ready:
     source: str = ""
     places: tuple = ()
 
-    def simulation(self, *, dt=None, device="cpu"):
-        """A Simulation of the scene, after a look at how it starts; dt overrides the scene's own."""
-        try:
-            check_overlap(self.scene, self.overlap_limit, self.places)
-        except SceneError as fault:
-            raise SceneError(f"{self.source}: {fault}" if self.source else str(fault)) from None
-        return Simulation(self.scene, self.method, dt=self.dt if dt is None else dt, device=device)
+    def simulation(self, *, dt=None, device="cpu", check=True):
+        """A Simulation of the scene, after a look at how it starts (check); dt overrides the scene's own."""
+        dt = self.dt if dt is None else dt
+        if check:
+            # The look takes kernels too: they are compiled together with those of the run.
+            ahead.when_missing(lambda: rehearse(self.scene, self.method, dt, look=True))
+            try:
+                check_overlap(self.scene, self.overlap_limit, self.places)
+            except SceneError as fault:
+                raise SceneError(f"{self.source}: {fault}" if self.source else str(fault)) from None
+        return Simulation(self.scene, self.method, dt=dt, device=device)
 
 
 def check_overlap(scene, limit, places=()):

@@ -6,6 +6,7 @@ position of a wall. Walls have no volume and no inertia and may only be fixed or
 
 from .clump import Clump
 from .compound import Compound
+from .cone import Cone
 from .cylinder import Cylinder
 from .ellipsoid import Ellipsoid
 from .loading import load_mesh
@@ -20,6 +21,7 @@ from .triangulated import Mesh
 __all__ = [
     "Clump",
     "Compound",
+    "Cone",
     "Cylinder",
     "Ellipsoid",
     "Mesh",

@@ -62,7 +62,12 @@ class Clump:
         vertices, triangles, volume = closed_mesh("Clump.fit", mesh)
         centres, radii, skin = fit_balls(vertices, triangles, spheres)
         grown = 0.0 if inside else growth(centres, radii, volume)
-        made = cls(centres, radii + grown)
+        try:
+            made = cls(centres, radii + grown)
+        except ValueError:
+            raise ValueError(
+                f"Clump.fit: {len(radii)} balls do not hang together in this mesh, whose walls are too thin for so few; give more spheres"
+            ) from None
         off = np.min(
             [np.linalg.norm(skin - c, axis=1) - r - grown for c, r in zip(centres, radii, strict=True)], axis=0
         )

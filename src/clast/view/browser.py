@@ -81,7 +81,7 @@ class Moment:
 class Browser:
     """The page. source: Frames or Moment; address: where to listen; port: the first free one from there on.
 
-    address_shown is what to open; `close` ends it.
+    `address` is what to open; `close` ends it.
     """
 
     def __init__(self, source, *, address="127.0.0.1", port=8080, label="clast", colour="speed"):
@@ -429,6 +429,11 @@ class Browser:
             if index != self.index:
                 self.show(index)
                 self.slider.value = index
+
+    def _repr_html_(self):
+        from .notebook import frame_html
+
+        return frame_html(self.address)
 
     def close(self):
         """End the page."""

@@ -26,9 +26,17 @@ def package():
     return viser
 
 
+@contextlib.contextmanager
 def silence():
-    """Within the block viser prints nothing: who calls it tells the address."""
-    return contextlib.redirect_stdout(io.StringIO())
+    """Within the block viser prints nothing, in a notebook neither: who calls it tells the address."""
+    import rich
+
+    said, rich.print = rich.print, lambda *_, **__: None
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        rich.print = said
 
 
 class Guard:

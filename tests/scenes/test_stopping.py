@@ -1,0 +1,146 @@
+"""Signals while kernels are compiled: the process ends at once, says so, and leaves a folder that can go on."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import clast
+from clast.cli import answer
+from clast.errors import ClastError
+from clast.files import checkpoint
+from clast.files.trajectory import Trajectory
+from clast.kernels import backend, watch
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of this kind are not there")
+BALLS = """
+[[walls]]
+kind = "plane"
+[[bodies]]
+radius = 0.01
+position = [0.0, 0.0, 0.0099]
+[[bodies]]
+radius = 0.01
+position = [0.0199, 0.0, 0.0099]
+[run]
+until = 4e-4
+every = 2e-4
+"""
+
+
+def stopped(arguments, how, cache, workers):
+    """(exit code, what was said, seconds from the signal to the end) of a command that compiles everything and is stopped
+    a second after the first kernel is there."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "clast", *map(str, arguments)],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache), "CLAST_WORKERS": str(workers)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # where tests run in the background it is ignored
+    )
+    try:
+        limit = time.monotonic() + 100.0
+        while not any(cache.rglob("*.nbi")) and time.monotonic() < limit:
+            assert process.poll() is None
+            time.sleep(0.05)
+        time.sleep(1.0)
+        assert process.poll() is None
+        process.send_signal(how)
+        began = time.monotonic()
+        said = process.communicate(timeout=100)[1]
+    finally:
+        process.kill()
+    return process.returncode, said, time.monotonic() - began
+
+
+def one_line(said):
+    return len(said.strip().splitlines()) == 1 and "Traceback" not in said
+
+
+@pytest.mark.parametrize("how, workers", [(signal.SIGTERM, 2), (signal.SIGINT, 0), (signal.SIGTERM, 0)])
+def test_a_run_that_is_stopped_while_it_compiles_can_go_on(how, workers, tmp_path):
+    folder, file = tmp_path / "out", tmp_path / "balls.toml"
+    file.write_text(BALLS)
+    arguments = ["run", file, "--output", folder, "--quiet"]
+    code, said, took = stopped(arguments, how, tmp_path / "cache", workers)
+    assert code == 130, said
+    assert one_line(said)
+    assert "interrupted while kernels were compiled at t = 0 s" in said
+    assert f"clast run --resume {folder}" in said
+    assert took < 10.0  # a second where nothing else runs; the kernels take longer
+    assert not checkpoint.read(folder / "checkpoint.h5")[1]["simulation"]["begun"]
+    # With the kernels that are there, it goes on as if it had never been stopped.
+    assert answer(["run", "--resume", str(folder), "--quiet"]) == 0
+    whole = tmp_path / "whole"
+    assert answer(["run", str(file), "--output", str(whole), "--quiet"]) == 0
+    columns = [checkpoint.read(place / "checkpoint.h5")[0]["bodies"] for place in (folder, whole)]
+    for name, column in columns[0].items():
+        assert column.tobytes() == columns[1][name].tobytes(), name
+    with Trajectory(folder / "trajectory.h5") as frames:
+        assert len(list(frames)) == 3
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_compiling_everything_can_be_stopped(how, tmp_path):
+    code, said, took = stopped(["check", "--compile"], how, tmp_path / "cache", workers=2)
+    assert code == 130, said
+    assert one_line(said)
+    assert "interrupted; kernels that were compiled so far are kept" in said
+    assert took < 10.0
+
+
+def falling():
+    scene = clast.Scene()
+    scene.add(clast.Plane())
+    scene.add(clast.Sphere(0.01), position=[(0, 0, 0.0099), (0.0199, 0, 0.0099)])
+    return clast.Simulation(scene)
+
+
+def test_a_run_in_a_program_is_stopped_by_what_it_watches(tmp_path, monkeypatch):
+    sim, done = falling(), threading.Event()
+
+    def compile_long(kernel, count, arguments):
+        threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGTERM)).start()
+        watch.apart(done.wait, 60.0)
+        pytest.fail("nobody stopped it")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(backend.CPU, "launch", staticmethod(compile_long))
+        with pytest.raises(watch.Stopped, match="SIGTERM while kernels were compiled, at t = 0 s; go on with"):
+            sim.run(until=1e-3, every=1e-3, output=tmp_path, progress=False)
+    assert watch.abandoned()
+    done.set()
+    again, never = clast.resume(tmp_path), falling()
+    again.run(until=1e-3, every=1e-3, output=tmp_path, progress=False)
+    never.run(until=1e-3, every=1e-3, output=tmp_path / "never", progress=False)
+    assert np.array_equal(again.bodies.velocity, never.bodies.velocity)
+
+
+def test_a_step_that_was_interrupted_half_way_is_not_gone_on_with(monkeypatch):
+    sim = falling()
+    sim.step(2)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(sim.stepper), "_collide", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            sim.step()
+    with pytest.raises(ClastError, match="interrupted half way"):
+        sim.step()
+
+
+def test_what_is_compiled_apart_hands_back_what_it_gives_and_what_it_raises():
+    assert watch.apart(divmod, 7, 2) == (3, 1)
+    with pytest.raises(ZeroDivisionError):
+        watch.apart(divmod, 7, 0)
+    assert not watch.abandoned()

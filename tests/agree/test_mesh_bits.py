@@ -128,3 +128,29 @@ def test_restart(plain, tmp_path):
         assert np.array_equal(one, two)
     again.step(STEPS - STEPS // 2)
     assert differences(plain, state(again)) == []
+
+
+def rocking():
+    """Cubes of 12 triangles that rock on each other and on a quad: corners over faces and sides that cross come and go."""
+    box = clast.Polyhedron.box(0.01, 0.01, 0.006)
+    cube = Mesh(*box.surface(), epsilon=3e-4)
+    scene = Scene()
+    scene.add(Quad([(-0.1, -0.1, 0.0), (0.1, -0.1, 0.0), (0.1, 0.1, 0.0), (-0.1, 0.1, 0.0)]), material=STEEL)
+    scene.add(cube, position=(0.0, 0.0, 0.0037), material=GRAIN, spin=(3.0, 1.0, 0.0))
+    scene.add(cube, position=(0.002, 0.001, 0.0107), material=GRAIN, spin=(4.0, -2.0, 15.0))
+    scene.add(box, position=(0.001, 0.0, 0.0175), material=GRAIN, spin=(-4.0, 3.0, 5.0))
+    return Simulation(scene, DEM(penetration="push"), dt=2e-5)
+
+
+def test_corners_and_crossings_do_not_depend_on_when_triangles_were_looked_for(tmp_path):
+    """Every step goes on from a file that was written after it, for which all candidates are found anew."""
+    whole, seen = rocking(), 0
+    for _ in range(6):
+        whole.step(150)
+        seen += len(whole.contacts().gap)
+        whole.save(tmp_path / "now.h5")
+        again = clast.resume(tmp_path / "now.h5")
+        whole.step(20)
+        again.step(20)
+        assert differences(state(again), state(whole)) == []
+    assert seen > 30

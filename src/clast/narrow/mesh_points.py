@@ -12,7 +12,16 @@ import numpy as np
 from ..kernels.backend import FUSE, func, kernel
 from ..kernels.vec import add, dot, load, normalize, rotate, scale, sub, unrotate
 from .ellipsoid_triangle import triangle_ellipsoid
-from .mesh_candidates import SHIFT, TRIANGLE_BITS, mesh_normal, own_corner, partner_normal, put_corners
+from .mesh_candidates import (
+    FLAT,
+    SHIFT,
+    TRIANGLE_BITS,
+    face_each_other,
+    mesh_normal,
+    own_corner,
+    partner_normal,
+    put_corners,
+)
 from .mesh_cylinder import triangle_cylinder, vertex_shell
 from .mesh_pose import (
     BALL,
@@ -182,8 +191,11 @@ def lane_side(lane, row, k):
 def feature_touches(k, p, f, second, who, sheets, surfaces, pose, lane, n):
     """Whether the shortest way n of a feature is one between faces: a corner has its foot within the other triangle, sides cross."""
     g, code = feature_of(second)
+    m = load_turn(pose, p)
+    if not face_each_other(p, f, g, who, sheets, surfaces, m, FLAT):
+        return False
     up = dot(n, mesh_normal(surfaces, f))
-    other = dot(n, partner_normal(p, g, who, sheets, surfaces, load_turn(pose, p)))
+    other = dot(n, partner_normal(p, g, who, sheets, surfaces, m))
     other = -abs(other) if who[p, SHEET] >= 0 else other
     if code <= 3:
         return other < UPRIGHT * UPRIGHT - 1.0 and up > 0.5

@@ -27,7 +27,7 @@ GROUPS = {
     "solvers": "*solver*::* *cone*::* test_docs::*solvers*",
     "triangles": "*triang*::* test_docs::*triangles*",
     "normals": "*normal*::* test_characteristic::* test_curvature::*",
-    "programs": "test_ready::* test_docs::* test_cli::* test_command_line::*",
+    "programs": "test_ready::* test_docs::* test_cli::* test_command_line::* test_stopping::*",
 }
 
 

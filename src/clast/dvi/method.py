@@ -25,13 +25,15 @@ SOLIDS = False  # some body is neither a sphere nor made of spheres
 
 TINY = 5e-324  # the least number above 0
 LIMITS = {
-    "tolerance": (TINY, math.inf, "above 0 m/s"),
+    "tolerance": (TINY, math.inf, "above 0 m/s, or 'auto'"),
     "stabilisation": (TINY, 1.0, "above 0 and at most 1"),
     "recovery": (0.0, math.inf, "0 m/s or more, or None"),
     "threshold": (0.0, math.inf, "0 m/s or more, or None"),
     "omega": (TINY, math.nextafter(2.0, 0.0), "above 0 and below 2"),
     "relaxation": (TINY, 1.0, "above 0 and at most 1"),
 }
+PART = 1e-2  # tolerance="auto" as a part of what gravity adds to a velocity in a step
+LAYERS = 5.0  # and it is shared among the contacts of so many layers at the least
 FALL = 0.05  # dt="auto" as a part of the time a body takes to fall by its own size
 
 
@@ -39,21 +41,22 @@ FALL = 0.05  # dt="auto" as a part of the time a body takes to fall by its own s
 class Complementarity:
     """Hard contacts: no overlap and Coulomb friction as conditions, not as springs; steps of 1e-3 to 1e-2 s.
 
-    solver: "apgd", "barzilai-borwein", "gauss-seidel" or "jacobi". tolerance [m/s]: how far, root mean square over the
-    contacts, velocities may miss the conditions of contact and friction; iterations: the most a step may take. A step
-    that ends there goes on with what it has, and the report says how many did and by how much they missed.
+    solver: "apgd", "barzilai-borwein", "gauss-seidel" or "jacobi". tolerance [m/s]: error of the velocities of bodies at which a solve may end:
+    contacts may miss their conditions, root mean square, by this divided by the number of layers that lie on top of each other; "auto" is a
+    hundredth of what gravity adds to a velocity in a step. iterations: the most a step may take; "auto" is 100, up to 400 where contacts are
+    few. A step that ends there goes on with what it has, and the report says how many did and by how much they missed.
     coulomb: True for Coulomb friction itself; False for the cone problem, which lifts sliding contacts by friction
     times the way they slide in a step. warm: begin with the impulses of the last step.
-    stabilisation: the part of an overlap that one step takes away, above 0; 1 in Negrut et al. 2010, which hands the
-    errors of one step on to the next. recovery [m/s]: the fastest that overlapping bodies are parted; None lets the
+    stabilisation: the part of an overlap that one step takes away, above 0, by moving bodies apart without giving them speed (with joints: by their velocities,
+    as in Negrut et al. 2010, where it is 1). recovery [m/s]: the fastest that overlapping bodies are parted; None lets the
     simulation choose.
     threshold [m/s]: slower impacts do not rebound; None is twice what gravity adds in a step.
     omega, relaxation: of the solver "jacobi", omega and lambda of Negrut et al. 2010. broad: as in DEM.
     """
 
     solver: str = "apgd"
-    tolerance: float = 1e-4
-    iterations: int = 200
+    tolerance: float | str = "auto"
+    iterations: int | str = "auto"
     coulomb: bool = False
     warm: bool = True
     stabilisation: float = 0.2
@@ -66,14 +69,15 @@ class Complementarity:
     def __post_init__(self):
         pick("solver", self.solver, solvers.SOLVERS)
         pick("broad phase", self.broad, BROAD)
-        if isinstance(self.iterations, bool) or not (isinstance(self.iterations, Integral) and self.iterations >= 1):
-            raise ValueError(f"Complementarity: iterations = {self.iterations!r} must be a whole number, 1 or more")
+        most = self.iterations
+        if most != "auto" and (isinstance(most, bool) or not (isinstance(most, Integral) and most >= 1)):
+            raise ValueError(f"Complementarity: iterations = {most!r} must be a whole number, 1 or more, or 'auto'")
         for name in ("coulomb", "warm"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise TypeError(f"Complementarity: {name} = {getattr(self, name)!r} must be True or False")
         for name, (least, most, words) in LIMITS.items():
             value = getattr(self, name)
-            if value is None and name in ("recovery", "threshold"):
+            if (value is None and name in ("recovery", "threshold")) or (name == "tolerance" and value == "auto"):
                 continue
             if isinstance(value, bool) or not isinstance(value, Real):
                 raise TypeError(f"Complementarity: {name} must be a number {words}, got {value!r}")
@@ -93,6 +97,16 @@ class Complementarity:
         """Combined materials of every pair of materials, row m1 * number + m2: Mixes."""
         mix = combine(scene.materials, scene.pairs)
         return Mixes(*(np.ascontiguousarray(getattr(mix, name).ravel()) for name in Mixes._fields))
+
+
+def iterations_for(method, contacts, joined):
+    """The most iterations of a step with so many contacts: by default 100, up to 400 where contacts are few and an iteration takes no time; 200
+    with joints, which are restored in each."""
+    if method.iterations != "auto":
+        return int(method.iterations)
+    if joined:
+        return 200
+    return min(max(100, 20_000 // max(contacts, 1)), 400)
 
 
 @func

@@ -9,6 +9,7 @@ from ..kernels import primitives
 from ..kernels.backend import kernel
 from ..kernels.reached import stored
 from ..kernels.rows import PER_MASS
+from . import accelerated
 from . import constraints as blocks
 from .constraints import CHUNK, Constraints
 
@@ -88,6 +89,10 @@ class BodyCones:
         self.begin(impulse)
         chunks = (self.count + CHUNK - 1) // CHUNK
         self._contacts(chunks, CHUNK, self.rows, self.constraints, self.shift, impulse, out)
+
+    def descend(self, impulse, other, tolerance, iterations, largest):
+        """See `clast.dvi.accelerated.descend`; not where joints have to be restored in between."""
+        return accelerated.descend(self, impulse, other, tolerance, iterations, largest)
 
     def relax(self, impulse, omega, relaxation):
         """One step of the fixed point iteration, eqs. (12) to (14), in place: contacts, then bodies; `begin` comes first."""

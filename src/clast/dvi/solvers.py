@@ -167,6 +167,8 @@ def apgd(run):
     """
     largest = run.space.curvature
     theta = 1.0
+    if hasattr(run.cones, "descend") and run.cones.joints is None:
+        return descended(run)
     while True:
         # Most steps neither restart nor change the curvature: the trial is made while the last step is being measured.
         after = 0.5 * theta * (math.sqrt(theta * theta + 4.0) - theta)
@@ -194,6 +196,24 @@ def apgd(run):
         theta = after
         run.accept()
     run.space.curvature = largest
+
+
+def descended(run):
+    """The same for cones that can iterate without storing velocities of contacts; what they end with is measured afresh."""
+    while True:
+        run.advance(0.0, -1.0)
+        run.best, run.least = run.now, run.residual
+        if run.over and (run.used or run.most == 0):
+            return
+        others = [array for array in run.impulses if array is not run.now]
+        most = run.most - run.used
+        found, used, run.space.curvature = run.cones.descend(
+            run.now, others[0], run.tolerance, most, run.space.curvature
+        )
+        run.now = run.old = run.best = found
+        run.used += used
+        run.cones.velocity(found, run.u)
+        run.u_old = run.u
 
 
 def jacobi(run, omega=0.3, relaxation=1.0, look=8):

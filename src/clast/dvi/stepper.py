@@ -18,7 +18,7 @@ from ..joints.reactions import watch
 from ..joints.system import JointSystem
 from ..kernels import backend
 from ..kernels.backend import kernel
-from ..kernels.rows import SPINS, VELOCITIES
+from ..kernels.rows import CENTRES, SPINS, VELOCITIES
 from ..motion.integrate import Space, Watch
 from ..motion.slots import find_slots, place_of
 from ..motion.state import State
@@ -32,6 +32,7 @@ from . import method as complementarity
 from . import solvers, warm_start
 from .constraints import CHUNK, SWIFT, Near, Step, empty_constraints, find_near
 from .neighbours import Nearby
+from .overlaps import due, part_overlaps
 from .problem import BodyCones
 from .sweeping import Ways, allowed_parts
 
@@ -75,6 +76,7 @@ class Hard(Nearby, Stepper):
         self._solve()
         self._look_again()
         self._count()
+        self._part()
         self._move(poses)
         self._find_pairs()
         self.steps += 1
@@ -161,7 +163,9 @@ class Hard(Nearby, Stepper):
     def _step(self, slack, gravity):
         """What constraints are made with."""
         gravity = tuple(float(g) for g in gravity)
-        return Step(self.dt, slack, self.method.stabilisation, self.recovery, self.threshold, gravity, self.state.edges)
+        # Overlaps are parted after the solve; with joints, which a shift of bodies would open, by the velocities.
+        part = 0.0 if self.joints is None else self.method.stabilisation
+        return Step(self.dt, slack, part, self.recovery, self.threshold, gravity, self.state.edges)
 
     def _closing(self, slack, gravity):
         """Rows (c,) of Near that may be nearer than slack [m] at the end of the step."""
@@ -213,7 +217,8 @@ class Hard(Nearby, Stepper):
         joints, loads = self.joints, (none, none)
         restore = None if joints is None else joints.restore
         cones = BodyCones(constraints, rows, self.inverse, free, self._inner, self.width, joints=restore)
-        whole = np.diff(cones.start[: n + 1]) > 0
+        self.cones = cones
+        self.touched = whole = np.diff(cones.start[: n + 1]) > 0
         if joints is not None:
             whole = joints.begin(rows, whole)
             loads = joints.forces(rows) if joints.pulling else loads
@@ -230,8 +235,8 @@ class Hard(Nearby, Stepper):
             cones,
             self.impulse,
             solver=method.solver,
-            tolerance=method.tolerance,
-            iterations=method.iterations,
+            tolerance=self._tolerance(),
+            iterations=complementarity.iterations_for(method, cones.count, joints is not None),
             workspace=self.workspace,
             **self.method.options,
         )
@@ -251,11 +256,23 @@ class Hard(Nearby, Stepper):
         tally["iterations"] += solution.iterations
         tally["missed"] += not solution.converged
         tally["worst"] = max(tally["worst"], solution.residual)
+        if self.joints is None:
+            return
         gap = self.constraints.gap
         apart = np.nonzero((gap < 0.0) & (self.constraints.soft == 0.0) if self.soft else gap < 0.0)[0]
         pressed = np.einsum("ci,ci->c", self.impulse[apart, :3], self.constraints.normal[apart])
         speed = np.minimum(-self.method.stabilisation * gap[apart] / self.dt, self.recovery)
         tally["stabilisation"] += float(pressed @ speed)
+
+    def _part(self):
+        """Move bodies apart that overlap."""
+        state, gap = self.state, self.constraints.gap
+        if self.joints is None and due(gap, state.size, self.constraints.soft, self.steps):
+            began, gravity = clock.perf_counter(), tuple(float(g) for g in self.scene.gravity)
+            step = self._step(self.slack, gravity)._replace(stabilisation=self.method.stabilisation)
+            energy, _ = part_overlaps(self.cones, step, state.size, self.soft, state.bodies.orientation, self.workspace)
+            self.tally["stabilisation"] += energy
+            self.seconds["solver"] += clock.perf_counter() - began
 
     def _move(self, poses):
         """Move all bodies to the end of the step."""
@@ -390,6 +407,22 @@ class Hard(Nearby, Stepper):
         self.threshold = 2.0 * gravity * self.dt if method.threshold is None else float(method.threshold)
         fall = math.sqrt(gravity * size) if gravity > 0.0 else 0.1 * size / self.dt
         self.recovery = 0.2 * fall if method.recovery is None else float(method.recovery)
+
+    def _tolerance(self):
+        """The residual [m/s] at which a solve ends: errors of contacts add up along the height of a pile, so each may have that part of the error of a
+        body which is one over the number of layers."""
+        state, tolerance, least = self.state, self.method.tolerance, 1.0
+        gravity = np.array(self.scene.gravity, float)
+        pull = float(np.linalg.norm(gravity))
+        if tolerance == "auto":
+            tolerance = complementarity.PART * (pull * self.dt if pull > 0.0 else 0.01 * state.size / self.dt)
+            least = complementarity.LAYERS
+        place = state.rows[: len(state.bodies.number), CENTRES][self.touched & (state.bodies.motion == FREE)]
+        layers = 0.0
+        if pull > 0.0 and len(place):
+            height = place @ (gravity / pull)
+            layers = float(height.max() - height.min()) / (2.0 * state.size)
+        return float(tolerance) / max(least, layers)
 
     def _choose_step(self, dt):
         gravity = math.sqrt(sum(g * g for g in self.scene.gravity))

@@ -31,7 +31,7 @@ GROWS = 0.05  # of that overlap: by how much one that is there already may grow
 AHEAD = 1.0 / 16.0  # of the longest way: how far around it is looked at least
 THROUGH = 0.9  # of how deep a body can be pushed out the right way: deeper, and it may come out on the other side
 FEW, MANY = 8, 32  # looks at two bodies one by one, and then at a time
-LOOKS = 200  # looks, or so many at a time, at the most
+LOOKS = 64  # looks, or so many at a time, at the most
 ROUNDS = 64  # of looking again at those behind a body that stopped; then all stop when the first does
 
 

@@ -1,0 +1,71 @@
+"""Hard contacts that come to rest: overlaps are parted without speed, long waves die out however few iterations a step takes."""
+
+import numpy as np
+import pytest
+
+import clast
+from clast import measure
+from clast.dvi import overlaps
+
+G = 9.81
+RADIUS = 0.05
+
+
+def column(count, seconds, **options):
+    """Balls on top of each other, and how fast the top one is in each step."""
+    stuff = clast.Material(friction=0.5, restitution=0.0)
+    scene = clast.Scene()
+    scene.add(clast.Plane(), material=stuff)
+    place = [(0, 0, RADIUS + 2.0 * RADIUS * k) for k in range(count)]
+    scene.add(clast.Sphere(RADIUS), position=place, material=stuff)
+    sim = clast.Simulation(scene, clast.Complementarity(**options), dt=5e-3)
+    top = []
+    for _ in range(round(seconds / 5e-3)):
+        sim.step()
+        top.append(abs(float(sim.bodies.velocity[count, 2])))
+    return sim, np.array(top)
+
+
+def test_long_waves_die_out_however_few_iterations_a_step_takes():
+    """Where overlaps are parted by velocities, errors that a step does not solve grow from step to step instead."""
+    _, top = column(40, 4.0, iterations=30, tolerance=1e-9)
+    assert top[:20].max() > 1e-2  # thirty iterations do not reach from the top to the floor
+    assert top[-20:].max() < 1e-3 * np.sqrt(G * RADIUS)
+    assert top[-20:].max() < 0.1 * top[300:320].max()
+
+
+def test_overlaps_are_parted_and_leave_no_speed():
+    scene = clast.Scene(gravity=(0, 0, 0))
+    place = [(0.0, 0, 0), (0.098, 0, 0), (0.196, 0.0, 0)]
+    scene.add(clast.Sphere(RADIUS), position=place, material=clast.Material(friction=0.5, restitution=0.0))
+    sim = clast.Simulation(scene, clast.Complementarity(), dt=5e-3)
+    centre = measure.momentum(sim)[0], sim.bodies.position.mean(0)
+    sim.step(100)
+    apart = np.diff(sim.bodies.position[:, 0])
+    assert np.abs(apart - 2.0 * RADIUS).max() < 1.1 * overlaps.SLOP * RADIUS
+    assert not sim.bodies.velocity.any()
+    assert not sim.bodies.spin.any()
+    assert np.abs(sim.bodies.position.mean(0) - centre[1]).max() < 1e-15
+
+
+@pytest.mark.parametrize("shape", [clast.Sphere(0.05), clast.Polyhedron.box(0.06, 0.06, 0.06)], ids=["balls", "cubes"])
+def test_a_heap_comes_to_rest_and_the_floor_bears_it(shape):
+    stuff = clast.Material(density=2500, friction=0.5, restitution=0.0)
+    scene = clast.Scene()
+    scene.add(clast.Plane(), material=stuff)
+    for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+        scene.add(clast.Plane((x, y, 0)), position=(-0.2 * x, -0.2 * y, 0), material=stuff)
+    scene.fill(shape, count=60, box=((-0.2, -0.2, 0.0), (0.2, 0.2, 1.2)), material=stuff, seed=1)
+    sim = clast.Simulation(scene, clast.Complementarity(), dt=5e-3)
+    sim.step(600)
+    weight, sums, count = G * sim.bodies.mass[5:].sum(), [], []
+    for _ in range(10):
+        sim.step()
+        contacts = sim.contacts()
+        sums.append(contacts.force[contacts.pair[:, 0] < 5].sum(0) / weight)
+        count.append(len(np.unique(contacts.pair[contacts.force.any(1)], axis=0)))
+    speed = np.linalg.norm(sim.bodies.velocity[5:], axis=1)
+    assert np.median(speed) < 1e-3 * np.sqrt(G * RADIUS)
+    np.testing.assert_allclose(np.mean(sums, 0), (0, 0, 1), rtol=0, atol=1e-3)
+    assert np.ptp(count) <= 2  # pairs of bodies that press on each other
+    assert sim.report().deepest < 0.01 * RADIUS

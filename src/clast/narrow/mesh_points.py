@@ -206,8 +206,9 @@ def feature_touches(k, p, f, second, who, sheets, surfaces, pose, lane, n):
 
 
 @func
-def at_feature(k, p, f, second, who, sheets, surfaces, pose, lane, square, x, y, near):
+def at_feature(k, p, f, second, who, sheets, surfaces, pose, lane, found, near):
     """Gap, point and normal of a feature; infinite if it does not touch, or only may, where `near` is not asked for."""
+    square, x, y = found
     distance, halo = math.sqrt(square), pose[p, HALO]
     apart = distance > CLOSE * halo
     n = scale(1.0 / (distance if apart else 1.0), sub(y, x))
@@ -289,7 +290,7 @@ def measure_block(block, pose, who, sheets, surfaces, start, first, second, tole
             gap, point, n, crossing = at_plane(p, f, surfaces, pose)
             flat = True
         elif g > TRIANGLE_BITS:
-            gap, point, n = at_feature(k, p, f, g, who, sheets, surfaces, pose, lane, result[0, k], x, y, near)
+            gap, point, n = at_feature(k, p, f, g, who, sheets, surfaces, pose, lane, (result[0, k], x, y), near)
             crossing, flat = False, True
         else:
             gap, point, n, crossing = at_triangles(

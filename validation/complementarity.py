@@ -1,4 +1,4 @@
-"""Hard contacts in scenes that take longer than tests: stacks, a silo and a drum. Prints what it measures.
+"""Hard contacts in scenes that take longer than tests: piles, stacks, an arch, a silo and a drum. Prints what it measures.
 
 python validation/complementarity.py             # all
 python validation/complementarity.py tower silo  # some
@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 import clast
+from clast.dvi.solvers import SOLVERS
 
 
 def told(sim):
@@ -52,6 +53,111 @@ def column(seconds=60.0, **options):
     moved = np.abs(sim.bodies.position - start).max() / 0.1
     spacing = np.diff(sim.bodies.position[1:, 2]).min() / 0.1
     print(f"column, {seconds:g} s, {options}: moved by {moved:.1e} d, spacing {spacing:.6f} d; {told(sim)}", flush=True)
+
+
+def stand(name, scene, seconds, edge, dt=5e-3, **options):
+    """Let a scene stand, and print by how much anything moved, how fast it is in the end, and the deepest overlap, as parts of an edge [m]."""
+    sim = clast.Simulation(scene, clast.Complementarity(**options), dt=dt)
+    start, free = sim.bodies.position.copy(), np.isfinite(sim.bodies.mass)
+    sim.step(round(seconds / dt))
+    moved = np.abs(sim.bodies.position - start)[free].max() / edge
+    speed = np.linalg.norm(sim.bodies.velocity[free], axis=1).max()
+    deep = sim.report().deepest / edge
+    print(
+        f"{name}, {seconds:g} s, {options}: moved by {moved:.1e} of the edge, {speed:.1e} m/s, overlap {deep:.1e}; {told(sim)}",
+        flush=True,
+    )
+
+
+def on_a_floor(**material):
+    """An empty scene with a floor, and its material."""
+    stuff = clast.Material(**{"friction": 0.5, "restitution": 0.0} | material)
+    scene = clast.Scene()
+    scene.add(clast.Plane(), material=stuff)
+    return scene, stuff
+
+
+def row(**options):
+    """Sixty balls side by side."""
+    scene, stuff = on_a_floor()
+    scene.add(clast.Sphere(0.05), position=[(0.1 * k, 0, 0.05) for k in range(60)], material=stuff)
+    stand("row", scene, 2.0, 0.1, **options)
+
+
+def heavy(ratio=1000.0):
+    """A box of `ratio` times the mass on top of ten boxes."""
+    scene, light = on_a_floor(density=1000.0)
+    box, heavy = clast.Polyhedron.box(0.2, 0.2, 0.2), clast.Material(1000.0 * ratio, friction=0.5, restitution=0.0)
+    for k in range(11):
+        scene.add(box, position=(0, 0, 0.1 + 0.2 * k), material=heavy if k == 10 else light)
+    stand(f"mass ratio {ratio:g}", scene, 4.0, 0.2)
+
+
+def wall(rows=20, columns=10):
+    """A wall one brick thick, in stretcher bond."""
+    scene, stuff = on_a_floor(density=2000.0, friction=0.6)
+    for r in range(rows):
+        places = [(k + 0.5, 0.2) for k in range(columns)]
+        if r % 2:
+            places = [(k + 1.0, 0.2) for k in range(columns - 1)] + [(0.25, 0.1), (columns - 0.25, 0.1)]
+        for x, length in places:
+            brick = clast.Polyhedron.box(length, 0.1, 0.1)
+            scene.add(brick, position=(0.20002 * x, 0, 0.05 + 0.1 * r), material=stuff)
+    stand("wall", scene, 4.0, 0.1)
+
+
+def cards(friction):
+    """Two cards of 0.2 m that lean on each other 0.3 rad from upright: they stand if tan(0.3) / 2 = 0.15 is below the friction."""
+    scene, stuff = on_a_floor(friction=friction)
+    thick, high, angle = 0.005, 0.2, 0.3
+    for side in (-1, 1):
+        a = -side * angle
+        turn = np.array([[math.cos(a), math.sin(a)], [-math.sin(a), math.cos(a)]])
+        corners = np.array([(x, z) for x in (-thick / 2, thick / 2) for z in (-high / 2, high / 2)]) @ turn.T
+        place = (-(corners[:, 0] * side).min() * side, 0, -corners[:, 1].min())
+        pose = (math.cos(a / 2), 0, math.sin(a / 2), 0)
+        scene.add(clast.Polyhedron.box(thick, 0.12, high), position=place, orientation=pose, material=stuff)
+    stand(f"cards, friction {friction:g}", scene, 2.0, high)
+
+
+def arch(thick, count=11):
+    """Half a circle of radius 1 m of wedges: it stands if its thickness is above 0.1075 (Heyman 1969)."""
+    scene, stuff = on_a_floor(friction=0.7)
+    for k in range(count):
+        ends = math.pi * k / count, math.pi * (k + 1) / count
+        rim = [
+            (r * math.cos(a), y, r * math.sin(a))
+            for r in (1 - thick / 2, 1 + thick / 2)
+            for a in ends
+            for y in (-0.15, 0.15)
+        ]
+        scene.add(clast.Polyhedron(rim), position=np.mean(rim, 0), material=stuff)
+    stand(f"arch, thickness {thick:g} of its radius", scene, 4.0, thick)
+
+
+def pile(count, seconds=3.8, radius=0.05):
+    """Balls that fall into an open box; prints what is left of their motion half a second after half a second."""
+    stuff = clast.Material(density=2500, friction=0.5, restitution=0.0)
+    side = round((count / 1.25) ** (1 / 3))
+    length = side * 2.2 * radius
+    scene = clast.Scene()
+    planes = {(0, 0, 1): (0, 0, 0), (1, 0, 0): (0, 0, 0), (-1, 0, 0): (length, 0, 0)}
+    for normal, place in (planes | {(0, 1, 0): (0, 0, 0), (0, -1, 0): (0, length, 0)}).items():
+        scene.add(clast.Plane(normal), position=place, material=stuff)
+    box = ((0, 0, 0), (length, length, 2.3 * radius * (count / side**2 + 3)))
+    scene.fill(clast.Sphere(radius), count=count, box=box, material=stuff, method="lattice", jitter=0.05, seed=1)
+    sim = clast.Simulation(scene, clast.Complementarity(), dt=5e-3)
+    weight = 9.81 * sim.bodies.mass[5:].sum()
+    while sim.time < seconds:
+        sim.step(100)
+        contacts = sim.contacts()
+        floor = contacts.force[contacts.pair[:, 0] < 5].sum(0)[2] / weight
+        speed = np.median(np.linalg.norm(sim.bodies.velocity[5:], axis=1)) / math.sqrt(9.81 * radius)
+        print(
+            f"pile of {count:,}, {sim.time:.1f} s: speed {speed:.1e} sqrt(g r), {sim.touching():,} contacts, "
+            f"overlap {sim.report().deepest / radius:.1e} r, floor and walls bear {floor:.6f} of the weight; {told(sim)}",
+            flush=True,
+        )
 
 
 def silo(friction):
@@ -101,8 +207,14 @@ def drum(friction=0.5, count=800, radius=0.15, ball=0.006, turns=10.0):
 
 
 SCENES = {
-    "tower": lambda: (tower(), tower(10.0, 0.02), tower(10.0, 0.02, tolerance=1e-5, iterations=1000)),
+    "pile": lambda: [pile(count) for count in (1_000, 8_000, 20_000)],
+    "tower": lambda: (tower(), tower(60.0, 0.02)),
     "column": lambda: column(),
+    "row": lambda: [row(solver=solver) for solver in SOLVERS],
+    "heavy": lambda: heavy(),
+    "wall": lambda: wall(),
+    "cards": lambda: (cards(0.6), cards(0.1)),
+    "arch": lambda: (arch(0.15), arch(0.08)),
     "silo": lambda: [silo(mu) for mu in (0.0, 0.2, 0.5, 0.9)],
     "drum": lambda: (drum(), drum(0.2)),
 }

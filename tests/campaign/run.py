@@ -4,6 +4,7 @@
     python tests/campaign/run.py --only kills    # of these
     python tests/campaign/run.py --minutes 10    # for so long
     python tests/campaign/run.py --table         # the page alone, from what was measured
+    python tests/campaign/run.py --golden        # store hashes, after a change that is meant to change results
 
 Results of each piece are kept in out/reliability/done.json: remove it to begin again.
 """
@@ -139,7 +140,11 @@ def main():
     parser.add_argument("--only", default="", help="parts whose name has this in it")
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--table", action="store_true", help="write the page and leave")
+    parser.add_argument("--golden", action="store_true", help="store the hashes of this processor, and leave")
     given = parser.parse_args()
+    if given.golden:
+        attacks.store_golden()
+        return
     done, began = load(), time.perf_counter()
 
     def left():

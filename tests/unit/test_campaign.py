@@ -88,7 +88,7 @@ def test_a_spring_whose_function_gives_no_number_is_named():
 
 
 def test_a_run_goes_on_to_the_bit_whatever_the_step_and_the_threads(tmp_path):
-    counted = fine(attacks.bits(tmp_path, 1, 4, ("sphere",)))
+    counted = fine(attacks.bits(tmp_path, 1, 4, ("sphere",), stored=False))
     assert sum(counted.values()) == 4
 
 
@@ -101,3 +101,9 @@ def test_an_attack_notices_what_must_not_happen():
     counted = attacks.apart("pretend", 4)
     assert counted["refused"] == 2 and len(counted) == 3
     assert sum(what.startswith(attacks.BAD) for what in counted) == 2
+
+
+@pytest.mark.parametrize("matrix", [None, 1.0, "x", [], [1.0, 2.0, 3.0]])
+def test_what_is_no_matrix_is_told_in_one_line(matrix):
+    with pytest.raises(ValueError, match=r"solve_cone: W must be a matrix \(3c,3c\), got"):
+        clast.solve_cone(matrix, [1.0, 2.0, 3.0], 0.1)

@@ -276,7 +276,7 @@ FAULTS = {
     BALL + "[materials.a]\n[materials.b]": "bodies[0].material: is missing; choose one of a, b",
     "[materials.rock]\nfriction = -0.1\n" + BALL: "materials.rock.friction = -0.1: must be >= 0",
     "[materials.rock]\npoison = 0.3\n" + BALL: "materials.rock.poison: unknown key; did you mean 'poisson'?",
-    BALL + "[[walls]]\nradius = 1": "walls[0].kind: is missing; choose one of plane, cylinder, quad, mesh",
+    BALL + "[[walls]]\nradius = 1": "walls[0].kind: is missing; choose one of plane, cylinder, cone, quad, mesh",
     BALL + '[[walls]]\nkind = "mesh"\nfile = "no.stl"': "walls[0].file = 'no.stl': no such file in ",
     BALL + '[[walls]]\nkind = "mesh"\nfile = "scene.toml"': "walls[0].file = 'scene.toml': cannot be read as a mesh",
     BALL + '[[walls]]\nkind = "plane"\nnormal = [0, 0, 0]': "walls[0].normal: ",

@@ -2,8 +2,9 @@
 
 Nesterov's method asks for velocities where momentum has carried the impulses, y = g + m (g - g_old). Bodies are fewer than contacts, so it is their
 velocities that are carried on: a pass over contacts reads them and writes the new impulses over the old ones, a pass over bodies adds
-these up and carries the velocities on. Everything that steers the iteration is summed on the way. One core, 45 thousand contacts of settled spheres:
-half the time of an iteration that stores velocities of contacts.
+these up and carries the velocities on. Everything that steers the iteration is summed on the way.
+Measured on one busy core, 17,800 contacts of spheres: 57 ns a contact and iteration, against 54 ns where velocities of contacts are stored: no faster, but an
+iteration reads and writes fewer arrays of contacts.
 """
 
 import math

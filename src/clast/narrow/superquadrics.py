@@ -192,11 +192,12 @@ def write_pair(where, swap, away, gap, n, x, q, radius, points):
 
 
 @func
-def second_first(a, b, shapes, away):
+def second_first(a, b, shapes, parts, away):
     """Whether the second of two shapes is the superquadric; of two superquadrics, whether it is the lower along x, y or z, so that
     the answer does not depend on their order."""
-    if shapes.kind[a] != shapes.kind[b]:
-        return shapes.kind[b] == SUPERQUADRIC
+    mine, its = parts.power[shapes.part[a], 0] > 0.0, parts.power[shapes.part[b], 0] > 0.0  # others have no exponents
+    if mine != its:
+        return its
     x = away[0] if away[0] != 0.0 else (away[1] if away[1] != 0.0 else away[2])
     return x < 0.0
 
@@ -208,7 +209,7 @@ def smooth_row(k, where, bodies, shapes, parts, pairs, points, edges, margin):
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
     c = pairs.slot[p - where[1]]
     away = between(a, b, shapes.centre, edges, True)
-    swap = second_first(a, b, shapes, away)
+    swap = second_first(a, b, shapes, parts, away)
     s, t = (b, a) if swap else (a, b)
     q = turn_of(s, bodies, shapes, parts)
     d = unrotate(q, (-away[0], -away[1], -away[2]) if swap else away)

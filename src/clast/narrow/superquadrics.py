@@ -26,7 +26,7 @@ from ..kernels.vec import (
     unrotate,
 )
 from ..shapes.superquadric import FLATTEST, SHARPEST
-from ..tables import CYLINDER, PLANE, SUPERQUADRIC, TRIANGLE
+from ..tables import CYLINDER, PLANE, TRIANGLE
 from .ellipsoids import between
 from .polyhedra import ball_radius, conjugate
 from .sphere_walls import sphere_triangle
@@ -233,7 +233,7 @@ def hull_row(k, where, bodies, shapes, parts, hulls, pairs, points, edges, margi
     p = where[0] + k
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
     c = pairs.slot[p - where[1]]
-    swap = shapes.kind[a] != SUPERQUADRIC
+    swap = second_first(a, b, shapes, parts, (0.0, 0.0, 0.0))
     s, t = (b, a) if swap else (a, b)
     q = turn_of(s, bodies, shapes, parts)
     d = unrotate(q, between(s, t, shapes.centre, edges, True))

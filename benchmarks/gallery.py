@@ -1,4 +1,4 @@
-"""Write docs/gallery.md: for each ready scene its picture, its program, and how long it runs on this machine.
+"""Write docs/gallery.md: for each ready scene its picture, where its program is, and how long it runs on this machine.
 
 The time is that of a short run, without compiling, times the number of steps of the whole; a scene that fills while it runs is looked at when a
 tenth of the time that it may take here has passed.
@@ -7,7 +7,6 @@ tenth of the time that it may take here has passed.
 import argparse
 import inspect
 import json
-import textwrap
 import time
 from pathlib import Path
 
@@ -48,7 +47,7 @@ def page(times):
         "states take longer than the beginning of a scene that fills while it runs. Kernels are compiled before, once.",
     ]
     for name, function in SCENES.items():
-        source = textwrap.dedent(inspect.getsource(function))
+        file = Path(inspect.getsourcefile(function)).name
         told = times.get(name)
         parts += [
             "",
@@ -64,7 +63,15 @@ def page(times):
                 "",
                 f"{told['until']:g} s in {told['steps']:,} steps of {told['dt']:.2g} s; about {duration(total)} on two cores, {told['second'] * 1000.0:.2g} ms a step.",
             ]
-        parts += ["", f"```sh\nclast run {name}\n```", "", "```python no-run", source.rstrip(), "```"]
+        # The site puts the program in place of the mark, as it is when the site is built (docs/site/hooks.py).
+        parts += [
+            "",
+            f"```sh\nclast run {name}\n```",
+            "",
+            f"Its program is in [{file}](../src/clast/scenes/{file}).",
+            "",
+            f"<!-- program {function.__name__} of {file} -->",
+        ]
     return "\n".join(parts) + "\n"
 
 

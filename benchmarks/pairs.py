@@ -22,6 +22,7 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 PARTICLES = ("sphere", "ellipsoid", "polyhedron", "mesh", "superquadric")
 WALLS = ("plane", "drum", "rod", "quad")
 PEERS = ("coal", "mujoco", "bullet")
+ROCK = "PAIRS_ROCK"
 AXES, RADIUS = (1.0, 0.6, 0.4), 0.7
 
 
@@ -39,7 +40,10 @@ def poses(count, wall):
 
 
 def rock():
-    """Corners (v,3) [m] and triangles of a rock of 24 faces."""
+    """Corners (v,3) [m] and triangles of a rock of 24 faces; the peers' environment has no hulls and reads ours."""
+    if ROCK in os.environ:
+        made = json.loads(os.environ[ROCK])
+        return np.array(made[0]), np.array(made[1])
     from scipy.spatial import ConvexHull
 
     point = np.random.default_rng(0).normal(size=(14, 3))
@@ -218,15 +222,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--peers", type=Path, help="the Python that has the peers")
+    parser.add_argument("--only-peers", action="store_true")
     parser.add_argument("--peer", choices=PEERS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.peer:
         print(json.dumps(theirs(options.peer, options.count)))
         return
-    table = {"clast": ours(options.count)}
+    table = {"clast": ours(options.count)} if not options.only_peers else {}
     for name in PEERS if options.peers else ():
         command = [options.peers, __file__, "--peer", name, "--count", str(options.count)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        given = os.environ | {ROCK: json.dumps([column.tolist() for column in rock()])}
+        done = subprocess.run(command, capture_output=True, text=True, env=given)
         lines = done.stdout.strip().splitlines()
         table[name] = json.loads(lines[-1]) if done.returncode == 0 and lines else {}
         print(done.stderr[-2000:], file=sys.stderr)

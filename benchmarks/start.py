@@ -13,6 +13,7 @@ import argparse
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -116,6 +117,37 @@ def stepping(repeats, counts=(10, 1000, 4000)):
             times.append((time.perf_counter() - start) / 100 * 1e6)
         found[str(count)] = {"median": median(times), "least": min(times)}
     return found | {"layer": numba.threading_layer()}
+
+
+def crowd(kind, repeats=10):
+    """A step of so many bodies on one thread, the least [us]."""
+    sim = on_a_plane(kind, 4000 if kind == "spheres" else 300)
+    sim.step(200)
+    least = min(timed(sim) for _ in range(repeats))
+    return {"least": least}
+
+
+def timed(sim, steps=20):
+    """Processor time of a step [us]."""
+    start = time.process_time()
+    sim.step(steps)
+    return (time.process_time() - start) / steps * 1e6
+
+
+def level(rounds=3):
+    """Steps with kernels for the level of the wheel over those with the machine's own, least of some processes taken in turn."""
+    text = (ROOT / "Makefile").read_text()
+    words = dict(word.split("=", 1) for word in re.search(r"^LEVEL := (.*)$", text, re.M)[1].split())
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in ("spheres", "cubes"):
+            least = {"own": [], "level": []}
+            for _ in range(rounds):
+                for name, extra in (("own", {}), ("level", words)):
+                    place = {"NUMBA_CACHE_DIR": f"{folder}/{name}", "NUMBA_NUM_THREADS": "1"}
+                    least[name].append(child("start.py", "--crowd", kind, **place, **extra)["least"])
+            found[kind] = (min(least["own"]), min(least["level"]))
+    return found
 
 
 def compilation(repeats=5):
@@ -223,6 +255,10 @@ def table(repeats, wheel, tests):
         tell(f"a step of so many spheres, {layer} ({used})", ", ".join(words), others)
     if len(layers) == 1:
         print("no TBB library is here: only the layer that is taken was timed", flush=True)
+    with Others() as others:
+        found = level()
+    words = [f"{kind} {own:.0f} us, {fixed:.0f} us ({fixed / own:.3f})" for kind, (own, fixed) in found.items()]
+    tell("a step by the machine's own kernels and the wheel's", "; ".join(words), others)
     with Others() as others:
         plain, whole = checking()
     tell("clast check; clast check --compile", f"{plain:.1f} s; {whole:.0f} s wall, empty cache", others)
@@ -337,12 +373,16 @@ def main():
     parser.add_argument("--compilation", action="store_true", help="processor seconds of compiling, and small steps")
     parser.add_argument("--compiling", choices=("spheres", "cubes"), help=argparse.SUPPRESS)
     parser.add_argument("--stepping", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--crowd", choices=("spheres", "cubes"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.table:
         table(options.repeats, options.wheel, options.tests)
         return
     if options.compiling or options.stepping:
         print(json.dumps(compiling(options.compiling) if options.compiling else stepping(options.repeats)))
+        return
+    if options.crowd:
+        print(json.dumps(crowd(options.crowd)))
         return
     if options.worker or options.empty:
         print(json.dumps(worker(options.worker) if options.worker else empty()))

@@ -20,14 +20,15 @@ GROUPS = {
     "complementarity": "*hard_*::* *complementarity*::* test_docs::*complementarity* test_docs::*joints*",
     "ellipsoids": "*ellipsoid*::* test_list::*ellipsoid* test_ready::*ellipsoid* test_docs::*ellipsoids*",
     "meshes": "*surface*::* *mesh*::* test_ready::*granulate* test_ready::*particles* test_docs::*meshes*",
-    "spheres": "test_bits::* test_list::* test_gas::* test_f*::* test_runs::* *campaign*::* *impact*::* test_laws::* *motion*::*",
+    "spheres": "test_bits::* test_list::* test_gas::* test_f*::* test_runs::* *campaign*::* *impact*::* test_laws::* *motion*::* "
+    "test_recording::* test_measure::* test_page*::* test_notebook::* test_getting*::*",
     "cuda": "test_cuda::*",
     "search": "test_broad::* test_boxes::* *spacetree*::* test_docs::*spacetree*",
     "joints": "*join*::*",
     "solvers": "*solver*::* *cone*::* test_docs::*solvers*",
     "triangles": "*triang*::* test_docs::*triangles*",
     "normals": "*normal*::* test_characteristic::* test_curvature::*",
-    "programs": "test_ready::* test_docs::* test_cli::* test_command_line::*",
+    "programs": "test_ready::* test_docs::* test_cli::* test_command_line::* test_stopping::*",
 }
 
 

@@ -1,7 +1,11 @@
-"""Changes that pages need on the site: links to files outside docs/ become their names, fences of tests become plain ones."""
+"""Changes that pages need on the site: programs of ready scenes come in, links to files outside docs/ become their names."""
 
+import ast
 import re
+from pathlib import Path
 
+SCENES = Path(__file__).parents[2] / "src" / "clast" / "scenes"
+PROGRAM = re.compile(r"^<!-- program (\w+) of (\w+\.py) -->$", re.M)
 OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\(\.\./[^)\s]+\)")
 PICTURE = re.compile(r"!\[([^\]]*)\]\(\.\./[^)\s]+\)\n?")
 FENCE = re.compile(r"^```python no-run$", re.M)
@@ -9,8 +13,16 @@ FOREIGN = re.compile(r'<script src="https://unpkg\.com/[^"]*"></script>')
 NOTE = re.compile(r"^<!-- in tests: .*? -->\n", re.M)
 
 
+def program(name, file):
+    """The source of a function of a ready scene."""
+    text = (SCENES / file).read_text(encoding="utf-8")
+    (node,) = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == name)
+    return ast.get_source_segment(text, node)
+
+
 def on_page_markdown(markdown, **_):
     """The text of a page as the site shows it."""
+    markdown = PROGRAM.sub(lambda match: f"```python\n{program(match[1], match[2])}\n```", markdown)
     markdown = PICTURE.sub("", markdown)
     markdown = OUTSIDE.sub(lambda match: match[1] if "`" in match[1] else f"`{match[1]}`", markdown)
     return FENCE.sub("```python", NOTE.sub("", markdown))

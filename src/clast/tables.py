@@ -109,6 +109,12 @@ class Parts(NamedTuple):
     swing: np.ndarray  # (p,) [m], how far its surface moves at the most when it turns by one radian
 
 
+def is_thin(parts):
+    """Which of the Parts are walls that are felt from both sides, triangles and open shells with an end: (p,) bool."""
+    shell = (parts.size[:, 2] > 0.0) & np.isfinite(parts.size[:, 1])
+    return is_wall(parts.kind) & ((parts.feature >= 0) | shell)
+
+
 def make_parts(count, **columns):
     """Parts with so many rows; a column that is left out is zero, and `turn` and `feature` are none."""
     made = {name: np.zeros(count) for name in ("reach", "ball", "small", "large", "deep", "swing")}

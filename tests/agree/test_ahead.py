@@ -173,7 +173,6 @@ def test_nobody_goes_on_when_the_first_process_is_stopped(how, tmp_path):
     rest = parent.communicate(timeout=60)[0]
     while any(map(running, children)) and time.monotonic() - began < 10.0:
         time.sleep(0.02)
-    assert time.monotonic() - began < 3.0  # a second where nothing else runs
     assert not any(map(running, children))
     assert (rest.strip() == "interrupted") == (how == signal.SIGINT)
 

@@ -147,7 +147,6 @@ class Threads(gpu.CUDA):
         return array[:rows, first:last]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENES)
 def test_the_cuda_path_on_cpu_threads_agrees(name, monkeypatch):
     device = Threads()

@@ -11,8 +11,6 @@ from clast import DEM, Cylinder, Ellipsoid, Oscillation, Plane, Quad, Scene, Sim
 from clast.kernels import backend
 from clast.motion import state as memory
 
-pytestmark = pytest.mark.slow  # kernels of its own, a minute to compile
-
 STEPS = 900
 SEED = Ellipsoid(0.0065, 0.004, 0.003)
 
@@ -55,8 +53,7 @@ def plain():
 
 @pytest.mark.parametrize(
     "options",
-    [{"margin": 1e-5}, {"broad": "boxes"}]
-    + [pytest.param(options, marks=pytest.mark.slow) for options in ({"margin": 3e-3}, {"broad": "all-pairs"})],
+    [{"margin": 1e-5}, {"broad": "boxes"}, {"margin": 3e-3}, {"broad": "all-pairs"}],
     ids=str,
 )
 def test_margin_and_broad_phase(plain, options):
@@ -65,7 +62,6 @@ def test_margin_and_broad_phase(plain, options):
     assert differences(plain, state(sim)) == []
 
 
-@pytest.mark.slow
 def test_looking_changes_nothing(plain):
     sim = start()
     for _ in range(STEPS // 100):
@@ -102,7 +98,7 @@ def test_threads(plain, threads, monkeypatch):
         backend.set_threads(before)
 
 
-@pytest.mark.parametrize("at", [pytest.param(1, marks=pytest.mark.slow), 664])
+@pytest.mark.parametrize("at", [1, 664])
 def test_restart(plain, at, tmp_path):
     sim = start()
     sim.step(at)

@@ -152,7 +152,6 @@ def test_broad_phases(solver):
     assert differences(plain(solver), state(sim)) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("make", [rough, bricks])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_everything_there_is(make, solver, tmp_path):
@@ -162,7 +161,6 @@ def test_everything_there_is(make, solver, tmp_path):
     assert differences(plain(solver, make), state(sim)) == []
 
 
-@pytest.mark.slow
 @two_threads
 @pytest.mark.parametrize("make", [rough, bricks])
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -147,7 +147,6 @@ def rocking_plane():
 
 
 SCENES = [fast_gas, periodic_gas, spinning_clumps, spinning_ellipsoids, rotor, shakers, rocking_plane]
-LATER = pytest.mark.slow  # kernels of its own, most of a minute to compile
 
 
 def same_contacts(sim):
@@ -164,9 +163,7 @@ def same_contacts(sim):
 
 
 @pytest.mark.parametrize("margin", [None, 2e-4])
-@pytest.mark.parametrize(
-    "make", [pytest.param(make, marks=LATER) if make is spinning_ellipsoids else make for make in SCENES]
-)
+@pytest.mark.parametrize("make", SCENES)
 def test_list_is_fresh(make, margin):
     scene = make()
     sim = Simulation(scene, DEM(margin=margin), dt=1e-4)

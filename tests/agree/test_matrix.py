@@ -101,8 +101,11 @@ def random_turns(rng, count):
     return q / np.linalg.norm(q, axis=1)[:, None]
 
 
-def scene_of(one, two, seed):
-    """COUNT pairs of the two, APART from each other; a scene, the way and both turns of each, and the numbers of the pairs."""
+def scene_of(one, two, seed, near=None):
+    """COUNT pairs of the two, APART from each other; a scene, the way and both turns of each, and the numbers of the pairs.
+
+    near (COUNT,): pairs that are not near are moved far apart.
+    """
     rng = np.random.default_rng(seed)
     way = rng.normal(size=(COUNT, 3))
     way *= (rng.uniform(0.9, 1.9, COUNT) / np.linalg.norm(way, axis=1))[:, None]
@@ -110,6 +113,8 @@ def scene_of(one, two, seed):
     if two[0] == "plane":
         way[:], first, second = np.array([0.0, 0.0, -1.0]) * rng.uniform(0.35, 1.0, COUNT)[:, None], first, second * 0
         second[:, 0] = 1.0
+    if near is not None:
+        way[~near] *= 5.0
     places = APART * np.stack([np.arange(COUNT), np.zeros(COUNT), np.zeros(COUNT)], axis=1)
     scene = Scene(gravity=(0.0, 0.0, 0.0))
     a = scene.add(one[1], position=places - (way if two[0] == "plane" else 0.0), orientation=first, material=STONE)
@@ -166,15 +171,21 @@ def test_both_methods_see_the_same_points(one, two):
 
     Hard contacts look farther: of a patch the deepest point is the same, but others that are open may stand for the rest of it.
     """
-    wanted = find_contacts(scene_of(one, two, 8)[0])
-    assert (wanted.gap < 0.0).sum() > 3
-    sim = Simulation(scene_of(one, two, 8)[0], clast.DEM())
+    near = None
+    if two[0] == "quad":
+        # Simulations refuse what is so deep in a thin wall that it might come out on the other side.
+        scene, _, _, _, pairs = scene_of(one, two, 8)
+        deep = find_contacts(scene)
+        near = ~np.isin(pairs[:, 0], deep.pair[deep.gap < -0.49 * one[1].parts().deep[0], 0])
+    wanted = find_contacts(scene_of(one, two, 8, near)[0])
+    assert (wanted.gap < 0.0).sum() >= 3
+    sim = Simulation(scene_of(one, two, 8, near)[0], clast.DEM())
     sim.stepper.start()
     seen = sim.contacts()
     np.testing.assert_array_equal(seen.pair, wanted.pair)
     np.testing.assert_array_equal(seen.gap, wanted.gap)
     np.testing.assert_array_equal(seen.normal, wanted.normal)
-    sim = Simulation(scene_of(one, two, 8)[0], clast.Complementarity(), dt=1e-4)
+    sim = Simulation(scene_of(one, two, 8, near)[0], clast.Complementarity(), dt=1e-4)
     sim.stepper.start()
     assert deepest(sim.contacts()) == deepest(wanted)
 

@@ -10,6 +10,7 @@ from test_bits import GRAIN, STEEL, WAND, every_kernel_parallel
 import clast
 from clast import DEM, Mesh, Oscillation, Plane, Quad, Scene, Simulation, Sphere
 from clast.motion import state as memory
+from clast.narrow import mesh_candidates, mesh_slots
 
 STEPS = 300
 LUMP = Mesh.random(20, seed=3, radius=0.006, epsilon=3e-4)
@@ -128,3 +129,21 @@ def test_restart(plain, tmp_path):
         assert np.array_equal(one, two)
     again.step(STEPS - STEPS // 2)
     assert differences(plain, state(again)) == []
+
+
+@pytest.mark.parametrize(("tilt", "touch"), [(0.05, True), (0.15, False)])
+def test_corners_and_crossings_do_not_depend_on_when_triangles_were_looked_for(tilt, touch):
+    """What was looked for last may be a turn of MARGIN ago: features touch only at angles at which they were candidates then."""
+    assert np.arccos(mesh_candidates.FACING) - np.arccos(mesh_candidates.FLAT) > mesh_slots.MARGIN
+    box = clast.Polyhedron.box(0.01, 0.01, 0.006)
+    scene = Scene()
+    scene.add(Quad([(-0.1, -0.1, 0.0), (0.1, -0.1, 0.0), (0.1, 0.1, 0.0), (-0.1, 0.1, 0.0)]), material=STEEL)
+    turn = (np.cos(0.5 * tilt), 0.0, np.sin(0.5 * tilt), 0.0)
+    height = 0.005 * np.sin(tilt) + 0.003 * np.cos(tilt) + 2e-4
+    scene.add(Mesh(*box.surface(), epsilon=3e-4), position=(0.03, 0.0, height), orientation=turn, material=GRAIN)
+    sim = Simulation(scene, DEM(), dt=2e-5)
+    sim.stepper.start()
+    found = sim.state.candidates
+    features = found.active.second > mesh_candidates.TRIANGLE_BITS
+    assert features.any()  # corners and sides are looked at
+    assert (found.measured.gap[features] < 0.0).any() == touch

@@ -3,6 +3,7 @@
 Outcomes that begin with BAD are what must never happen. The quick tests take a few tries of each, `make reliability` many.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -16,6 +17,7 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+import numba
 import numpy as np
 
 import clast
@@ -36,7 +38,10 @@ def apart(maker, tries, **given):
     while first < tries:
         command = [sys.executable, str(HERE / "attacks.py"), maker, json.dumps(given), str(first), str(tries)]
         with subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": source}
+            command,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": source, "NUMBA_NUM_THREADS": "4"},
         ) as run:
             for line in run.stdout:
                 counted[json.loads(line)] += 1
@@ -113,7 +118,8 @@ def damaging(folder, seed, name, how):
 
     def attempt(k):
         random = np.random.default_rng([seed, k])
-        at = int(random.integers(len(whole)))
+        # All lengths one after the other, 1,000 of each piece of the campaign.
+        at = (1000 * (seed - 1000) + k) % len(whole) if how == "cut" else int(random.integers(len(whole)))
         changed = bytearray(whole[:at] if how == "cut" else whole)
         if how == "flip":
             changed[at] ^= 1 << int(random.integers(8))
@@ -543,6 +549,7 @@ def shapes():
         "clump": clast.Clump([[0, 0, 0], [0.4, 0, 0]], [0.3, 0.25]),
         "polyhedron": clast.Polyhedron.box(0.5, 0.4, 0.3),
         "mesh": clast.Mesh.random(40, radius=0.4, seed=1),
+        "superquadric": clast.Superquadric(0.5, 0.4, 0.3, 0.5, 0.7),
     }
 
 
@@ -631,14 +638,22 @@ def residual(w, q, mu, impulse):
 # What is not a number.
 
 
-def not_numbers(seed, tries):
-    """NaN or infinity in the state, in a law or in a drive: named within a step or two, and never in a checkpoint."""
+@clast.func
+def breaking(touch, mix, dt):
+    """A law that has no answer for deep contacts."""
+    return math.nan if touch.overlap > 1e-6 else 2e3 * touch.overlap, (0.0, 0.0, 0.0), touch.slip
+
+
+PLACES = ("position", "velocity", "spin", "drive", "law", "joint")
+
+
+def not_numbers(seed, tries, places=PLACES):
+    """NaN or infinity in the state, in a law, in a drive or in a motor: named within a step or two, and never in a checkpoint."""
     counted = Counter()
     for k in range(tries):
         random = np.random.default_rng([seed, k])
-        value = (math.nan, math.inf, -math.inf)[k % 3]
-        what = ("position", "velocity", "spin", "drive")[k % 4]
-        counted[_poison(random, what, value)] += 1
+        value = (math.nan, math.inf, -math.inf)[k // len(places) % 3]
+        counted[_poison(random, places[k % len(places)], value)] += 1
     return counted
 
 
@@ -648,24 +663,194 @@ def _poison(random, what, value):
     if what == "drive":
         bad = (0.0, 0.0, value)
         scene.add(clast.Plane(), drive=lambda t: (bad if t > begin else (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)))
+    elif what == "joint":
+        link = scene.add(clast.Polyhedron.box(0.1, 0.02, 0.02), position=(0.05, 0, 0))
+        scene.join(None, link[0], "hinge", at=(0, 0, 0), axis=(0, 1, 0))
+        scene.motor(0, spin=lambda t: value if t > begin else 1.0)
     else:
         scene.add(clast.Plane())
-    scene.fill(clast.Sphere(0.01), count=8, box=((0, 0, 0), (0.1, 0.1, 0.1)), seed=1)
-    sim = clast.Simulation(scene)
+    if what != "joint":
+        scene.fill(clast.Sphere(0.01), count=8, box=((0, 0, 0), (0.1, 0.1, 0.1)), seed=1)
     try:
-        sim.step(int(random.integers(1, 30)))
-        if what != "drive":
-            sim.stepper.finish()
-            row = int(np.flatnonzero(np.isfinite(sim.state.bodies.mass))[int(random.integers(8))])
-            getattr(sim.state.bodies, what)[row, int(random.integers(3))] = value
-            sim.step(2)
+        if what == "joint":
+            sim = clast.Simulation(scene, clast.Complementarity(), dt=1e-3)
+            sim.step(8)
+        elif what == "law":
+            sim = clast.Simulation(scene, clast.DEM(law=breaking), dt=1e-4)
+            sim.step(3000)
         else:
-            sim.step(40)
-    except (clast.Diverged, clast.Escaped) as fault:
-        return one_line(fault).replace("refused", "named")
-    except ValueError as fault:
+            sim = clast.Simulation(scene)
+            sim.step(int(random.integers(1, 30)))
+            if what != "drive":
+                sim.stepper.finish()
+                row = int(np.flatnonzero(np.isfinite(sim.state.bodies.mass))[int(random.integers(8))])
+                getattr(sim.state.bodies, what)[row, int(random.integers(3))] = value
+            sim.step(40 if what == "drive" else 2)
+    except (clast.ClastError, ValueError) as fault:
         return one_line(fault).replace("refused", "named")
     return f"{BAD}{value} in {what} goes on in silence"
+
+
+# The same bits.
+
+WAY = 60  # steps of the scenes whose bits are compared
+GOLDEN = (
+    HERE / "golden.json"
+)  # hashes of the state after these, by processor, because compilers make other code for another one
+
+
+def tumbling(kind, method):
+    """Bodies of a kind in a closed room of thin walls, one of which shakes."""
+    stone = clast.Material(density=2600, young=1e7, friction=0.4, restitution=0.4)
+    scene = clast.Scene(gravity=(0, 0, -9.81))
+    enclose(scene, "quads", stone)
+    scene.add(clast.Plane(), position=(0, 0, -0.9 * SIDE), velocity=(0, 0, 0.1), motion="driven", material=stone)
+    box = ((-0.02, -0.02, -0.85 * SIDE), (0.02, 0.02, -0.85 * SIDE + 0.06))
+    scene.fill(bullets()[kind], count=20, box=box, velocity=(0.1, 0.2, -1.0), material=stone, seed=4)
+    return clast.Simulation(scene, clast.Complementarity() if method == "hard" else clast.DEM())
+
+
+def state_hash(sim):
+    """SHA-256 of all that moves, by body numbers."""
+    names = "number", "position", "orientation", "velocity", "spin"
+    return hashlib.sha256(b"".join(np.ascontiguousarray(getattr(sim.bodies, n)).tobytes() for n in names)).hexdigest()
+
+
+def bits(folder, seed, tries, kinds=None, stored=True):
+    """Stop a run at any step, resume it, with 1, 2 or 4 threads: the hash of its end is that of the run that was never stopped.
+
+    stored: and that of golden.json, if it knows this processor."""
+    return apart("bits", tries, folder=str(folder), seed=seed, kinds=list(kinds or bullets()), stored=stored)
+
+
+def restarting(folder, seed, kinds, stored):
+    from clast.kernels import backend
+
+    names = [(kind, method) for kind in kinds for method in ("dem", "hard")]
+    known = golden() if stored else {}
+    whole = {}
+
+    def attempt(k):
+        kind, method = names[k % len(names)]
+        random = np.random.default_rng([seed, k])
+        backend.set_threads(min((1, 2, 4)[int(random.integers(3))], numba.config.NUMBA_NUM_THREADS))
+        steps = WAY * (10 if method == "dem" else 1)
+        name = f"{kind}, {method}"
+        if name not in whole:
+            sim = tumbling(kind, method)
+            sim.step(steps)
+            whole[name] = state_hash(sim)
+            if known.get(name, whole[name]) != whole[name]:
+                return f"{BAD}{name}: not the stored hash"
+        sim, at = tumbling(kind, method), int(random.integers(1, steps))
+        sim.step(at)
+        sim.save(Path(folder) / "half.h5")
+        sim = clast.resume(Path(folder) / "half.h5")
+        sim.step(steps - at)
+        told = "as stored" if name in known else "same"
+        return (
+            told
+            if state_hash(sim) == whole[name]
+            else f"{BAD}{name}: other bits after a restart at step {at} (try {k})"
+        )
+
+    return attempt
+
+
+def golden():
+    """The stored hashes for this processor, {scene: hash}; none if there are none for it."""
+    from llvmlite.binding import get_host_cpu_name
+
+    stored = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
+    return stored.get(get_host_cpu_name(), {})
+
+
+def store_golden():
+    """Write the hashes for this processor: after a change that is meant to change results."""
+    from llvmlite.binding import get_host_cpu_name
+
+    stored = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
+    mine = {}
+    for kind in bullets():
+        for method in ("dem", "hard"):
+            sim = tumbling(kind, method)
+            sim.step(WAY * (10 if method == "dem" else 1))
+            mine[f"{kind}, {method}"] = state_hash(sim)
+    stored[get_host_cpu_name()] = mine
+    GOLDEN.write_text(json.dumps(stored, indent=1) + "\n")
+
+
+# A long run.
+
+SOAK = """
+import sys, resource
+sys.path.insert(0, sys.argv[2])
+import attacks
+attacks.soak_on(sys.argv[1], int(sys.argv[3]), int(sys.argv[4]))
+"""
+
+
+def churn(count):
+    """Mixed bodies in a mesh drum that turns, with an inlet and an outlet."""
+    stone = clast.Material(density=2600, young=1e7, friction=0.4, restitution=0.4)
+    scene = clast.Scene(gravity=(0, 0, -9.81))
+    turns = clast.Cylinder(SIDE, 4.0 * SIDE, axis=(0, 1, 0)).surface(4.0 * SIDE)
+    scene.add(clast.MeshWall(*turns), motion="driven", spin=(0, 3.0, 0), material=stone)
+    for side in (-1.0, 1.0):
+        scene.add(clast.Plane(normal=(0, -side, 0)), position=(0, 2.0 * side * SIDE, 0), material=stone)
+    room = 0.6 * SIDE
+    shapes = bullets()
+    for k, kind in enumerate(("sphere", "clump", "ellipsoid", "box")):
+        low, high = (-room, -1.9 * SIDE, -room), (room, 1.9 * SIDE, room)
+        scene.fill(shapes[kind], count=count // 4, box=(low, high), material=stone, seed=k)
+    scene.inlet(shapes["sphere"], rate=50.0, box=((-0.02, -0.02, 0.05), (0.02, 0.02, 0.08)), material=stone, seed=9)
+    scene.outlet(box=((-SIDE, 1.8 * SIDE, -SIDE), (SIDE, 2.0 * SIDE, SIDE)))
+    return clast.Simulation(scene)
+
+
+def soak_on(folder, count, steps):
+    """Go on with a long run, or begin it; at its end tell the hash of its state, and what memory it took at a tenth and at the end."""
+    folder = Path(folder)
+    sim = clast.resume(folder) if (folder / "checkpoint.h5").exists() else churn(count)
+    memory, tenth = {}, steps // 10
+    while sim.steps < steps:
+        sim.run(until=min(sim.steps + tenth, steps) * sim.dt, every=tenth * sim.dt, output=folder, progress=False)
+        memory[sim.steps] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    told = {"hash": state_hash(sim), "memory": memory}
+    (folder / "end.json").write_text(json.dumps(told))
+
+
+def soak(folder, seed, tries, count=40, steps=2000):
+    """A long run that is killed and continued so many times, and one that is not: the same end, and no memory that grows."""
+    folder, random = Path(folder), np.random.default_rng(seed)
+    source = str(Path(clast.__file__).parents[1])
+
+    def start(name):
+        command = [sys.executable, "-c", SOAK, str(folder / name), str(HERE), str(count), str(steps)]
+        return subprocess.Popen(command, env=os.environ | {"PYTHONPATH": source})
+
+    (folder / "whole").mkdir()
+    (folder / "killed").mkdir()
+    began = time.perf_counter()
+    if start("whole").wait():
+        return Counter({f"{BAD}the run that was not stopped failed": 1})
+    lasts = time.perf_counter() - began
+    for _ in range(tries):
+        run = start("killed")
+        time.sleep(float(random.uniform(0.3, 1.0)) * lasts / (tries + 1) + 2.0)
+        run.kill()
+        run.wait()
+    while not (folder / "killed" / "end.json").exists():
+        if start("killed").wait():
+            return Counter({f"{BAD}the run that was killed does not go on": 1})
+    whole, killed = (json.loads((folder / name / "end.json").read_text()) for name in ("whole", "killed"))
+    if whole["hash"] != killed["hash"]:
+        return Counter({f"{BAD}another end after {tries} kills (seed {seed})": 1})
+    used = list(whole["memory"].values())
+    grown = used[-1] / used[len(used) // 2]
+    if grown > 1.1:
+        return Counter({f"{BAD}memory grew to {grown:.2f} times in the second half": 1})
+    return Counter({"the same end": tries})
 
 
 # Bodies shot at walls.
@@ -797,6 +982,7 @@ MAKERS = {
     "scenes": rewording,
     "meshes": editing,
     "pretend": pretending,
+    "bits": restarting,
 }
 
 if __name__ == "__main__":

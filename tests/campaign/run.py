@@ -4,6 +4,7 @@
     python tests/campaign/run.py --only kills    # of these
     python tests/campaign/run.py --minutes 10    # for so long
     python tests/campaign/run.py --table         # the page alone, from what was measured
+    python tests/campaign/run.py --golden        # store hashes, after a change that is meant to change results
 
 Results of each piece are kept in out/reliability/done.json: remove it to begin again.
 """
@@ -40,12 +41,20 @@ def fields(text, steps):
     return lambda folder, seed, tries: attacks.every_field(folder, text, steps)
 
 
+def shooting(method):
+    return lambda folder, seed, tries: attacks.shots(seed, tries, method)
+
+
+def soaking(count, steps):
+    return lambda folder, seed, tries: attacks.soak(folder, seed, tries, count, steps)
+
+
 # What, words for the page, function(folder, seed, tries), tries in all, tries of a piece.
 PARTS = {
     "flips of a checkpoint": ("refused or the same numbers", damaging("checkpoint.h5", "flip"), 10_000, 1000),
-    "cuts of a checkpoint": ("refused", damaging("checkpoint.h5", "cut"), 2000, 1000),
+    "cuts of a checkpoint": ("refused", damaging("checkpoint.h5", "cut"), 51_000, 1000),
     "flips of a trajectory": ("refused or the same numbers", damaging("trajectory.h5", "flip"), 10_000, 1000),
-    "cuts of a trajectory": ("refused", damaging("trajectory.h5", "cut"), 2000, 1000),
+    "cuts of a trajectory": ("refused", damaging("trajectory.h5", "cut"), 58_000, 1000),
     "kills": ("a checkpoint loads, every frame once", attacks.kills, 200, 20),
     "scene files": ("one line or a scene, 10 s, 6 GB", attacks.scene_files, 100_000, 5000),
     "mesh files": ("one line or a mesh, 10 s, 6 GB", attacks.mesh_files, 100_000, 5000),
@@ -53,8 +62,14 @@ PARTS = {
     "numbers of a scene file, hard contacts": ("one line or a scene", fields(attacks.HARD, 0), 1, 1),
     "cone problems": ("finite, in the cones, the flag is right", plain(attacks.cones), 10_000, 1000),
     "not a number": ("named within two steps", plain(attacks.not_numbers), 200, 50),
+    "restarts": ("the bits of a run never stopped, 1, 2 or 4 threads", attacks.bits, 300, 60),
+    "shots, hard contacts": ("inside plus reported is all", shooting("hard"), 300, 10),
+    "shots, smooth contacts": ("inside plus reported is all", shooting("dem"), 300, 30),
+    "a long run, killed": ("the end of one not killed, memory", soaking(2000, 1_000_000), 20, 20),
+    "a long run, killed, small": ("the end of one not killed, memory", soaking(200, 20_000), 20, 20),
 }
-for _one, _two in itertools.combinations_with_replacement(("sphere", "clump", "ellipsoid", "polyhedron", "mesh"), 2):
+KINDS = "sphere", "clump", "ellipsoid", "polyhedron", "superquadric", "mesh"
+for _one, _two in itertools.combinations_with_replacement(KINDS, 2):
     PARTS[f"poses, {_one} and {_two}"] = (
         "finite, unit normals, the same when swapped",
         posing(_one, _two),
@@ -125,7 +140,11 @@ def main():
     parser.add_argument("--only", default="", help="parts whose name has this in it")
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument("--table", action="store_true", help="write the page and leave")
+    parser.add_argument("--golden", action="store_true", help="store the hashes of this processor, and leave")
     given = parser.parse_args()
+    if given.golden:
+        attacks.store_golden()
+        return
     done, began = load(), time.perf_counter()
 
     def left():

@@ -1,8 +1,10 @@
 """The page and the report in headless Chromium: bodies are seen where they are, controls move them, a click picks the right one."""
 
+import contextlib
 import io
 import os
 import shutil
+import threading
 import time
 
 import numpy as np
@@ -14,6 +16,7 @@ from clast import view
 pytest.importorskip("viser", reason="needs viser: pip install 'clast[view]'")
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'clast[browser]'")
 Image = pytest.importorskip("PIL.Image")
+from clast.view import live  # noqa: E402
 
 CHROMIUM = os.environ.get("CLAST_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 # As root there is no sandbox; without a GPU the picture is made by software; no connections but those of the page.
@@ -69,7 +72,7 @@ def shown(chromium, tmp_path_factory):
     page.close()
 
 
-def wait(condition, tab, seconds=60.0):
+def wait(condition, tab, seconds=180.0):
     """Wait until the condition holds, while the browser goes on."""
     end = time.monotonic() + seconds
     while not condition():
@@ -160,6 +163,54 @@ def test_a_click_tells_the_numbers_of_that_body(shown, number):
     until_seen(page, tab, {number: "pink"})
     text = tab.inner_text("body")
     assert f"body {number}, Sphere" in text and f"{0.02 * (0.5, 1.0, 0.75)[number - 1]:.4g}" in text
+
+
+def test_a_run_that_goes_on_obeys_its_buttons(chromium):
+    sim = clast.Simulation(balls(), dt=1e-4)
+    look = live.Live(sim, port=0)
+    over = threading.Event()
+
+    def between(sim, stopped):
+        if over.is_set():
+            raise KeyboardInterrupt
+        look(sim, lambda: over.is_set() or stopped())
+
+    def go():
+        with contextlib.suppress(KeyboardInterrupt):
+            sim.run(until=1e4, progress=False, between=between)
+
+    run = threading.Thread(target=go)
+    tab = chromium.new_page(viewport={"width": WIDE, "height": HIGH})
+
+    def press(name):
+        tab.get_by_role("button", name=name, exact=True).click()
+
+    def still():
+        """Whether the run stands, and the page says at which step."""
+        steps = sim.steps
+        tab.wait_for_timeout(300)
+        return sim.steps == steps and f"step {steps:,}," in tab.inner_text("body")
+
+    try:
+        tab.goto(look.address)
+        wait(lambda: look.server.get_clients(), tab)
+        run.start()
+        wait(lambda: sim.steps > 10 and look.frame.step > 10, tab)  # the page follows the run
+        press("pause")
+        wait(still, tab)
+        stood = sim.steps
+        press("single step")
+        wait(lambda: sim.steps > stood, tab)
+        wait(still, tab)
+        assert sim.steps == stood + 1
+        press("continue")
+        wait(lambda: sim.steps > stood + 10, tab)
+    finally:
+        over.set()
+        tab.close()
+        look.close()
+        run.join(20)
+    assert not run.is_alive()
 
 
 def test_the_report_draws_its_plots(chromium, small_run, tmp_path):

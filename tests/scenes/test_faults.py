@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import clast
-from clast import DEM, Damaged, Diverged, Escaped, Plane, Scene, Simulation, Sphere
+from clast import DEM, Damaged, Diverged, Escaped, Penetrated, Plane, Scene, Simulation, Sphere
 from clast.files import checkpoint
 from clast.tables import FREE
 
@@ -201,3 +201,29 @@ def test_no_graphics_card():
         Simulation(scene, device="cuda")
     with pytest.raises(ValueError, match=r"unknown device 'gpu'.*known: cpu, cuda"):
         Simulation(scene, device="gpu")
+
+
+FLAT = [(-0.1, -0.1, 0), (0.1, -0.1, 0), (0.1, 0.1, 0), (-0.1, 0.1, 0)]
+
+
+@pytest.mark.parametrize("speed", [3.0, 5.0, 9.0])
+def test_a_soft_body_that_would_come_out_behind_a_thin_wall_is_named(speed):
+    soft = clast.Material(density=2600.0, young=5e4, friction=0.3, restitution=0.1)
+    scene = Scene(gravity=(0, 0, 0))
+    scene.add(clast.Quad(FLAT), material=soft)
+    scene.add(Sphere(0.01), position=(0.02, 0.01, 0.03), velocity=(0, 0, -speed), material=soft)
+    sim = Simulation(scene, dt=5e-4)
+    with pytest.raises(Penetrated, match=r"body 1 \(Sphere\) and body 0 \(Quad\) at t = .*other side.*stiffer"):
+        sim.step(round(0.2 / speed / sim.dt))
+
+
+def test_a_small_body_among_large_ones_that_is_too_fast_is_named():
+    """0.6 mm in a step are no way for most, but six radii of the smallest."""
+    hard = clast.Material(density=2600.0, young=1e7, friction=0.3)
+    scene = Scene(gravity=(0, 0, 0))
+    scene.add(clast.Quad(FLAT), material=hard)
+    scene.add(Sphere(0.01), position=[(0.05 * k - 0.05, 0.05, 0.05) for k in range(3)], material=hard)
+    small = scene.add(Sphere(0.0001), position=(0.02, 0.01, 0.03), velocity=(0, 0, -300), material=hard)
+    sim = Simulation(scene, DEM(margin=0.005), dt=2e-6)
+    with pytest.raises(Diverged, match=rf"body {small[0]} \(Sphere\) at t = .*300 m/s is 0.0006 m in one step"):
+        sim.step(200)

@@ -75,7 +75,7 @@ def test_a_run_that_is_stopped_while_it_compiles_can_go_on(how, workers, tmp_pat
     assert one_line(said)
     assert "interrupted while kernels were compiled at t = 0 s" in said
     assert f"clast run --resume {folder}" in said
-    assert took < 5.0  # a second where nothing else runs; the kernels take fifteen
+    assert took < 10.0  # a second where nothing else runs; the kernels take longer
     assert not checkpoint.read(folder / "checkpoint.h5")[1]["simulation"]["begun"]
     # With the kernels that are there, it goes on as if it had never been stopped.
     assert answer(["run", "--resume", str(folder), "--quiet"]) == 0
@@ -94,7 +94,7 @@ def test_compiling_everything_can_be_stopped(how, tmp_path):
     assert code == 130, said
     assert one_line(said)
     assert "interrupted; kernels that were compiled so far are kept" in said
-    assert took < 5.0
+    assert took < 10.0
 
 
 def falling():

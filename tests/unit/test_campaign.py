@@ -77,7 +77,33 @@ def test_what_is_not_a_number_is_named():
     assert fine(attacks.not_numbers(1, 12)) == {"named": 12}
 
 
+def test_a_spring_whose_function_gives_no_number_is_named():
+    scene = clast.Scene()
+    link = scene.add(clast.Polyhedron.box(0.1, 0.02, 0.02), position=(0.05, 0, 0))
+    scene.join(None, link[0], "hinge", at=(0, 0, 0), axis=(0, 1, 0))
+    scene.spring(None, link[0], from_=(0, 0, 0.2), to=(0.1, 0, 0), force=lambda length, rate, time: np.nan)
+    sim = clast.Simulation(scene, clast.Complementarity(), dt=1e-3)
+    with pytest.raises(ValueError, match=r"function of spring 0 gave nan at t = "):
+        sim.step(3)
+
+
+def test_a_run_goes_on_to_the_bit_whatever_the_step_and_the_threads(tmp_path):
+    counted = fine(attacks.bits(tmp_path, 1, 4, ("sphere",), stored=False))
+    assert sum(counted.values()) == 4
+
+
+def test_spheres_shot_at_walls_by_forces_are_inside_or_reported():
+    counted = fine(attacks.shots(1, 5, "dem", ("sphere",), steps=20))
+    assert counted["inside"] > 0
+
+
 def test_an_attack_notices_what_must_not_happen():
     counted = attacks.apart("pretend", 4)
     assert counted["refused"] == 2 and len(counted) == 3
     assert sum(what.startswith(attacks.BAD) for what in counted) == 2
+
+
+@pytest.mark.parametrize("matrix", [None, 1.0, "x", [], [1.0, 2.0, 3.0]])
+def test_what_is_no_matrix_is_told_in_one_line(matrix):
+    with pytest.raises(ValueError, match=r"solve_cone: W must be a matrix \(3c,3c\), got"):
+        clast.solve_cone(matrix, [1.0, 2.0, 3.0], 0.1)

@@ -54,5 +54,13 @@ def test_wrong_input(given, message):
         distance(*given)
 
 
+@pytest.mark.parametrize("pose", [None, "x", 1.0, [], {}, True, np.zeros((0, 3))])
+def test_what_is_no_pose_is_told_in_one_line(pose):
+    with pytest.raises(
+        TypeError, match=r"distance: pose_a must be a position \(3,\), or \(position, orientation\), got"
+    ):
+        distance(Sphere(1.0), pose, Sphere(1.0), (0, 0, 3))
+
+
 def test_it_has_a_name_of_its_own():
     assert "distance" in clast.__all__

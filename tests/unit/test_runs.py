@@ -29,6 +29,37 @@ def steps_of(folder):
         return [frame.step for frame in frames]
 
 
+def test_another_time_between_frames_loses_none(tmp_path):
+    falling().run(until=0.03, every=0.01, output=tmp_path, progress=False)
+    clast.resume(tmp_path).run(until=0.07, every=0.02, output=tmp_path, progress=False)
+    with Trajectory(tmp_path / "trajectory.h5") as frames:
+        assert frames.times() == pytest.approx([0.0, 0.01, 0.02, 0.03, 0.04, 0.06, 0.07], abs=2e-4)
+        assert len(set(frames.series()["step"].tolist())) == 7
+
+
+def test_a_reader_sees_whole_frames_while_a_run_writes_them(tmp_path):
+    """Whatever moment it comes: opened, read and closed again while frames are appended."""
+    path = tmp_path / "trajectory.h5"
+    program = (
+        "import sys, time, numpy as np; from clast.files.trajectory import Trajectory\n"
+        "with Trajectory(sys.argv[1], 'w') as file:\n"
+        "    for k in range(200):\n"
+        "        file.append(0.1 * k, k, {'position': np.full((50, 3), float(k))})\n"
+        "        time.sleep(0.005)\n"
+    )
+    source = str(Path(clast.__file__).parents[1])
+    seen = []
+    with subprocess.Popen([sys.executable, "-c", program, str(path)], env=os.environ | {"PYTHONPATH": source}) as run:
+        while run.poll() is None:
+            if not path.exists() or path.stat().st_size == 0:
+                continue
+            with Trajectory(path) as frames:
+                seen.append(len(frames))
+                for frame in frames[-20:]:
+                    assert (frame.columns["position"] == frame.step).all()
+    assert run.returncode == 0 and len(seen) > 3 and seen == sorted(seen)
+
+
 @pytest.mark.parametrize("every", [0.01, 0.004, 0.00137])
 def test_a_run_that_goes_on_has_the_frames_of_one_never_stopped(tmp_path, every):
     falling().run(until=0.03, every=every, output=tmp_path / "never", progress=False)

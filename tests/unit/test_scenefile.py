@@ -95,6 +95,24 @@ def test_the_numbers_of_the_file_arrive_in_the_scene(load):
     assert bodies.velocity[0, 2] == pytest.approx(0.01 * 2.0 * math.pi * 5.0)
 
 
+def test_fill_to_a_fraction_with_sizes_of_a_sieve(load):
+    box = "box = [[0, 0, 0], [0.1, 0.1, 0.1]]\n"
+    scene = load(
+        f"[[fill]]\nradius = 0.01\nfraction = 0.2\nseed = 4\nsieve = [[0.01, 0], [0.014, 0.5], [0.02, 1]]\n{box}[run]\nuntil = 1\n"
+    ).scene
+    diameter = 2.0 * scene.shapes().radius
+    assert (diameter >= 0.01).all() and (diameter <= 0.02).all()
+    assert (np.pi / 6.0 * diameter**3).sum() / 1e-3 == pytest.approx(0.2, rel=0.2)
+    for wrong, words in (
+        ("fraction = 0.2\nmix = [[1, 1]]\nsieve = [[0.01, 0], [0.02, 1]]", "leave one of them out"),
+        ("fraction = 0.2\nsieve = [[0.01, 0], [0.02, 0.5]]", "from 0 at the finest sieve to 1"),
+        ("count = 5\nfraction = 0.2", "either count"),
+        ("seed = 3", "either count"),
+    ):
+        with pytest.raises(SceneError, match=words):
+            load(f"[[fill]]\nradius = 0.01\n{wrong}\n{box}[run]\nuntil = 1\n")
+
+
 def test_fill_with_a_mix_has_only_these_sizes_and_stays_within_its_cylinder(load):
     ready = load(
         "[[fill]]\nradius = 0.01\ncount = 200\nseed = 4\nmix = [[1, 0.5], [2.5, 0.5]]\n"
@@ -258,7 +276,7 @@ FAULTS = {
     BALL + "[materials.a]\n[materials.b]": "bodies[0].material: is missing; choose one of a, b",
     "[materials.rock]\nfriction = -0.1\n" + BALL: "materials.rock.friction = -0.1: must be >= 0",
     "[materials.rock]\npoison = 0.3\n" + BALL: "materials.rock.poison: unknown key; did you mean 'poisson'?",
-    BALL + "[[walls]]\nradius = 1": "walls[0].kind: is missing; choose one of plane, cylinder, quad, mesh",
+    BALL + "[[walls]]\nradius = 1": "walls[0].kind: is missing; choose one of plane, cylinder, cone, quad, mesh",
     BALL + '[[walls]]\nkind = "mesh"\nfile = "no.stl"': "walls[0].file = 'no.stl': no such file in ",
     BALL + '[[walls]]\nkind = "mesh"\nfile = "scene.toml"': "walls[0].file = 'scene.toml': cannot be read as a mesh",
     BALL + '[[walls]]\nkind = "plane"\nnormal = [0, 0, 0]': "walls[0].normal: ",

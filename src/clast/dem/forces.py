@@ -18,7 +18,7 @@ from ..kernels.rows import PER_MASS, SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.vec import add, cross, dot, load, scale, sub
 from . import history as remembered
 from . import laws
-from .history import bring_near, take_up, take_up_area
+from .history import forget, list_lone, match
 from .laws import Mix, Touch, mix_of
 
 WIDTH = 64
@@ -55,27 +55,28 @@ FORCE, COUPLE, MOMENT, BACK = RELATIVE, SPIN_A, SPIN_B, AWAY
 
 
 @fused
-def respond(overlap, rate, n, slide, slip, lightness, radius, mix, dt, law):
+def respond(overlap, rate, n, slide, slip, of_both, mix, dt, law):
     """The law at a contact point whose overlap grows at `rate`: normal force, shear force, slip."""
-    return law(Touch(overlap, rate, n, slide, slip, 1.0 / lightness, radius), mix, dt)
+    return law(Touch(overlap, rate, n, slide, slip, 1.0 / of_both[0], of_both[1]), mix, dt)
 
 
 @fused
-def answer(v, spins, arms, centre, n, overlap, slip, lightness, radius, mix, dt, law, lone):
+def answer(v, spins, arms, centre, n, overlap, slip, of_both, mix, dt, law, lone):
     """Answer of a contact point: the pressure that limits friction [N], force on b, slip.
 
     v (3,): velocity of the centre of b against that of a; spins, arms (2,3): of a and of b, arms from the centre to the point;
-    centre (3,): from the point to the centre of pressure of its area, not asked if lone; lightness: sum of 1/mass.
+    centre (3,): from the point to the centre of pressure of its area, not asked if lone; of_both: sum of 1/mass [1/kg],
+    reduced radius [m].
     """
     v = sub(add(v, cross(spins[1], arms[1])), cross(spins[0], arms[0]))
     opening = dot(v, n)
     slide = sub(v, scale(opening, n))
     # Shear is answered under the pressure of the whole area, which knows nothing of its rocking.
     whole = opening if lone else opening + dot(cross(sub(spins[1], spins[0]), centre), n)
-    pressure, shear, slip_after = respond(overlap, -whole, n, slide, slip, lightness, radius, mix, dt, law)
+    pressure, shear, slip_after = respond(overlap, -whole, n, slide, slip, of_both, mix, dt, law)
     normal = pressure
     if not lone:
-        normal, _, _ = respond(overlap, -opening, n, slide, slip, lightness, radius, mix, dt, law)
+        normal, _, _ = respond(overlap, -opening, n, slide, slip, of_both, mix, dt, law)
     return pressure, add(scale(normal, n), shear), slip_after
 
 
@@ -185,107 +186,6 @@ def scatter(k, slots, begins, lane, points, history, wrench, about):
 
 
 @func
-def forget(q, wrench):
-    """Take the wrench of pair q back."""
-    for i in range(3):
-        wrench.force[q, i] = 0.0
-        wrench.moment[q, 0, i] = 0.0
-        wrench.moment[q, 1, i] = 0.0
-
-
-@func
-def list_lone(first, last, now, whose, pairs, points, history, wrench):
-    """List the points in use of the manifolds first to last, pairs with one slot each, and their pairs: how many."""
-    slot, many, live = pairs.slot, points.count, wrench.live
-    found = 0
-    # No branches that the processor cannot foresee; the lists have room for one more.
-    for row in range(pairs.manifold[first], pairs.manifold[last]):
-        q = np.uintp(row)
-        now[np.uintp(found)], whose[np.uintp(found)] = slot[q], row
-        found += many[q]
-        if live[q] != many[q]:
-            live[q] = many[q]
-            if many[q] == 0:
-                # Geometry does not look at pairs that are far enough apart.
-                history.live[np.uintp(slot[q])], points.gap[np.uintp(slot[q])] = 0, np.inf
-                forget(q, wrench)
-    return found
-
-
-@func
-def list_points(first, last, packed, lists, pairs, points, history, wrench):
-    """List the slots in use of the manifolds first to last with their pairs, and those that were in use in the step before with theirs: how
-    many of each. Of the former also their place in the latter list, or -1.
-
-    Forgets what slots remember that are not in use any more, and the wrench of pairs that are not. packed: the points of a pair stand in its first
-    slots, and their gaps need not be looked at, for which the processor would wait.
-    """
-    now, whose, own, before, whom = lists
-    slot, many, live = pairs.slot, points.count, wrench.live
-    found, old = 0, 0
-    for row in range(pairs.manifold[np.uintp(first)], pairs.manifold[np.uintp(last)]):
-        q = np.uintp(row)
-        left = many[q]
-        if left == 0 and live[q] == 0:
-            continue
-        if left == 0:
-            forget(q, wrench)
-        live[q] = 1 if left > 0 else 0
-        for c in range(slot[q], slot[q + np.uintp(1)]):
-            used, lived = False, history.live[np.uintp(c)] == 1
-            if left > 0 and (packed or points.gap[np.uintp(c)] < 0.0):
-                k = np.uintp(found)
-                now[k], whose[k], own[k] = c, row, old if lived else -1
-                found, left, used = found + 1, left - 1, True
-            if lived:
-                before[np.uintp(old)], whom[np.uintp(old)] = c, row
-                old += 1
-                if not used:
-                    # Geometry does not look at pairs that are far enough apart.
-                    history.live[np.uintp(c)], points.gap[np.uintp(c)] = 0, np.inf
-    return found, old
-
-
-@func
-def match(first, last, family, spheres, lists, tables, about):
-    """List the points in use of the manifolds first to last and their pairs: how many; near: what they share and take up."""
-    rows, shapes, pairs, points, history, wrench, near, past = tables
-    now, whose, own, before, whom = lists
-    found, old = list_points(first, last, family[2], lists, pairs, points, history, wrench)
-    bring_near(found, now, old, before, points, history, near, past, about.rolling)
-    if about.parts:
-        for row in range(found):
-            k = np.uintp(row)
-            s = np.uintp(pairs.shape[np.uintp(whose[k] + spheres), 0])
-            from_body = sub(load(rows, s), load(rows, np.uintp(shapes.body[s])))
-            remembered.put(near, k, remembered.ARM, add(remembered.vector(near, k, remembered.ARM), from_body))
-    area = family[0] and about.sharing
-    begin, low = 0, 0
-    while begin < found:
-        # The next manifold that has points: of the pair of the first of them.
-        q = whose[np.uintp(begin)]
-        while pairs.manifold[np.uintp(first + 1)] <= q:
-            first += 1
-        head, tail = pairs.manifold[np.uintp(first)], pairs.manifold[np.uintp(first + 1)]
-        end = begin + 1
-        while end < found and whose[np.uintp(end)] < tail:
-            end += 1
-        while low < old and whom[np.uintp(low)] < head:
-            low += 1
-        high = low
-        while high < old and whom[np.uintp(high)] < tail:
-            high += 1
-        if area:
-            take_up_area(begin, end, low, high, near, past, about.rolling)
-        else:
-            alone = pairs.slot[np.uintp(tail)] == pairs.slot[np.uintp(head)] + 1
-            for k in range(begin, end):
-                take_up(k, own[np.uintp(k)], alone, low, high, near, past, about.rolling)
-        begin, low = end, high
-    return found
-
-
-@func
 def work_lanes(lane, mixes, dt, law, about):
     """The law in all lanes."""
     mix = mix_of(mixes, 0)
@@ -306,7 +206,7 @@ def work_lanes(lane, mixes, dt, law, about):
         v, slip, overlap = vector(lane, RELATIVE, k), vector(lane, SLIP, k), lane[OVERLAP, k]
         centre, lightness, radius = vector(lane, CENTRE, k), lane[LIGHTNESS, k], lane[RADIUS, k]
         pressure, force, slip = answer(
-            v, (wa, wb), arms, centre, n, overlap, slip, lightness, radius, mix, dt, law, about.lone
+            v, (wa, wb), arms, centre, n, overlap, slip, (lightness, radius), mix, dt, law, about.lone
         )
         if not about.lone:
             force = scale(lane[SHARE, k], force)
@@ -377,9 +277,11 @@ def count_past(first, last, pairs, wrench):
     return many
 
 
-def force_block(block, where, family, rows, shapes, pairs, points, history, wrench, mixes, edges, dt):
-    """Forces of all points of a block of manifolds; where: the first of them, how many, pairs before the first slot."""
-    begin, count, spheres = where
+def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixes, edges, dt):
+    """Forces of all points of a block of manifolds; where: the first of them, how many, pairs before the first slot, and their family as in
+    `work_off`."""
+    begin, count, spheres, shares, walls, packed = where
+    family = (shares, walls, packed)
     first, last = begin + block * BLOCK, min(begin + count, begin + (block + 1) * BLOCK)
     room = count_points(first, last, pairs, points) + 1
     past = 0 if LONE else count_past(first, last, pairs, wrench) + 1
@@ -391,9 +293,10 @@ def force_block(block, where, family, rows, shapes, pairs, points, history, wren
     work_off(first, last, family, np.empty((ROWS, WIDTH)), lists, spheres, tables, mixes, edges, dt, law, about)
 
 
-def force_row(k, where, family, rows, shapes, pairs, points, history, wrench, scratch, mixes, edges, dt):
+def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, mixes, edges, dt):
     """The same for one manifold, one point at a time, for a CUDA grid; scratch: lists, near and past, with a row for each slot."""
-    begin, _, spheres = where
+    begin, _, spheres, shares, walls, packed = where
+    family = (shares, walls, packed)
     now, whose, own, before, whom, near, past = scratch
     m = begin + k
     low, high = pairs.slot[pairs.manifold[m]], pairs.slot[pairs.manifold[m + 1]]
@@ -423,7 +326,7 @@ def force_row(k, where, family, rows, shapes, pairs, points, history, wrench, sc
         lightness = rows[a, PER_MASS] + rows[b, PER_MASS]
         arms = (arm, sub(arm, away))
         pressure, force, slip = answer(
-            v, (wa, wb), arms, centre, n, overlap, slip, lightness, radius, mix, dt, law, False
+            v, (wa, wb), arms, centre, n, overlap, slip, (lightness, radius), mix, dt, law, False
         )
         force = scale(share, force)
         moment, back = cross(arms[0], force), cross(arms[1], force)
@@ -487,10 +390,10 @@ def apply(force_kernels, state, mixes, edges, dt):
         wide = remembered.COLUMNS, remembered.PAST_COLUMNS
         scratch = *lists, *(device.empty((slots, columns), np.float64) for columns in wide)
     for r in state.ranges:
-        family = same(r.family.shares, r.family.walls, r.family.slots > 0)
-        where = same(r.manifold, r.manifolds, state.spheres_count)
+        family = r.family.shares, r.family.walls, r.family.slots > 0
+        where = same(r.manifold, r.manifolds, state.spheres_count, *family)
         force_kernel = force_kernels[is_lone(state, r.family)]
         if on_cpu:
-            force_kernel((r.manifolds + BLOCK - 1) // BLOCK, where, family, *tables, mixes, edges, dt)
+            force_kernel((r.manifolds + BLOCK - 1) // BLOCK, where, *tables, mixes, edges, dt)
         else:
-            force_kernel(r.manifolds, where, family, *tables, scratch, mixes, edges, dt)
+            force_kernel(r.manifolds, where, *tables, scratch, mixes, edges, dt)

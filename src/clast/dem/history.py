@@ -22,7 +22,7 @@ import math
 import numpy as np
 
 from ..kernels.backend import func
-from ..kernels.vec import add, cross, dot, scale, sub
+from ..kernels.vec import add, cross, dot, load, scale, sub
 
 ALIKE = 0.5  # cosine between two normals above which a point may take up the slip of the other
 SAME_AREA = 0.9  # cosine between two normals above which points slip together
@@ -234,3 +234,104 @@ def take_up(row, own, alone, low, high, near, past, rolling):
         if not stays:
             o = source(arm, vector(near, k, NORMAL), reach, low, high, past)
     inherit(k, o, near, past, rolling)
+
+
+@func
+def forget(q, wrench):
+    """Take the wrench of pair q back."""
+    for i in range(3):
+        wrench.force[q, i] = 0.0
+        wrench.moment[q, 0, i] = 0.0
+        wrench.moment[q, 1, i] = 0.0
+
+
+@func
+def list_lone(first, last, now, whose, pairs, points, history, wrench):
+    """List the points in use of the manifolds first to last, pairs with one slot each, and their pairs: how many."""
+    slot, many, live = pairs.slot, points.count, wrench.live
+    found = 0
+    # No branches that the processor cannot foresee; the lists have room for one more.
+    for row in range(pairs.manifold[first], pairs.manifold[last]):
+        q = np.uintp(row)
+        now[np.uintp(found)], whose[np.uintp(found)] = slot[q], row
+        found += many[q]
+        if live[q] != many[q]:
+            live[q] = many[q]
+            if many[q] == 0:
+                # Geometry does not look at pairs that are far enough apart.
+                history.live[np.uintp(slot[q])], points.gap[np.uintp(slot[q])] = 0, np.inf
+                forget(q, wrench)
+    return found
+
+
+@func
+def list_points(first, last, packed, lists, pairs, points, history, wrench):
+    """List the slots in use of the manifolds first to last with their pairs, and those that were in use in the step before with theirs: how
+    many of each. Of the former also their place in the latter list, or -1.
+
+    Forgets what slots remember that are not in use any more, and the wrench of pairs that are not. packed: the points of a pair stand in its first
+    slots, and their gaps need not be looked at, for which the processor would wait.
+    """
+    now, whose, own, before, whom = lists
+    slot, many, live = pairs.slot, points.count, wrench.live
+    found, old = 0, 0
+    for row in range(pairs.manifold[np.uintp(first)], pairs.manifold[np.uintp(last)]):
+        q = np.uintp(row)
+        left = many[q]
+        if left == 0 and live[q] == 0:
+            continue
+        if left == 0:
+            forget(q, wrench)
+        live[q] = 1 if left > 0 else 0
+        for c in range(slot[q], slot[q + np.uintp(1)]):
+            used, lived = False, history.live[np.uintp(c)] == 1
+            if left > 0 and (packed or points.gap[np.uintp(c)] < 0.0):
+                k = np.uintp(found)
+                now[k], whose[k], own[k] = c, row, old if lived else -1
+                found, left, used = found + 1, left - 1, True
+            if lived:
+                before[np.uintp(old)], whom[np.uintp(old)] = c, row
+                old += 1
+                if not used:
+                    # Geometry does not look at pairs that are far enough apart.
+                    history.live[np.uintp(c)], points.gap[np.uintp(c)] = 0, np.inf
+    return found, old
+
+
+@func
+def match(first, last, family, spheres, lists, tables, about):
+    """List the points in use of the manifolds first to last and their pairs: how many; near: what they share and take up."""
+    rows, shapes, pairs, points, history, wrench, near, past = tables
+    now, whose, own, before, whom = lists
+    found, old = list_points(first, last, family[2], lists, pairs, points, history, wrench)
+    bring_near(found, now, old, before, points, history, near, past, about.rolling)
+    if about.parts:
+        for row in range(found):
+            k = np.uintp(row)
+            s = np.uintp(pairs.shape[np.uintp(whose[k] + spheres), 0])
+            from_body = sub(load(rows, s), load(rows, np.uintp(shapes.body[s])))
+            put(near, k, ARM, add(vector(near, k, ARM), from_body))
+    area = family[0] and about.sharing
+    begin, low = 0, 0
+    while begin < found:
+        # The next manifold that has points: of the pair of the first of them.
+        q = whose[np.uintp(begin)]
+        while pairs.manifold[np.uintp(first + 1)] <= q:
+            first += 1
+        head, tail = pairs.manifold[np.uintp(first)], pairs.manifold[np.uintp(first + 1)]
+        end = begin + 1
+        while end < found and whose[np.uintp(end)] < tail:
+            end += 1
+        while low < old and whom[np.uintp(low)] < head:
+            low += 1
+        high = low
+        while high < old and whom[np.uintp(high)] < tail:
+            high += 1
+        if area:
+            take_up_area(begin, end, low, high, near, past, about.rolling)
+        else:
+            alone = pairs.slot[np.uintp(tail)] == pairs.slot[np.uintp(head)] + 1
+            for k in range(begin, end):
+                take_up(k, own[np.uintp(k)], alone, low, high, near, past, about.rolling)
+        begin, low = end, high
+    return found

@@ -10,18 +10,19 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..broad.search import BROAD
-from ..errors import Diverged, pick
+from ..errors import Diverged, Penetrated, pick
 from ..kernels import backend
 from ..motion import integrate
 from ..motion.state import State, place_parts
 from ..motion.stepper import Stepper
 from ..narrow.dispatch import OVERLAP, find_points
-from ..tables import FREE, SPHERE
+from ..tables import FREE, SPHERE, is_thin, is_wall, rows_in
 from . import forces, results, sphere_pairs
 
 AUTO = 0.15  # dt="auto" as a fraction of the critical step
 WARN = 0.35  # above this fraction of the critical step a warning is given; above 1 the step is refused
 STAGES = ("bodies", "pairs", "contacts")
+HALF = 0.5  # of how deep a body can be in a thin wall and still be pushed out the right way: deeper than that, the run stops
 
 
 class Smooth(Stepper):
@@ -108,8 +109,9 @@ class Smooth(Stepper):
             state.since += 1
             # Two bodies may have come towards each other, or a body and a wall.
             state.closed = far + max(far, state.walls_moved())
+            if far > min(self._least, state.size):
+                self._check_speed()
             if state.closed >= state.margin:
-                self._check_speed(far)
                 state.rebuild()
             else:
                 state.follow()
@@ -127,6 +129,8 @@ class Smooth(Stepper):
         """Contact points, what they remember, and what the law answers."""
         state = self.state
         crossing = find_points(state, OVERLAP, self.method.narrow, self.method.tolerance)
+        if self._thin:
+            self._look_through_walls(dt)
         self.coincident += sphere_pairs.apply(self._kernels.spheres, state, self._mixes, state.edges, dt)
         forces.apply(self._kernels.points, state, self._mixes, state.edges, dt)
         if state.triangulated:
@@ -154,8 +158,42 @@ class Smooth(Stepper):
             spheres=sphere_pairs.compose(*about),
             points=forces.compose(*about, self.method.recipe.shares, has["PARTS"]),
         )
+        # How deep each mold can be in a thin wall, and the least of all; triangulated ones tell by themselves when surfaces cross.
+        surface = rows_in("surfaces", state.parts.kind, state.parts.feature)
+        deep = np.where(is_wall(state.parts.kind) | (surface >= 0), np.inf, state.parts.deep)
+        self._deep = np.minimum.reduceat(deep, molds.first) if len(deep) else deep
+        sizes = [inlet.sizes.smallest for inlet in scene.inlets]
+        small = min([float(state.bodies.scale[state.bodies.motion == FREE].min(initial=np.inf)), *sizes])
+        self._least = float(self._deep[used].min(initial=np.inf)) * small
+        self._thin = self.device is backend.CPU and bool(is_thin(state.parts).any())
         self._mixes = self.device.to_device(self.mixes)
         self._moved, self._status = self.device.zeros(0, np.float64), self.device.zeros(0, np.int8)
+
+    def _look_through_walls(self, dt):
+        """A body whose middle goes through a thin wall would be pushed out on the other side.
+
+        The gap tells no side. But nobody goes farther than its depth in a step, see `_check_speed`, so it is seen near the wall before.
+        """
+        state = self.state
+        for r in state.ranges:
+            if not r.family.walls or r.family.slots == 0:
+                continue
+            first = r.first - state.spheres_count
+            slots = slice(int(state.pairs.slot[first]), int(state.pairs.slot[first + r.length]))
+            if not state.points.gap[slots].min(initial=0.0) < -HALF * self._least:
+                continue
+            rows = np.searchsorted(state.pairs.slot, np.arange(slots.start, slots.stop), side="right") - 1
+            pair = state.pairs.shape[rows + state.spheres_count]
+            body = state.shapes.body[pair]
+            deep = state.parts.deep[state.shapes.part[pair[:, 0]]] * state.bodies.scale[body[:, 0]]
+            lost = is_thin(state.parts)[state.shapes.part[pair[:, 1]]] & (state.points.gap[slots] < -HALF * deep)
+            if lost.any():
+                one, two = body[int(np.argmax(lost))]
+                speed = float(np.linalg.norm(state.bodies.velocity[one] - state.bodies.velocity[two]))
+                raise Penetrated(
+                    f"{self.name(one)} and {self.name(two)} at t = {self.time + dt:.6g} s: one is deep in the other, a thin wall, and "
+                    f"would come out on the other side, at {speed:.3g} m/s; take a stiffer material or slow them down; {self.cause()}"
+                )
 
     def rebuild(self):
         """Make the list of pairs anew because bodies came or went."""
@@ -215,18 +253,19 @@ class Smooth(Stepper):
             )
         return dt
 
-    def _check_speed(self, far):
+    def _check_speed(self):
         """A body that crosses its own size in one step would pass through others unseen."""
-        if self.state.since > 1:
-            return
         self.state.fetch()
         bodies = self.state.bodies
         speed = np.linalg.norm(bodies.velocity, axis=1) * (bodies.motion == FREE)
-        row = int(np.argmax(speed))
-        if speed[row] * self.dt > self.state.size:
+        if not (speed * self.dt).max(initial=0.0) > min(self._least, self.state.size):
+            return
+        deep = np.minimum(self._deep[bodies.mold] * bodies.scale, self.state.size)
+        row = int(np.argmax(speed / deep))
+        if speed[row] * self.dt > deep[row]:
             raise Diverged(
                 f"{self.name(row)} at t = {self.time + self.dt:.6g} s: speed {speed[row]:.3g} m/s is "
-                f"{speed[row] * self.dt:.3g} m in one step, farther than a typical radius {self.state.size:.3g} m; "
+                f"{speed[row] * self.dt:.3g} m in one step, farther than a typical radius {deep[row]:.3g} m; "
                 f"{self.cause()}"
             )
 

@@ -218,6 +218,8 @@ def _guess(cones, matrix, space):
 def _checked(W, q, mu, start):
     """Clean arguments of solve_cone: a sparse matrix and arrays (3c,), (c,), (c,3), or an error that says what to do."""
     place = "solve_cone"
+    if not scipy.sparse.issparse(W) and np.ndim(W) != 2:
+        raise ValueError(f"solve_cone: W must be a matrix (3c,3c), got {str(W)[:100]!r}")
     matrix = scipy.sparse.csr_array(W if scipy.sparse.issparse(W) else np.asarray(W, dtype=float), dtype=float)
     n = matrix.shape[0]
     if matrix.shape != (n, n) or n % 3:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..broad.search import BROAD
-from ..errors import Diverged, Penetrated, Unavailable, pick
+from ..errors import Diverged, Unavailable, pick
 from ..joints.reactions import watch
 from ..joints.system import JointSystem
 from ..kernels import backend
@@ -30,18 +30,18 @@ from ..tables import FREE, empty_contacts, is_wall
 from . import constraints as blocks
 from . import method as complementarity
 from . import solvers, warm_start
-from .constraints import CHUNK, SWIFT, Near, Step, empty_constraints, find_near
+from .constraints import CHUNK, Near, Step, empty_constraints, find_near
 from .neighbours import Nearby
 from .overlaps import due, hold, part_overlaps
 from .problem import BodyCones
-from .sweeping import Ways, allowed_parts
+from .sweeping import Swept
 
 DEEP = 0.05  # part of a typical radius by which a contact that was left out may overlap at the end of a step
 SLACK = 0.005  # contacts wider open than this part of a typical radius, now and at the end of the step, are left out
 STAGES = ("pairs", "contacts", "solver", "bodies")
 
 
-class Hard(Nearby, Stepper):
+class Hard(Nearby, Swept, Stepper):
     """Takes the steps of a simulation by impulses that keep bodies from overlapping."""
 
     def __init__(self, scene, method, device, box, dt):
@@ -296,49 +296,6 @@ class Hard(Nearby, Stepper):
         if self._wrong(stopped):
             self.complain()
         self.seconds["bodies"] += clock.perf_counter() - began
-
-    def _swift(self):
-        """Free bodies (n,) that go farther in this step than contacts were looked for, or so far that they were left out; None if there
-        are none."""
-        bodies, way = self.state.bodies, self._goes()
-        deep = self.deep[bodies.mold] * bodies.scale
-        unseen = way > np.maximum(self.ahead + self.slack, SWIFT * deep)
-        swift = (bodies.motion == FREE) & (unseen | (self.span < np.inf)) & (way < np.inf)
-        return swift if swift.any() else None
-
-    def _stop_short(self, before, swift):
-        """Put swift bodies (n,) that would run into others where they touch them: whether there are any.
-
-        before (n,7): positions and orientations at the start of the step.
-        """
-        state = self.state
-        bodies = state.bodies
-        if not all(np.isfinite(c).all() for c in (bodies.position, bodies.orientation, bodies.velocity, bodies.spin)):
-            return False  # and the step will say so
-        ways = Ways(state, before, self.dt)
-        part, lost = allowed_parts(state, ways, swift, self._held(), self._never_collide, self.slack)
-        for one, two in lost:
-            raise Penetrated(
-                f"{self.name(one)} and {self.name(two)} at t = {self.time + self.dt:.6g} s: one goes through the other in one step, no contact "
-                f"keeps them apart and a drive or a joint lets neither stop; slow them down or take a smaller dt; {self.cause()}"
-            )
-        rows = np.flatnonzero(part < 1.0)
-        if not len(rows):
-            return False
-        position, orientation = ways.at(rows, part[rows])
-        low, length = self.box.low, self.box.length
-        inside = low + np.mod(position - low, np.where(length > 0.0, length, 1.0))
-        bodies.position[rows] = np.where(length > 0.0, inside, position)
-        bodies.orientation[rows] = orientation
-        # What gravity adds in the rest of the step is left out with it, or impacts would be a source of energy.
-        alone = np.where(self.kick[rows] < 1.0, 1.0 - part[rows], 0.0)
-        bodies.velocity[rows] -= (alone * self.dt)[:, None] * np.array(self.scene.gravity)
-        return True
-
-    def _never_collide(self, pairs):
-        """Which of these pairs of shapes (p,2) do not touch whatever happens."""
-        none = self.joints is None or not len(self.joints.apart)
-        return np.zeros(len(pairs), bool) if none else self._joined(pairs)
 
     def _wrong(self, stopped):
         """Whether some body's state is not a number or has left the world; stopped: some are not where the kernel put them."""

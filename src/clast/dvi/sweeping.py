@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..broad.search import find_pairs
+from ..errors import Penetrated
 from ..kernels.rows import CENTRES, COLUMNS
 from ..narrow.dispatch import FAMILIES, FAMILY, Listed
 from ..narrow.mesh_candidates import find_candidates
@@ -31,7 +32,7 @@ GROWS = 0.05  # of that overlap: by how much one that is there already may grow
 AHEAD = 1.0 / 16.0  # of the longest way: how far around it is looked at least
 THROUGH = 0.9  # of how deep a body can be pushed out the right way: deeper, and it may come out on the other side
 FEW, MANY = 8, 32  # looks at two bodies one by one, and then at a time
-LOOKS = 200  # looks, or so many at a time, at the most
+LOOKS = 64  # looks, or so many at a time, at the most
 ROUNDS = 64  # of looking again at those behind a body that stopped; then all stop when the first does
 
 
@@ -132,8 +133,7 @@ class Sweep:
         beyond = np.where(free, 0.5 * ways.length[body] + self.lever * ways.angle[body], 0.0)
         around = shapes._replace(centre=rows[:, CENTRES], radius=shapes.radius + beyond)
         # Walls are asked for where they are at the end; those that move may have been as far away as they went.
-        driven = (~free) & (shapes.kind >= 0)
-        walls = float((ways.length[body] + self._reach_of_walls() * ways.angle[body])[driven].max(initial=0.0))
+        walls = float((ways.length[body] + self._reach_of_walls() * ways.angle[body])[~free].max(initial=0.0))
         tag = np.where(free & self.swift[body], body, np.int32(-1)).astype(np.int32)
         tables = state.bodies, around, *state.tables[2:]
         lists = find_pairs(tables, tag, state.box, self.margin + walls, copy(state.search), FAMILY, tables)
@@ -357,3 +357,50 @@ def allowed_parts(state, ways, swift, held, apart, slack):
     doubtful = groups[comes[one[groups]] | comes[two[groups]]]
     lost = doubtful[sweep.meet(doubtful, part, THROUGH) < 1.0]
     return part, np.stack([one[lost], two[lost]], 1)
+
+
+class Swept:
+    """The part of `clast.dvi.stepper.Hard` that looks after bodies that go far in a step."""
+
+    def _swift(self):
+        """Free bodies (n,) that go farther in this step than contacts were looked for, or so far that they were left out; None if there
+        are none."""
+        bodies, way = self.state.bodies, self._goes()
+        deep = self.deep[bodies.mold] * bodies.scale
+        unseen = way > np.maximum(self.ahead + self.slack, SWIFT * deep)
+        swift = (bodies.motion == FREE) & (unseen | (self.span < np.inf)) & (way < np.inf)
+        return swift if swift.any() else None
+
+    def _stop_short(self, before, swift):
+        """Put swift bodies (n,) that would run into others where they touch them: whether there are any.
+
+        before (n,7): positions and orientations at the start of the step.
+        """
+        state = self.state
+        bodies = state.bodies
+        if not all(np.isfinite(c).all() for c in (bodies.position, bodies.orientation, bodies.velocity, bodies.spin)):
+            return False  # and the step will say so
+        ways = Ways(state, before, self.dt)
+        part, lost = allowed_parts(state, ways, swift, self._held(), self._never_collide, self.slack)
+        for one, two in lost:
+            raise Penetrated(
+                f"{self.name(one)} and {self.name(two)} at t = {self.time + self.dt:.6g} s: one goes through the other in one step, no contact "
+                f"keeps them apart and a drive or a joint lets neither stop; slow them down or take a smaller dt; {self.cause()}"
+            )
+        rows = np.flatnonzero(part < 1.0)
+        if not len(rows):
+            return False
+        position, orientation = ways.at(rows, part[rows])
+        low, length = self.box.low, self.box.length
+        inside = low + np.mod(position - low, np.where(length > 0.0, length, 1.0))
+        bodies.position[rows] = np.where(length > 0.0, inside, position)
+        bodies.orientation[rows] = orientation
+        # What gravity adds in the rest of the step is left out with it, or impacts would be a source of energy.
+        alone = np.where(self.kick[rows] < 1.0, 1.0 - part[rows], 0.0)
+        bodies.velocity[rows] -= (alone * self.dt)[:, None] * np.array(self.scene.gravity)
+        return True
+
+    def _never_collide(self, pairs):
+        """Which of these pairs of shapes (p,2) do not touch whatever happens."""
+        none = self.joints is None or not len(self.joints.apart)
+        return np.zeros(len(pairs), bool) if none else self._joined(pairs)

@@ -124,7 +124,7 @@ def _other_version(path, version):
 
 def as_groups(groups):
     """The groups as dicts of C-ordered arrays, or a TypeError or ValueError naming the column that cannot be stored."""
-    result = {}
+    result: dict[str, dict] = {}
     for group, columns in groups.items():
         columns = columns._asdict() if hasattr(columns, "_asdict") else columns
         result[_name(group)] = kept = {}

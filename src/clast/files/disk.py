@@ -212,6 +212,17 @@ class Before(io.RawIOBase):
         super().close()
 
 
+def is_locked(path):
+    """Whether a run is writing the file at this moment; False where the system has no such locks."""
+    with suppress(OSError), open(path, "rb") as file:
+        try:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def journal_of(path):
     """Where the journal of a file is kept: `out/trajectory.h5` -> `out/trajectory.journal.h5`."""
     path = Path(path)

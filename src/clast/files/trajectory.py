@@ -7,8 +7,9 @@ tables in files of version 1.8 and later, which these are.
 
 import hashlib
 import json
+import time as clock
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -19,6 +20,7 @@ from . import checkpoint, disk
 FORMAT = "clast trajectory"
 VERSION = 4
 LIBRARY = ("v108", "v108")
+PATIENCE, PAUSE = 40, 0.05  # how often, and after how long [s], a file is read again that a run is writing
 CONTACT = "contact_"  # in the file the columns of contacts have this before their names
 # What is kept of `tables.Bodies` and `tables.Contacts`: enough for pictures and measures, not for going on.
 CONTACT_COLUMNS = ("pair", "point", "normal", "force")
@@ -38,15 +40,22 @@ class Frame(NamedTuple):
 class Trajectory:
     """The frames of a run: `len(t)`, `t[i]`, `for frame in t`; closes at the end of a `with` block.
 
-    mode: "r" to read (also while a run is writing it), "w" to start anew, "a" to go on.
+    mode: "r" to read, also while a run is writing it: the frames that were there when it was opened; "w" to start anew, "a" to go on.
     """
 
     def __init__(self, path, mode="r"):
         self.path = Path(path)
         if mode not in ("r", "w", "a"):
             raise ValueError(f"trajectory mode must be 'r', 'w' or 'a', got {mode!r}")
+        self._mode = mode
+        self._sink: Any = None
+        self._file: Any = None
+        self._patiently(self._begin, fresh=False)
+
+    def _begin(self):
+        """Open the file and count its frames."""
+        mode = self._mode
         fresh = mode == "w" or (mode == "a" and not self.path.exists())
-        self._sink = self._file = None
         try:
             if not fresh:
                 self._look()
@@ -63,6 +72,25 @@ class Trajectory:
         except BaseException:
             self.close()
             raise
+
+    def _patiently(self, read, *arguments, fresh=True):
+        """What `read` gives. While a run changes the file what was read may not fit together: then it is read again, a little later,
+        from a file that is opened anew (fresh)."""
+        ended = False  # the run may come to its end between a look at the file and one at its lock
+        for attempt in range(PATIENCE):
+            try:
+                if attempt and fresh:
+                    self.close()
+                    self._begin()
+                return read(*arguments)
+            except (errors.Damaged, IndexError):
+                if self._mode != "r" or ended:
+                    raise
+                ended = not disk.is_locked(self.path)
+            clock.sleep(0.0 if ended else PAUSE)
+        raise errors.ClastError(
+            f"trajectory {str(self.path)!r} is being written and changes faster than it can be read; read it again later"
+        )
 
     def _open(self, fresh):
         """The file for writing."""
@@ -167,20 +195,28 @@ class Trajectory:
         self._commit()
         return before - self._count
 
-    def times(self):
-        """Times of all frames, (frames,) [s]."""
-        with self._reading():
-            return np.array([self._about(i)["time"] for i in range(self._count)], dtype=float)
-
+    @property
     def last_step(self):
         """Step of the last frame; -1 if there is none."""
         with self._reading():
             return int(self._about(self._count - 1)["step"]) if self._count else -1
 
+    def _told(self):
+        """Time, step and scalars of all frames."""
+
+        def read():
+            with self._reading():
+                return [self._about(i) for i in range(self._count)]
+
+        return self._patiently(read)
+
+    def times(self):
+        """Times of all frames, (frames,) [s]."""
+        return np.array([one["time"] for one in self._told()], dtype=float)
+
     def series(self):
         """Numbers over time: dict of arrays (frames,), `time` [s], `step`, and every scalar; NaN where a frame lacks it."""
-        with self._reading():
-            told = [self._about(i) for i in range(self._count)]
+        told = self._told()
         names = dict.fromkeys(name for one in told for name in one["scalars"])
         series = {
             "time": np.array([one["time"] for one in told], float),
@@ -215,6 +251,10 @@ class Trajectory:
         place = index + self._count if index < 0 else index
         if not 0 <= place < self._count:
             raise IndexError(f"frame {index} of {str(self.path)!r}, which has {self._count} frames")
+        return self._patiently(self._frame, place)
+
+    def _frame(self, place):
+        """Frame number `place`, checked."""
         name = _name(place)
         with self._reading():
             frame = disk.inside(self._frames(), name, h5py.Group)

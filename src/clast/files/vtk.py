@@ -152,8 +152,8 @@ def superquadrics(centre, orientation, axes, power):
         loops.append(triangle.ravel() + before)
         owner.append(np.full(len(triangle), k))
         before += len(corner)
-    owner = np.concatenate(owner)
-    return Polygons(np.concatenate(vertices), np.concatenate(loops), 3 * np.arange(len(owner) + 1), owner)
+    owners = np.concatenate(owner)
+    return Polygons(np.concatenate(vertices), np.concatenate(loops), 3 * np.arange(len(owners) + 1), owners)
 
 
 def _runs(start, rows):

@@ -69,7 +69,7 @@ def eliminate_by_group(slots, free, owner, groups):
     slots (j,2): the two bodies of each joint; free: mask of bodies; owner (j,): the group of each joint.
     """
     order, met = [], []
-    at = [[] for _ in free]  # joints at each free body
+    at: list[list[int]] = [[] for _ in free]  # joints at each free body
     for j, pair in enumerate(slots.tolist()):
         for s in pair:
             if free[s]:

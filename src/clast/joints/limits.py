@@ -44,7 +44,8 @@ class Stops:
         found = [*self.near_limits(t, dt), *self.strong_motors(t, time, dt)]
         self.clear(len(t.lightness))
         if found:
-            joint, row, bias, low, high, self.motor = zip(*found, strict=True)
+            joint, row, bias, low, high, motor = zip(*found, strict=True)
+            self.motor = list(motor)
             self.joint, self.row = np.array(joint), np.array(row)
             self.bias, self.low, self.high = np.array(bias), np.array(low), np.array(high)
             self.impulse = np.zeros(len(found))

@@ -30,7 +30,7 @@ class Goals:
         """Where motor k wants its joint to be at time + ahead, and the rate."""
         when = time + ahead
         if motor.what in ("spin", "speed"):
-            rate = motor.value if motor.function is None else float(motor.function(when))
+            rate = motor.value if motor.function is None else ask(motor.function, when)
             return self.gone(k, motor, time, ahead), rate
         if motor.function is None:
             return motor.value, 0.0
@@ -40,7 +40,7 @@ class Goals:
         """What a motor of spin or speed has gone at time + ahead: closed form, or one step by the midpoint rule."""
         if motor.function is None:
             return motor.value * (time + ahead)
-        return self.travelled[k] + ahead * float(motor.function(time + 0.5 * ahead))
+        return self.travelled[k] + ahead * ask(motor.function, time + 0.5 * ahead)
 
     def move_on(self, chosen, time, dt):
         """A step of length dt is done; chosen (j,): mask of joints, in the order of adding, that took it."""
@@ -49,9 +49,14 @@ class Goals:
                 self.travelled[k] = self.gone(k, motor, time, dt)
 
 
-def value_and_rate(function, time, delta):
-    """A user's function of time, and its rate by differences."""
+def ask(function, time):
+    """What a user's function of time [s] gives, a number."""
     value = float(function(time))
     if not math.isfinite(value):
         raise ValueError(f"a motor's or actuator's function gave {value} at t = {time:g} s")
-    return value, (float(function(time + delta)) - float(function(time - delta))) / (2.0 * delta)
+    return value
+
+
+def value_and_rate(function, time, delta):
+    """A user's function of time, and its rate by differences."""
+    return ask(function, time), (ask(function, time + delta) - ask(function, time - delta)) / (2.0 * delta)

@@ -78,6 +78,8 @@ class SpringSystem:
             )
         for s in np.flatnonzero(~self.plain).tolist():
             self.tension[s] = self.functions[s](float(extent[s]), float(rate[s]), time)
+            if not np.isfinite(self.tension[s]):
+                raise ValueError(f"the function of spring {s} gave {self.tension[s]} at t = {time:g} s")
         give = -self.tension[:, None] * self.row
         np.add.at(load, self.slots[:, 0], give[:, :6])
         np.add.at(load, self.slots[:, 1], give[:, 6:])

@@ -16,6 +16,7 @@ the drift it is aimed at closed joints in the same way (`aim`).
 """
 
 from contextlib import contextmanager
+from typing import Any
 
 import numba
 import numpy as np
@@ -28,7 +29,7 @@ from ..tables import DRIVEN, FREE
 from . import rows as joint_rows
 from .elimination import connected, eliminate_by_group, pattern
 from .limits import Stops
-from .motors import Goals
+from .motors import Goals, ask
 from .reactions import present_forces, read
 from .rows import NEWTON, ROWS, Assembly
 from .springs import SpringSystem, turns_of
@@ -57,10 +58,10 @@ class JointSystem:
         self._kernels = {
             name: kernel(getattr(joint_rows, f"{name}_group"), grain=2) for name in ("prepare", "solve", "aim")
         }
-        self.table = None
+        self.table: Any = None
         self._single = False
         self.time, self.dt = 0.0, 0.0  # of the last `prepare`
-        self._reactions = None  # of the present moment, if they have been asked for
+        self._reactions: Any = None  # of the present moment, if they have been asked for
 
     def __len__(self):
         return len(self.joints.body)
@@ -161,11 +162,11 @@ class JointSystem:
         self.everyone = np.ones(self.group_count, bool)
         self.touching = ~self.everyone  # groups that took the whole kick in this step
         self.held = ~self.everyone  # groups that stand at a limit or have a motor of limited strength
-        self.felt = None  # (j,6) forces of rows in the last step of groups that touch nothing
+        self.felt: Any = None  # (j,6) forces of rows in the last step of groups that touch nothing
         self.arm = np.sqrt((self.table.point**2).sum(2))  # (j,2) [m]
         self.least = np.linalg.eigvalsh(inertia)[:, 0]  # (k,) [m^2], smallest moment of inertia per mass
         self.start = np.zeros((k, 6))  # velocities when the step began
-        self.pressed = np.zeros((j, ROWS)), np.zeros((j, 6)), {}  # of groups that touch: see `reactions`
+        self.pressed: tuple = np.zeros((j, ROWS)), np.zeros((j, 6)), {}  # of groups that touch: see `reactions`
 
     # The parts of a step.
 
@@ -408,7 +409,7 @@ class JointSystem:
         self.springs.pull(self.table, velocity, time, self.edges, load, ahead)
         for motor in self.goals.pushing:
             j = int(self.place[motor.joint])
-            value = motor.value if motor.function is None else float(motor.function(time))
+            value = motor.value if motor.function is None else ask(motor.function, time)
             row = value * self.coordinate_row(j, 0 if motor.turning else 1)
             a, b = self.table.slot[j]
             load[a] += row[:6]

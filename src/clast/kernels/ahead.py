@@ -17,6 +17,7 @@ import threading
 import time
 from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 import numba
 import numpy as np
@@ -179,7 +180,8 @@ def listening():
                 return rehearsal.call(self, arguments)
             return super().__call__(*arguments)
 
-    backend.CPU.launch, backend.PLAIN[0] = staticmethod(listen), own
+    cpu: Any = backend.CPU
+    cpu.launch, backend.PLAIN[0] = staticmethod(listen), own
     _heard.append(rehearsal)
     for compiled in reached.STORED:
         compiled.__class__ = Heard
@@ -190,7 +192,7 @@ def listening():
         for compiled in reached.STORED:
             compiled.__class__ = Outer
         _heard.pop()
-        backend.CPU.launch, backend.PLAIN[0] = staticmethod(launch), None
+        cpu.launch, backend.PLAIN[0] = staticmethod(launch), None
 
 
 # What a worker runs: the same modules, wherever this process found them.
@@ -303,7 +305,7 @@ def compile_all(tasks, tell):
 def when_missing(rehearse):
     """Call rehearse() -> tasks when the next kernel is not found on the disk, once, and compile these tasks side by side."""
     reached.missing.clear()
-    if workers() < 2 or backend.SIMULATED or numba.config.DISABLE_JIT:
+    if workers() < 2 or backend.SIMULATED or vars(numba.config)["DISABLE_JIT"]:
         return
 
     def prepare():

@@ -16,6 +16,7 @@ import os
 import threading
 import types
 from time import perf_counter
+from typing import Any
 
 import numba
 import numpy as np
@@ -24,7 +25,7 @@ from numba.core.registry import CPUDispatcher
 
 from . import watch
 from .launch import Loop, run_phases, run_rows
-from .library import InnerCompiler, outer
+from .library import InnerCompiler, OnceCompiler, outer
 from .reached import Reached, Store
 from .spread import pack
 
@@ -60,10 +61,12 @@ PLAIN: list = [None]  # the thread that runs kernels as plain Python, see `ahead
 class Inner(CPUDispatcher):
     """A function that kernels call. Called from Python it is compiled a second time, with what that takes, and kept on disk."""
 
+    _compiler: Any
+
     @functools.cached_property
     def outer(self):
         options = {name: value for name, value in self.targetoptions.items() if name not in INNER | {"nopython": True}}
-        compiled = outer(self.py_func, **options)
+        compiled = outer(self.py_func, OnceCompiler, **options)
         with contextlib.suppress(RuntimeError):  # of numba, for a function that no file holds
             compiled._cache = Store(self.py_func, of=self)
         return compiled
@@ -77,7 +80,7 @@ class Inner(CPUDispatcher):
         # numba asks at every call in the code of others. Its own answer takes clocks, all of which hear of each call of LLVM below.
         if not isinstance(sig, tuple):
             return super().compile(sig)
-        known = self.overloads.get(sig)
+        known: Any = self.overloads.get(sig)
         if known is None:
             with global_compiler_lock, self._compiling_counter:
                 known = self._compiler.compile(sig, None)
@@ -89,7 +92,8 @@ def inner(function, **flags):
     """Compile a function for use inside kernels; in the CUDA simulator it stays plain Python."""
     if SIMULATED:
         return function
-    compiled = numba.njit(error_model="numpy", pipeline_class=InnerCompiler, **flags, **INNER)(function)
+    options: dict[str, Any] = {"error_model": "numpy", "pipeline_class": InnerCompiler} | flags | INNER
+    compiled = numba.njit(**options)(function)
     compiled.__class__ = Inner
     return compiled
 
@@ -118,7 +122,7 @@ def search(function):
 def bind(function, **names):
     """The same code with other global names: how a law or a constant is put into a kernel without a closure."""
     plain = getattr(function, "py_func", function)
-    bound = types.FunctionType(plain.__code__, {**plain.__globals__, **names}, plain.__name__)
+    bound: Any = types.FunctionType(plain.__code__, {**plain.__globals__, **names}, plain.__name__)
     bound.__module__ = plain.__module__
     bound.__qualname__ = plain.__name__
     bound.__signature__ = inspect.signature(plain)
@@ -213,7 +217,7 @@ def kernel(row, fastmath=False, grain=512, allocates=False, phased=False, **boun
     flags = frozenset(fastmath) if fastmath else False
     key = (row, flags, grain, allocates, phased, bound_items)
     if key not in _kernels:
-        _kernels[key] = Kernel(row, bound, set(flags) if flags else False, grain, allocates, phased)
+        _kernels[key] = Kernel(row, bound, set(fastmath) if fastmath else False, grain, allocates, phased)
     return _kernels[key]
 
 
@@ -228,7 +232,7 @@ class Pace:
     TRIAL = 40
 
     def __init__(self):
-        self.seconds = [None, None]  # running means of a launch on all threads and on one
+        self.seconds: list[Any] = [None, None]  # running means of a launch on all threads and on one
         self.quick = 0  # 0: all threads are quicker; 1: one is
         self.left = 2  # launches until the other way is tried
         self.first = True
@@ -348,7 +352,7 @@ class use:
 
 def set_threads(count):
     """Use this many CPU threads from now on; results do not depend on it."""
-    most = numba.config.NUMBA_NUM_THREADS
+    most = _settings["NUMBA_NUM_THREADS"]
     if not 1 <= count <= most:
         raise ValueError(f"threads = {count}: choose 1 to {most} (this machine's cores, or NUMBA_NUM_THREADS)")
     numba.set_num_threads(int(count))
@@ -356,9 +360,9 @@ def set_threads(count):
 
 def layers():
     """The threading layers that may be taken, as text, and who says so."""
-    if numba.config.THREADING_LAYER != "default":
-        return f"{numba.config.THREADING_LAYER} (NUMBA_THREADING_LAYER)"
-    return ", ".join(numba.config.THREADING_LAYER_PRIORITY)
+    if _settings["THREADING_LAYER"] != "default":
+        return f"{_settings['THREADING_LAYER']} (NUMBA_THREADING_LAYER)"
+    return ", ".join(_settings["THREADING_LAYER_PRIORITY"])
 
 
 compiled, watching = watch.compiled, watch.watching

@@ -285,7 +285,7 @@ def find():
 
     if not SIMULATED:
         # A small scene does not fill a GPU, and the user knows.
-        config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+        vars(config)["CUDA_LOW_OCCUPANCY_WARNINGS"] = 0
         reason = missing(cuda)
         if reason:
             raise Unavailable(f"device='cuda' needs a CUDA device, but {reason}; take device='cpu'")

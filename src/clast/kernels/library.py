@@ -7,6 +7,7 @@ small enough to hand on, and a kernel is optimised once, with all that it calls:
 
 import gc
 import threading
+from typing import Any
 
 import numba
 from llvmlite.binding import Linkage
@@ -105,6 +106,12 @@ class OuterLibrary(JITCodeLibrary):
         super()._optimize_final_module()
 
 
+class OnceLibrary(OuterLibrary):
+    """The same, optimised once: of a function that is called from Python one by one, in tests most of all."""
+
+    _optimize_final_module = JITCodeLibrary._optimize_final_module
+
+
 def shorten(library, module):
     """Simplify each function by itself, so that there is less to hand on."""
     module.data_layout = library._codegen._data_layout
@@ -134,8 +141,14 @@ class OuterCompiler(_Compiler):
     library = OuterLibrary
 
 
+class OnceCompiler(_Compiler):
+    library = OnceLibrary
+
+
 class Outer(CPUDispatcher):
     """A function that Python calls and that is made of such functions."""
+
+    _cache: Any
 
     def compile(self, sig):
         ready = getattr(self._cache, "ready", None)  # a function that no file holds has no place on the disk
@@ -155,8 +168,8 @@ class Outer(CPUDispatcher):
                 gc.enable()
 
 
-def outer(function, **flags):
+def outer(function, compiler=OuterCompiler, **flags):
     """Compile a function that Python calls, when it is first called."""
-    compiled = numba.njit(pipeline_class=OuterCompiler, **flags)(function)
+    compiled = numba.njit(pipeline_class=compiler, **flags)(function)
     compiled.__class__ = Outer
     return compiled

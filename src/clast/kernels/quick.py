@@ -5,6 +5,7 @@ the first kernel is compiled. tests/agree/test_quick.py compares both.
 """
 
 import functools
+from typing import Any
 
 from numba.core import ir
 from numba.core.targetconfig import TargetConfig
@@ -13,23 +14,25 @@ from numba.core.targetconfig import TargetConfig
 
 
 @functools.cache
-def _defaults(kind):
+def _defaults(kind: Any):
     return {name: option.default for name, option in kind.options.items()}
 
 
 @functools.cache
-def _hash(kind):
+def _hash(kind: Any):
     return hash(tuple(sorted(kind.options)))
 
 
-def values(self):
+def values(self: Any):
     """A dict of all values."""
-    return _defaults(type(self)) | self._values
+    kind: Any = type(self)
+    return _defaults(kind) | self._values
 
 
-def hashed(self):
+def hashed(self: Any):
     """As numba's: of the names alone, because values may change."""
-    return _hash(type(self))
+    kind: Any = type(self)
+    return _hash(kind)
 
 
 def equal(self, other):
@@ -48,7 +51,7 @@ _sorts: dict = {}
 
 
 def _sort(kind):
-    known = {VARIABLE: ir.Var, INSTRUCTION: ir.Inst, ROW: (list, tuple), TABLE: dict, OTHER: object}
+    known: dict[int, Any] = {VARIABLE: ir.Var, INSTRUCTION: ir.Inst, ROW: (list, tuple), TABLE: dict, OTHER: object}
     _sorts[kind] = next(sort for sort, kinds in known.items() if issubclass(kind, kinds))
     return _sorts[kind]
 

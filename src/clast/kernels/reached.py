@@ -78,7 +78,7 @@ class Reached:
         self.text = [VERSIONS]
         self.names = set()
         self._number = {}  # functions in the order in which they were met, by id; calls may go in a circle
-        self._waiting = []
+        self._waiting: list[types.FunctionType] = []
         for value in values:
             self.text.append(self.describe(value))
         while self._waiting:

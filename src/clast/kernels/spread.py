@@ -155,6 +155,6 @@ FLAGS: dict = {"error_model": "numpy", "_nrt": False, "forceinline": True, "pipe
 @numba.njit(**FLAGS)
 def spread(row, first, last, threads, arguments):
     """Call row(i, *arguments) for all i of the range, in one part for each thread: a launch from compiled code."""
-    block, part = pack(row, arguments)
+    block, part = pack(row, arguments)  # type: ignore[call-arg, var-annotated]
     run(block, part, first, last, threads)
     release(block)

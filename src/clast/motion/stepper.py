@@ -1,6 +1,8 @@
 """What steppers of both methods share: the count of steps, driven bodies, and messages about what went wrong."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +19,11 @@ class Stepper:
     computed yet), start, step, finish, rebuild, cause, contacts,
     touching, elastic_energy, describe, remember and recall.
     """
+
+    dt: float
+    state: Any
+    cause: Callable[[], str]
+    remedy: Callable[[bool], str]
 
     def __init__(self, scene, method, device, box):
         self.scene, self.method, self.device, self.box = scene, method, device, box

@@ -20,6 +20,7 @@ from .meshes import surface_points
 
 NARROW = {"opm": False, "chm+opm": True}  # whether the characteristic equation is asked first
 DEFAULT = "opm"
+MANY = 20_000  # shapes
 
 
 def padded(column):
@@ -39,16 +40,18 @@ class Field(Asked):
         shapes = scene.shapes(bodies)
         self.parts, self.meshes, self.hulls = scene.parts, scene.meshes, scene.hulls
         self.surfaces = make_trees(self.parts, self.hulls, scene.surfaces)
-        self.bodies, self.shapes, self.tables = bodies, shapes, (bodies, shapes, self.parts, self.meshes, self.hulls)
+        self.bodies, self.shapes = bodies, shapes
+        # A copy of very many spheres would take longer than it saves.
+        plain = not shapes.kind.any() and len(shapes.kind) > MANY
+        there_bodies = bodies if plain else bodies._replace(position=padded(bodies.position))
+        there_shapes = shapes if plain else shapes._replace(centre=padded(shapes.centre))
+        self.tables = (there_bodies, there_shapes, self.parts, self.meshes, self.hulls)
         self.box = periodic_box(scene)
         self.edges = (*self.box.length.tolist(), *self.box.inverse.tolist())
         self.exact, self.chm = exact, chm
         many = scene.molds.count[bodies.mold].astype(np.int64)
         self.label = np.cumsum(many) - many  # number of the first part of each body
         self.ellipsoids = bool((self.parts.kind == ELLIPSOID).any())
-        balls = not shapes.kind.any()
-        there_bodies = bodies if balls else bodies._replace(position=padded(bodies.position))
-        there_shapes = shapes if balls else shapes._replace(centre=padded(shapes.centre))
         self.there = SimpleNamespace(
             bodies=there_bodies,
             shapes=there_shapes,

@@ -55,6 +55,8 @@ def distance(shape_a, pose_a, shape_b, pose_b):
 
 def _pose(name, pose):
     """Positions (n,3) and orientations (m,4) of a pose, each with one row or as many as there are."""
+    if not isinstance(pose, np.ndarray | list | tuple) or np.size(pose[:1]) == 0:
+        raise TypeError(f"distance: {name} must be a position (3,), or (position, orientation), got {pose!r}")
     alone = isinstance(pose, np.ndarray) or np.ndim(pose[0]) == 0 or len(pose) != 2
     if not alone and np.shape(pose[0])[-1:] == (3,) and np.shape(pose[1])[-1:] == (3,):
         alone = True  # two positions

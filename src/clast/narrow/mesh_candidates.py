@@ -39,7 +39,9 @@ from .mesh_tree import (
 BUNCH = 16  # candidates of a meeting at most: two leaves of four triangles, or as many vertices
 PAIRS = 4  # pairs a task
 BLOCK = 64  # meetings a task
-FACING = 0.98  # cosine between normals of triangles that may lie flat on each other before they are looked for again
+# Cosine between normals of triangles whose corners and sides touch, and of those that may come to that before they are looked for again:
+# until then two bodies turn by less than a tenth of a radian against each other, see `mesh_slots.MARGIN`.
+FLAT, FACING = 0.9952, 0.98
 SHIFT = 27  # of the feature within `second`
 TRIANGLE_BITS = (1 << SHIFT) - 1
 
@@ -304,10 +306,10 @@ def partner_normal(p, g, who, sheets, surfaces, m):
 
 
 @func
-def may_lie_flat(p, f, g, who, sheets, surfaces, m):
+def face_each_other(p, f, g, who, sheets, surfaces, m, cosine):
     """Whether triangle f of the mesh looks at triangle g of its partner; a wall is felt from both sides."""
     up = dot(mesh_normal(surfaces, f), partner_normal(p, g, who, sheets, surfaces, m))
-    return up < -FACING or (who[p, SHEET] >= 0 and up > FACING)
+    return up < -cosine or (who[p, SHEET] >= 0 and up > cosine)
 
 
 @func
@@ -333,7 +335,7 @@ def features_row(p, pose, who, sheets, surfaces, start, first, second, begin, on
         f, g = first[k], second[k]
         many = 1
         mine, its = 0, 0
-        if flat and may_lie_flat(p, f, g, who, sheets, surfaces, m):
+        if flat and face_each_other(p, f, g, who, sheets, surfaces, m, FACING):
             many = 16
             mine, its = surfaces.outline[f], (surfaces.outline[g] if who[p, TREE] >= 0 else sheets.outline[g])
         for code in range(many):

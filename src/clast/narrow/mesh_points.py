@@ -12,7 +12,16 @@ import numpy as np
 from ..kernels.backend import FUSE, func, kernel
 from ..kernels.vec import add, dot, load, normalize, rotate, scale, sub, unrotate
 from .ellipsoid_triangle import triangle_ellipsoid
-from .mesh_candidates import SHIFT, TRIANGLE_BITS, mesh_normal, own_corner, partner_normal, put_corners
+from .mesh_candidates import (
+    FLAT,
+    SHIFT,
+    TRIANGLE_BITS,
+    face_each_other,
+    mesh_normal,
+    own_corner,
+    partner_normal,
+    put_corners,
+)
 from .mesh_cylinder import triangle_cylinder, vertex_shell
 from .mesh_pose import (
     BALL,
@@ -182,8 +191,11 @@ def lane_side(lane, row, k):
 def feature_touches(k, p, f, second, who, sheets, surfaces, pose, lane, n):
     """Whether the shortest way n of a feature is one between faces: a corner has its foot within the other triangle, sides cross."""
     g, code = feature_of(second)
+    m = load_turn(pose, p)
+    if not face_each_other(p, f, g, who, sheets, surfaces, m, FLAT):
+        return False
     up = dot(n, mesh_normal(surfaces, f))
-    other = dot(n, partner_normal(p, g, who, sheets, surfaces, load_turn(pose, p)))
+    other = dot(n, partner_normal(p, g, who, sheets, surfaces, m))
     other = -abs(other) if who[p, SHEET] >= 0 else other
     if code <= 3:
         return other < UPRIGHT * UPRIGHT - 1.0 and up > 0.5
@@ -194,8 +206,9 @@ def feature_touches(k, p, f, second, who, sheets, surfaces, pose, lane, n):
 
 
 @func
-def at_feature(k, p, f, second, who, sheets, surfaces, pose, lane, square, x, y, near):
+def at_feature(k, p, f, second, who, sheets, surfaces, pose, lane, found, near):
     """Gap, point and normal of a feature; infinite if it does not touch, or only may, where `near` is not asked for."""
+    square, x, y = found
     distance, halo = math.sqrt(square), pose[p, HALO]
     apart = distance > CLOSE * halo
     n = scale(1.0 / (distance if apart else 1.0), sub(y, x))
@@ -277,7 +290,7 @@ def measure_block(block, pose, who, sheets, surfaces, start, first, second, tole
             gap, point, n, crossing = at_plane(p, f, surfaces, pose)
             flat = True
         elif g > TRIANGLE_BITS:
-            gap, point, n = at_feature(k, p, f, g, who, sheets, surfaces, pose, lane, result[0, k], x, y, near)
+            gap, point, n = at_feature(k, p, f, g, who, sheets, surfaces, pose, lane, (result[0, k], x, y), near)
             crossing, flat = False, True
         else:
             gap, point, n, crossing = at_triangles(

@@ -31,8 +31,10 @@ def least_bend(size, e):
     """
     if max(e[0], e[1]) > 2.0:
         return 0.0
-    low, high = min(size[0], size[1], size[2]), math.sqrt(dot(size, size))
-    return low * low / (high * (1.0 / (e[0] - 1.0) + 1.0 / (e[1] - 1.0)))
+    low, high = min(size[0], size[1], size[2]), max(size[0], size[1], size[2])
+    if min(e[0], e[1]) == 2.0:
+        return low * low / max(high, 1e-300)  # of an ellipsoid it is this
+    return low * low / (math.sqrt(dot(size, size)) * (1.0 / (e[0] - 1.0) + 1.0 / (e[1] - 1.0)))
 
 
 @func

@@ -85,12 +85,13 @@ def greatest(d, size, e, other, margin):
         elif f > after and dot(start, n) < NEXT_BEST:
             after, m = f, start
     n, best = climb(n, d, size, e, other)
-    # While they are apart there is one top.
-    if best < 0.0 and after > -math.inf:
+    # While they are apart, or would be if both were smaller by their least radius of curvature, there is one top.
+    shallow = -least_bend(size, e) - least_bend(other[0], other[1])
+    if best < shallow and after > -math.inf:
         m, after = climb(m, d, size, e, other)
         if after > best:
             n, best = m, after
-    if best < -least_bend(size, e):
+    if best < shallow:
         # Each flat side of either may have a top of its own; those much deeper are left out.
         for k in range(52):
             if k >= 26 and other[0][0] == 0.0:
@@ -191,11 +192,12 @@ def write_pair(where, swap, away, gap, n, x, q, radius, points):
 
 
 @func
-def second_first(a, b, shapes, away):
+def second_first(a, b, shapes, parts, away):
     """Whether the second of two shapes is the superquadric; of two superquadrics, whether it is the lower along x, y or z, so that
     the answer does not depend on their order."""
-    if shapes.kind[a] != shapes.kind[b]:
-        return shapes.kind[b] == SUPERQUADRIC
+    mine, its = parts.power[shapes.part[a], 0] > 0.0, parts.power[shapes.part[b], 0] > 0.0  # others have no exponents
+    if mine != its:
+        return its
     x = away[0] if away[0] != 0.0 else (away[1] if away[1] != 0.0 else away[2])
     return x < 0.0
 
@@ -207,7 +209,7 @@ def smooth_row(k, where, bodies, shapes, parts, pairs, points, edges, margin):
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
     c = pairs.slot[p - where[1]]
     away = between(a, b, shapes.centre, edges, True)
-    swap = second_first(a, b, shapes, away)
+    swap = second_first(a, b, shapes, parts, away)
     s, t = (b, a) if swap else (a, b)
     q = turn_of(s, bodies, shapes, parts)
     d = unrotate(q, (-away[0], -away[1], -away[2]) if swap else away)

@@ -3,6 +3,7 @@
 import html
 import math
 import time as clock
+from typing import Any
 
 MARK = 0.1  # share of the run between two lines where there is no terminal
 PATIENCE = 10.0  # [s], a line comes after this long in any case
@@ -62,7 +63,8 @@ class Progress:
         self.kernels = self._told = 0  # compiled so far, and how many of them have been told
         self._share = 0.0
         self._steps = self._rate_clock = None
-        self._bar = self._task = self._compile_task = self._compile_clock = None
+        self._bar = self._task = self._compile_task = None
+        self._compile_clock: Any = None  # when compiling began [s]
         self._text = ""
         self._mark = 0.0
         self._notebook = None  # what shows the bar there

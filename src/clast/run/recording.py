@@ -168,12 +168,15 @@ def _body(sim, name, which):
 
 
 @contextmanager
-def recording(sim, folder, record, every, text):
-    """A function that appends the present state to the trajectory in the folder; None without a folder. record: Record.
+def recording(sim, folder, record, times, text):
+    """A function that appends the present state to the trajectory in the folder; None without a folder. record: Record; times [s]: between
+    frames so far, or None, and from now on.
 
-    A run that goes on keeps the frame of the moment it goes on from, if one is due then: what contacts did in the step before is not
-    known to the last digit after a restart, and the frame has it.
+    A run that goes on from an earlier checkpoint writes the later frames again. It keeps the frame of the moment it goes on from, if one was due
+    then: what contacts did in the step before is not known to the last digit after a restart, and the frame has it. One that only
+    told the end of a shorter run goes, which a run that was never stopped would not have.
     """
+    before, every = times
     if folder is None:
         yield None
         return
@@ -185,17 +188,12 @@ def recording(sim, folder, record, every, text):
             groups.pop("bodies")
             file.header(groups, attributes)
         else:
-            file.truncate_after(sim.steps)
+            due = before is not None and sim.steps == round(round(sim.time / before) * before / sim.dt)
+            file.truncate_after(sim.steps if due else sim.steps - 1)
         spent = Spent(folder / "timing.csv", sim, fresh)
 
-        begun, first = sim.steps, True
-
         def write(sim):
-            nonlocal first
-            if first and sim.steps > begun:
-                file.truncate_after(begun - 1)  # the end of a run that was shorter, and no frame of this one
-            first = False
-            if file.last_step() < sim.steps:
+            if file.last_step < sim.steps:
                 told, contacts = record.scalars(sim, every)
                 file.append(sim.time, sim.steps, sim.bodies, told, contacts)
                 if text:

@@ -28,7 +28,8 @@ def few(scene):
     small = copy.copy(scene)
     bodies = scene.bodies
     joined = {number for held in (*scene.joints, *scene.springs) for number in (held.a, held.b)}
-    kept, seen = [], {}
+    kept: list[int] = []
+    seen: dict[tuple, int] = {}
     sort_of = {mold: sort(scene, mold) for mold in np.unique(bodies.mold).tolist()}
     for row in range(len(bodies.number)):
         alike = sort_of[int(bodies.mold[row])]

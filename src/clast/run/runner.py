@@ -84,9 +84,10 @@ def run(sim, *, until, every, output, progress, record=(), text=False, between=N
     def tell(name, done):
         compiled.append(name) if done else bar.compiling(name, len(compiled) + 1, watch.expected())
 
+    before, sim.every = sim.every, float(every)
     with bar, stoppable() as stop, backend.watching(tell, lambda: stop.asked):
         try:
-            with recording(sim, folder, kept, every, text) as write:
+            with recording(sim, folder, kept, (before, every), text) as write:
                 for _ in sim.frames(until=until, every=every, between=lambda: glance(sim, bar, stop, between)):
                     if write is not None:
                         # The frame first: after a crash between the two the run goes on from the checkpoint before, and
@@ -167,6 +168,7 @@ def write_checkpoint(sim, path, begun=True):
         "steps": sim.steps,
         "method": type(sim.method).__name__,
         "options": options_of(sim.method),
+        "every": sim.every,
     }
     checkpoint.write(path, groups, attributes)
 

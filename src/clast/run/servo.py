@@ -1,6 +1,7 @@
 """Walls that hold a force or a pressure: they give way or press on until contacts push back as hard as asked."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,8 @@ class Servo:
                 "Servo", "area", area, above=0.0
             )
         self.force = inputs.number("Servo", "force", force, above=0.0)
-        self._sim = self._number = self._known = None
+        self._sim: Any = None
+        self._number = self._known = None
 
     def bind(self, sim, number):
         """Told by a simulation whose wall it drives."""

@@ -29,7 +29,7 @@ from .recording import Record
 from .rehearsal import rehearse
 from .report import Report
 
-STEPPERS = {DEM: Smooth, Complementarity: Hard}
+STEPPERS: dict[type, type[Smooth] | type[Hard]] = {DEM: Smooth, Complementarity: Hard}
 PERIOD = 1e-3  # [s], about how often inlets and outlets are looked after
 SHORTEST = 1e-18  # [s], no contact between bodies is that short
 LONGEST = 10**13  # steps, more than a year of them
@@ -64,7 +64,7 @@ class Simulation:
             raise ValueError("Simulation: joints and springs need clast.Complementarity(...); DEM has none")
         if not isinstance(dt, str) and (isinstance(dt, bool) or not isinstance(dt, Real)):
             raise TypeError(f"Simulation: dt must be a number of seconds or 'auto', got {dt!r}")
-        if not isinstance(dt, str) and 0.0 < dt < SHORTEST:
+        if not isinstance(dt, str) and 0.0 < float(dt) < SHORTEST:
             raise ValueError(f"Simulation: dt = {dt:g} s is shorter than any contact; take dt='auto'")
         self.device = find_device(device)
         if self.device is not backend.CPU and len(scene.hulls.ball):
@@ -79,8 +79,9 @@ class Simulation:
         self.dt, self.state, self.seconds = self.stepper.dt, self.stepper.state, self.stepper.seconds
         self.flows = Flows(scene, self.dt)
         for number, drive in scene.drives.items():
-            if hasattr(drive.function, "bind"):  # a Servo looks at contacts
-                drive.function.bind(self, number)
+            bind = getattr(drive.function, "bind", None)
+            if bind is not None:  # a Servo looks at contacts
+                bind(self, number)
         self._check_periods()
         self._every = max(1, round(PERIOD / self.dt))
         self._looked = False
@@ -91,6 +92,7 @@ class Simulation:
         # Steps since the simulation was made or resumed, without those in which kernels were compiled; `seconds` is the
         # time they took.
         self.counted = 0
+        self.every = None  # [s], time between the frames of the last run
         scene.hand_over(SimpleNamespace(bodies=lambda: self.bodies))
 
     @property
@@ -374,6 +376,7 @@ def resume(path, *, law=None, drives=None, functions=None, device="cpu"):
         return sim
     sim.flows.recall(groups["flows"])
     sim.stepper.recall(groups, numbers["steps"])
+    sim.every = numbers.get("every")
     sim._looked = True  # what happens on the way is parted and counted
     return sim
 

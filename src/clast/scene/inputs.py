@@ -117,6 +117,15 @@ def number(place, name, value, *, least=-math.inf, above=-math.inf, infinite=Fal
     return result
 
 
+def start(place, given):
+    """Velocity, spin and orientation of bodies that fill a box, from the keywords that are given."""
+    known = {"velocity": (0.0, 0.0, 0.0), "spin": (0.0, 0.0, 0.0), "orientation": "random"}
+    for name in given:
+        if name not in known:
+            raise TypeError(f"{place}: there is no option {name!r}")
+    return tuple((known | given).values())
+
+
 def mask(place, function):
     """The user's `inside` function with its answer checked; None stays None."""
     if function is None:

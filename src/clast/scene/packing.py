@@ -29,21 +29,23 @@ class Spot(NamedTuple):
 
 
 def find_places(place, method, rng, new, volume, spot, jitter):
-    """Centres (n,3) [m] of filling.Newcomers with these volumes (n,) [m^3]; an error if some find no room."""
-    low, high, _, *rest = spot
+    """Centres (n,3) [m] of bodies, filling.Newcomers, with volumes (n,) [m^3]; an error if some find no room."""
+    low, high, _, walls, known, inside = spot
     if method == "packed":
+        filling.check_fit(place, np.full(3, 2.0 * new.radius.max()), low, high)
         return _packed(place, rng, new.radius, spot)
+    filling.check_fit(place, np.broadcast_to((new.down + new.up).max(axis=0), 3), low, high)
     if method == "random":
-        centre, placed = filling.fill_random(rng, new, low, high, *rest)
+        centre, placed = filling.fill_random(rng, new, low, high, walls, known, inside)
         done, hint = placed, "use a larger box, fewer bodies or method='lattice'"
     else:
-        centre, spacing = filling.fill_lattice(rng, len(new.radius), new, jitter, low, high, *rest)
+        centre, spacing = filling.fill_lattice(rng, len(new.radius), new, jitter, low, high, walls, known, inside)
         done = np.arange(len(new.radius)) < len(centre)
         hint = f"the spacing is {spacing.max():.6g} m; use a larger box, fewer bodies, or a smaller scale or jitter"
     if not done.all():
         solid = float(volume[done].sum()) / (high - low).prod()
         raise ValueError(
-            f"{place}: placed only {int(done.sum())} of {len(new.radius)} bodies in the box {low.tolist()} to "
+            f"{place}: placed only {int(done.sum())} of {len(done)} bodies in the box {low.tolist()} to "
             f"{high.tolist()} (method {method!r}, solid fraction {solid:.3f}); {hint}"
         )
     return centre

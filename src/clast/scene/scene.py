@@ -119,40 +119,36 @@ class Scene(Joinery):
         box,
         scale=1.0,
         material=None,
-        velocity=(0.0, 0.0, 0.0),
-        spin=(0.0, 0.0, 0.0),
         method=None,
         jitter=0.0,
         inside=None,
-        orientation="random",
         seed=0,
+        **start,
     ):
         """Add `count` free bodies without overlap, each wholly inside the box, and return their numbers (count,); or as many as fill the
         part `fraction` of the box.
 
-        shape: one for all, or a list of `count` particles; velocity [m/s] and spin [rad/s] (3,) or (count,3);
+        shape: one for all, or a list of `count` particles; start: velocity [m/s] and spin [rad/s] (3,) or (count,3), orientation, random unless given;
         box ((x, y, z), (x, y, z)) [m]; scale: a number, (low, high) uniform, {scale: weight} by number, or `clast.sieve`.
         method "random": random points, large bodies first, up to a solid fraction of about 0.35; it is taken unless said, or
-        where a fraction above 0.3 is asked for "packed": balls around bodies pushed apart until none overlaps by more than a thousandth, up to about
-        0.6, in an empty box;
+        where a fraction above 0.3 is asked for "packed": the balls around bodies pushed apart, up to about 0.6, in an empty box;
         "lattice": a lattice from the bottom up, along each axis as wide as the widest body, shifted at random by `jitter`
         (part of the width). inside: function points (n,3) -> mask (n,) that says where centres may be.
         Bodies and walls already in the scene are kept clear of, by true shapes; of a triangulated particle its convex hull and halo count.
         """
         place, shapes = inputs.shapes("Scene.fill", shape)
+        velocity, spin, orientation = inputs.start(place, start)
         self._check_open(place)
         if shapes[0].wall:
             raise ValueError(f"{place}: a wall cannot fill a box; use Scene.add")
         if (count is None) == (fraction is None):
-            raise ValueError(
-                f"{place}: give either count, a number of bodies, or fraction, the part of the box that they fill"
-            )
+            raise ValueError(f"{place}: give either count, a number of bodies, or fraction, the part of the box")
         low, high = self._box_in_world(place, box)
         sizes = Sizes.of(place, scale)
         if fraction is not None:
             fraction = inputs.number(place, "fraction", fraction, above=0.0)
-            volume = float(np.mean([one.volume for one in shapes])) * sizes.mean_cube
-            count = round(fraction * math.prod((high - low).tolist()) / volume)
+            mean = float(np.mean([one.volume for one in shapes])) * sizes.mean_cube
+            count = round(fraction * math.prod((high - low).tolist()) / mean)
         count = inputs.whole(place, "count", count)
         if method is None:
             method = "random" if fraction is None or fraction <= 0.3 else "packed"
@@ -183,12 +179,10 @@ class Scene(Joinery):
         if count:
             walls, known = self._room(low, high, radius.max())
             new = filling.newcomers(self, shapes, columns, radius, known, walls)
-            filling.check_fit(place, np.broadcast_to((new.down + new.up).max(axis=0), 3), low, high)
             whole = (np.array([low, high]) == (self.world or np.nan)).all(0) & self.periodic
             spot = packing.Spot(low, high, np.where(whole, high - low, 0.0), walls, known, inside)
-            columns["position"] = packing.find_places(
-                place, method, rng, new, columns["scale"] ** 3 * volume, spot, jitter
-            )
+            solid = columns["scale"] ** 3 * volume
+            columns["position"] = packing.find_places(place, method, rng, new, solid, spot, jitter)
         molds = np.array([self._mold_row(one) for one in shapes])
         chunk = self._rows(molds, self._material_row(material), FREE, count, columns)
         self._chunks.append(chunk)

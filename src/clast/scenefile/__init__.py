@@ -14,6 +14,7 @@ from ..dem.method import DEM
 from ..dvi.method import Complementarity
 from ..errors import SceneError, nearest
 from ..scene.drives import Oscillation
+from ..scene.filling import sieve
 from ..scene.materials import Material
 from ..scene.scene import Scene
 from ..scenes import Ready
@@ -290,7 +291,7 @@ class _Reader(Shaper):
         options |= dict(zip(("from_", "to"), keys.points or (None, None), strict=True))
         self.guard(place, scene.spring, a, b, **options)
 
-    def many(self, place, keys):
+    def many(self, place, keys, shape):
         """The options that fill and inlet share."""
         low, high = keys.scale
         if low > high:
@@ -298,6 +299,10 @@ class _Reader(Shaper):
         scale = low if low == high else (low, high)
         if keys.mix is not None:
             scale = dict(keys.mix)
+        if keys.sieve is not None:
+            if keys.mix is not None:
+                self.fail(f"{place}.sieve", "there is mix as well; leave one of them out", keys.sieve)
+            scale = self.guard(f"{place}.sieve", sieve, dict(keys.sieve), shape)
         return {
             "box": self.box(f"{place}.box", keys.box),
             "scale": scale,
@@ -308,9 +313,9 @@ class _Reader(Shaper):
 
     def fill(self, place, entry, scene):
         shape, keys = self.particle(place, entry, FillKeys)
-        options = self.many(place, keys)
+        options = self.many(place, keys, shape)
         inside = None if keys.within is None else self.within(f"{place}.within", keys.within)
-        for name in ("count", "method", "jitter", "spin"):
+        for name in ("count", "fraction", "method", "jitter", "spin"):
             options[name] = getattr(keys, name)
         self.places.append((self.guard(place, scene.fill, shape, inside=inside, **options), place))
 
@@ -323,7 +328,7 @@ class _Reader(Shaper):
 
     def inlet(self, place, entry, scene):
         shape, keys = self.particle(place, entry, InletKeys)
-        options = self.many(place, keys)
+        options = self.many(place, keys, shape)
         options["stop"] = math.inf if keys.stop is None else keys.stop
         if options["stop"] <= keys.start:
             self.fail(f"{place}.stop", f"must be after start = {keys.start:g}", keys.stop)

@@ -141,6 +141,12 @@ class ManyKeys(ParticleKeys):
     mix: list[Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=2, max_length=2)]] | None = key(
         "pairs of size factor and weight, instead of scale", "[[1.0, 0.5], [1.75, 0.5]]", None, min_length=1
     )
+    sieve: list[Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=2, max_length=2)]] | None = key(
+        "pairs of sieve opening [m] and part of the mass that passes, from 0 to 1, instead of scale",
+        "[[0.002, 0], [0.004, 0.4], [0.008, 1]]",
+        None,
+        min_length=2,
+    )
     seed: int = key("any whole number; the same seed gives the same bodies", "1", 1, ge=0)
 
 
@@ -151,8 +157,11 @@ class WithinKeys(Section):
 
 
 class FillKeys(ManyKeys):
-    count: int = key("number of bodies", "1000", ge=1, le=100_000_000)
-    method: Literal["random", "lattice"] = key("how places are chosen", '"random"', "random")
+    count: int | None = key("number of bodies", "1000", None, ge=1, le=100_000_000)
+    fraction: float | None = key("part of the box that the bodies fill, instead of count", "0.55", None, gt=0, lt=1)
+    method: Literal["random", "lattice", "packed"] | None = key(
+        "how places are chosen; random unless said, packed for a fraction above 0.3", '"random"', None
+    )
     jitter: float = key("random shift on the lattice, as a share of the diameter", "0.1", 0.0, ge=0, le=1)
     spin: Triple = key("angular velocity [rad/s]", "[0, 0, 0]", [0.0, 0.0, 0.0])
     within: WithinKeys | None = key("only inside this cylinder", "{ axis = [0, 1, 0], radius = 0.14 }", None)

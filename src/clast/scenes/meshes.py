@@ -89,7 +89,7 @@ def granulate(count=500, seed=1, gravity=False, speed=0.5, ratio=3.0, points=32)
         for side in (0.0, 1.0):
             normal, foot = np.zeros(3), np.full(3, 0.5)
             normal[axis], foot[axis] = 1.0 - 2.0 * side, side
-            scene.add(Plane(normal=normal), position=foot, material=rock)
+            scene.add(Plane(normal=tuple(normal)), position=foot, material=rock)
     direction = random.normal(size=(count, 3))
     direction /= np.linalg.norm(direction, axis=1)[:, None]
     velocity = direction * (speed * random.uniform(0.0, 1.0, count) ** (1.0 / 3.0))[:, None]

@@ -28,6 +28,7 @@ SUMS = 4  # of contacts: slope, length, miss, curvature of what is compliant
 # solve does this part of the iterations that it may, unless the error is a small part of the tolerance. Bodies at rest then come closer to the
 # solution from step to step, until there is nothing left to do.
 LEAST = 0.3
+FEWEST = 30
 EXACT = 1e-3
 ROWS = 20  # of the lanes: see `gather`
 
@@ -303,6 +304,6 @@ def descend(cones, impulse, other, tolerance, iterations, largest):
         run.accept(carried > 0.0)
         theta, momentum = after, carried
         left = largest * math.sqrt(miss) / cones.norm
-        if left <= (tolerance if used >= LEAST * iterations else EXACT * tolerance):
+        if left <= (tolerance if used >= max(FEWEST, LEAST * iterations) else EXACT * tolerance):
             break
     return run.now, used, largest

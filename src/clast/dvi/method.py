@@ -43,7 +43,7 @@ class Complementarity:
 
     solver: "apgd", "barzilai-borwein", "gauss-seidel" or "jacobi". tolerance [m/s]: error of the velocities of bodies at which a solve may end:
     contacts may miss their conditions, root mean square, by this divided by the number of layers that lie on top of each other; "auto" is a
-    hundredth of what gravity adds to a velocity in a step. iterations: the most a step may take; "auto" is 100, up to 400 where contacts are
+    hundredth of what gravity adds to a velocity in a step. iterations: the most a step may take; "auto" is 40, up to 400 where contacts are
     few. A step that ends there goes on with what it has, and the report says how many did and by how much they missed.
     coulomb: True for Coulomb friction itself; False for the cone problem, which lifts sliding contacts by friction
     times the way they slide in a step. warm: begin with the impulses of the last step.
@@ -100,13 +100,13 @@ class Complementarity:
 
 
 def iterations_for(method, contacts, joined):
-    """The most iterations of a step with so many contacts: by default 100, up to 400 where contacts are few and an iteration takes no time; 200
+    """The most iterations of a step with so many contacts: by default 40, up to 400 where contacts are few and an iteration takes no time; 200
     with joints, which are restored in each."""
     if method.iterations != "auto":
         return int(method.iterations)
     if joined:
         return 200
-    return min(max(100, 20_000 // max(contacts, 1)), 400)
+    return min(max(40, 20_000 // max(contacts, 1)), 400)
 
 
 @func

@@ -25,6 +25,7 @@ from .constraints import CHUNK, arms, opening
 SLOP = 1e-3  # overlaps up to this part of a typical radius are left alone: contacts that rest neither open nor close
 DEEP = 5e-3  # deeper ones are looked after in every step, others in every fourth
 EVERY = 4
+STUCK = 0.99  # part of the largest friction below which a contact did not slide
 ITERATIONS = 20
 PART = 0.1  # of the error at the start: what ends the solve
 
@@ -60,6 +61,34 @@ def shift_chunk(c, chunk, dt, rows, pushed, orientation):
         if dot(w, w) > 0.0:
             q = near_unit(quat_multiply(quat_exponential(scale(dt, w)), load4(orientation, i)))
             orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
+
+
+def hold(constraints, impulse, rows, size, slow):
+    """Let contacts that stuck in the last step and have opened by less than the slop stay as they are, in place on their bias.
+
+    Otherwise a contact that a small error has opened closes within the step, its bodies fall on each other, and the pile shivers on.
+    impulse (c,width) [N s]: of the last step; rows (s,12): velocities before this one; slow [m/s]: what opens or closes faster rebounds or falls.
+    """
+    gap, slop = constraints.gap, SLOP * size
+    near = np.nonzero((gap > 0.0) & (gap < slop) & (constraints.bias > 0.0))[0]
+    if len(constraints.soft):
+        near = near[constraints.soft[near] == 0.0]
+    pressed = np.einsum("ci,ci->c", impulse[near, :3], constraints.normal[near])
+    across = np.linalg.norm(impulse[near, :3] - pressed[:, None] * constraints.normal[near], axis=1)
+    limit = constraints.limit[near]
+    stuck = (pressed > 0.0) & (across < STUCK * limit[:, 0] * pressed)
+    if impulse.shape[1] == 6:
+        # What rolls or spins against friction is lifted as well as what slides.
+        spin = np.einsum("ci,ci->c", impulse[near, 3:], constraints.normal[near])
+        rolling = np.linalg.norm(impulse[near, 3:] - spin[:, None] * constraints.normal[near], axis=1)
+        stuck &= (rolling < STUCK * limit[:, 2] * pressed) | (limit[:, 2] == 0.0)
+        stuck &= (np.abs(spin) < STUCK * limit[:, 3] * pressed) | (limit[:, 3] == 0.0)
+    held = near[stuck]
+    speed = np.zeros((len(held), 3))
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        body, arm = rows[constraints.body[held, side]], constraints.arm[held, 3 * side : 3 * side + 3]
+        speed += sign * (body[:, VELOCITIES] + np.cross(body[:, SPINS], arm))
+    constraints.bias[held[np.abs(np.einsum("ci,ci->c", speed, constraints.normal[held])) < slow]] = 0.0
 
 
 def due(gap, size, soft, number):

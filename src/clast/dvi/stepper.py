@@ -32,7 +32,7 @@ from . import method as complementarity
 from . import solvers, warm_start
 from .constraints import CHUNK, Near, Step, empty_constraints, find_near
 from .neighbours import Nearby
-from .overlaps import due, part_overlaps
+from .overlaps import due, hold, part_overlaps
 from .problem import BodyCones
 from .sweeping import Swept
 
@@ -231,6 +231,8 @@ class Hard(Nearby, Swept, Stepper):
         chunks = (len(constraints.gap) + CHUNK - 1) // CHUNK
         if method.warm:
             self._kernels.recall(chunks, CHUNK, constraints, state.pairs, state.points, state.history, self.impulse)
+        if joints is None:
+            hold(constraints, self.impulse, rows, state.size, 0.05 * self.threshold)
         self.solution = solvers.solve(
             cones,
             self.impulse,

@@ -56,6 +56,34 @@ def test_warm_start_compiles_nothing(program, tmp_path):
     assert warm == [cold[0], "0"]
 
 
+ROW = """
+law = None
+
+
+def answer_row(i, out):
+    out[i] = law(out[i])
+"""
+
+GONE = """
+import numpy as np
+import rows
+from clast.kernels import backend
+scope = {"__name__": "a program that is gone"}
+exec(compile("import clast\\n@clast.func\\ndef law(x):\\n    return 2.0 * x\\n", rows.__file__, "exec"), scope)
+out = np.arange(4.0)
+backend.kernel(rows.answer_row, law=scope["law"])(4, out)
+print(out.sum(), len(backend.compiled()))
+"""
+
+
+def test_a_law_of_a_program_that_is_gone_is_compiled_anew(tmp_path):
+    """What such a kernel is made of is on the disk, and a module that nobody can import is named there."""
+    (tmp_path / "rows.py").write_text(ROW, encoding="utf-8")
+    around = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(tmp_path)}
+    assert python(GONE, **around)[0] == "12.0"
+    assert python(GONE, **around) == ["12.0", "1"]  # alone: what is not of that program is on the disk
+
+
 # Names of the kernels of every row function, and of one with two laws.
 NAMES = """
 import importlib, inspect, json, pkgutil, sys

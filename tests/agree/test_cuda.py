@@ -97,7 +97,7 @@ def seeds():
     scene.add(
         clast.Ellipsoid(0.012, 0.009, 0.007), position=grid, orientation=turn, velocity=speed, spin=spin, material=rock
     )
-    scene.add(clast.Sphere(0.006), position=[(0.0, 0.0, 0.006), (0.012, 0.0, 0.007)], material=rock)
+    scene.add(clast.Sphere(0.006), position=[(0.0045, 0.0, 0.006), (0.0163, 0.0, 0.007)], material=rock)
     return clast.Simulation(scene, clast.DEM(law="hertz", margin=5e-4), dt=2e-5, device="cuda" if ON_CUDA else "cpu")
 
 

@@ -396,12 +396,14 @@ def test_the_turns_around_a_point_tell_inside_from_outside():
     assert count == 2 and np.bincount(group).tolist() in ([12, 576], [576, 12])
 
 
-def test_fill_keeps_the_balls_around_meshes_apart():
+def test_fill_keeps_meshes_apart():
+    """By their halos, and nearer than the balls around them."""
     scene = clast.Scene()
     mesh = clast.Mesh.random(seed=3, radius=0.05)
     scene.fill(mesh, count=40, box=((0, 0, 0), (1, 1, 1)), scale=(0.5, 1.0))
     shapes = scene.shapes()
     apart = np.linalg.norm(shapes.centre[:, None] - shapes.centre, axis=2) - shapes.radius[:, None] - shapes.radius
-    assert apart[~np.eye(40, dtype=bool)].min() >= 0.0
+    assert apart[~np.eye(40, dtype=bool)].min() < 0.0
+    assert len(clast.find_contacts(scene).gap) == 0
     np.testing.assert_allclose(shapes.radius, (0.05 + mesh.epsilon) * scene.bodies.scale)
     np.testing.assert_allclose(scene.bodies.mass, 2500.0 * mesh.volume * scene.bodies.scale**3)

@@ -27,10 +27,11 @@ class DEM:
     shapes may be to stand in the list of pairs; None lets the simulation choose. broad: a name in `clast.broad.search.BROAD`:
     "bins", "boxes", "spacetree", "all-pairs".
     Neither margin nor broad changes the results by a single bit, except with narrow="hybrid-batches".
+    penetration: "raise" stops with `Penetrated` where the surfaces of two triangulated bodies cross, because nothing is known beyond the
+    halo, and where a body is so deep in a thin wall that it would come out behind it; "push" lets the full halo push such surfaces
+    apart along the normals of their faces, and counts the contacts, and lets bodies go through thin walls.
     For triangulated particles alone: narrow: how the distance of two triangles is found, "brute", "penalty",
     "hybrid-pairs" or "hybrid-batches", and tolerance: to which fraction of their size; see `clast.triangle_distance`.
-    penetration: "raise" stops with `Penetrated` where the surfaces of two bodies cross, because nothing is known beyond the
-    halo; "push" lets the full halo push them apart along the normals of their faces, and counts the contacts.
     For the law "blaze" alone: attraction: whether a contact may pull where damping outweighs the spring;
     conserving: the form of the force that keeps the energy of a collision at any step, or the force as it is written.
     """

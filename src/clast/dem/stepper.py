@@ -165,7 +165,8 @@ class Smooth(Stepper):
         sizes = [inlet.sizes.smallest for inlet in scene.inlets]
         small = min([float(state.bodies.scale[state.bodies.motion == FREE].min(initial=np.inf)), *sizes])
         self._least = float(self._deep[used].min(initial=np.inf)) * small
-        self._thin = self.device is backend.CPU and bool(is_thin(state.parts).any())
+        seen = self.device is backend.CPU and self.method.penetration == "raise"
+        self._thin = seen and bool(is_thin(state.parts).any())
         self._mixes = self.device.to_device(self.mixes)
         self._moved, self._status = self.device.zeros(0, np.float64), self.device.zeros(0, np.int8)
 

@@ -349,7 +349,11 @@ class RunKeys(Section):
     margin: float | None = key("extra reach of the neighbour search [m]", "0.001", None, ge=0)
     broad: str | None = key("how pairs that may touch are found", '"bins"', None)
     narrow: str | None = key("meshes: how the distance of two triangles is found", '"brute"', None)
-    penetration: str | None = key("meshes: what happens where surfaces cross, raise or push", '"raise"', None)
+    penetration: str | None = key(
+        "what happens where surfaces of meshes cross, or a body goes through a thin wall: raise or push",
+        '"raise"',
+        None,
+    )
     solver: str | None = key("complementarity: how the impulses are found", '"apgd"', None)
     tolerance: float | None = key(
         'complementarity: error of the velocities of bodies [m/s], or "auto"', "1e-4", None, gt=0

@@ -312,6 +312,9 @@ def test_mass_flow_of_a_steady_stream():
     assert measure.mass_flow(moments, (0.5, 0, 0), (-1, 0, 0))[1] == pytest.approx(np.full(10, -20.0 * mass))
     aside = ((0.0, 0.6, 0.0), (1.0, 1.0, 1.0))
     assert not measure.mass_flow(moments, (0.5, 0, 0), (1, 0, 0), box=aside)[1].any()
+    # Around a stream that is nearer to the next image of the point than to the point itself.
+    moved = [one._replace(position=one.position + (0.0, 0.3, 0.0)) for one in moments]
+    assert measure.mass_flow(moved, (0.5, 0, 0), (1, 0, 0), box=aside)[1] == pytest.approx(np.full(10, 20.0 * mass))
 
 
 @pytest.mark.parametrize("degrees", [15.0, 25.0, 40.0])

@@ -246,8 +246,9 @@ def test_a_page_that_costs_much_is_brought_up_to_date_seldom():
     look = live.Live(sim, port=0)
     try:
         look._cost = 0.06
+        before = time.monotonic()
         look(sim)
-        assert look._next - time.monotonic() == pytest.approx(0.06 / live.SHARE, abs=0.2)
+        assert look._next >= before + 0.06 / live.SHARE
     finally:
         look.close()
 

@@ -78,6 +78,18 @@ def test_the_rate_of_flow_is_that_since_the_last_frame(tmp_path):
     assert told["outlet_0_count"][3] == 5 and told["twice_the_time"].tolist() == [0.0, 0.2, 0.4, 0.6]
 
 
+def test_what_is_poured_at_a_frame_is_in_the_next_one(tmp_path):
+    scene = clast.Scene()
+    scene.inlet(clast.Sphere(0.01), box=((-0.1, -0.1, 0.0), (0.1, 0.1, 0.1)), rate=1000.0, count=20, seed=1)
+    sim = clast.Simulation(scene, dt=1e-4)
+    sim.run(until=0.0125, every=0.005, output=tmp_path, progress=False, record=["flow:inlet"])
+    told = series_of(tmp_path)
+    assert len(told["time"]) == 4  # the last one sooner than the others
+    poured = np.cumsum(told["flow:inlet"][1:] * np.diff(told["time"]))
+    assert told["inlet_0_mass"][-1] > 0.0
+    assert poured == pytest.approx(told["inlet_0_mass"][1:])
+
+
 @pytest.mark.parametrize(
     ("names", "words"),
     [

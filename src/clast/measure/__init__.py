@@ -1,7 +1,7 @@
 """Numbers from simulations, scenes and saved frames: energies, contacts, stress, fields, packing, flow, mixing, walls.
 
-Every function takes a Simulation, a Scene, or a `Snapshot` of a saved frame (`snapshot(frame, run)`); those that need
-contacts take a Simulation or a frame that holds them. The formula of each stands in its docstring.
+Most functions take a Simulation, a Scene, or a `Snapshot` of a saved frame (`snapshot(frame, run)`); energies, momentum and walls need a
+Simulation, and those that need contacts a Simulation or a frame that holds them. The formula of each stands in its docstring.
 """
 
 from .fields import Fields, fields, mean

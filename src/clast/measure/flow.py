@@ -44,6 +44,8 @@ def _passed(last, now, point, normal, limits):
     if limits is not None:
         span = np.where(later == ahead, 1.0, later - ahead)
         meets = start + (-ahead / span)[:, None] * way
+        wraps = now.length > 0.0
+        meets = np.where(wraps, limits[0] + np.mod(meets - limits[0], np.where(wraps, now.length, 1.0)), meets)
         sign *= ((meets >= limits[0]) & (meets <= limits[1])).all(1)
     return float(sign @ now.mass[now.free][after])
 

@@ -17,10 +17,10 @@ KEPT = 200_000
 
 
 class Moment:
-    """The present state of a simulation, each part of it asked for once; every: time [s] since the last frame."""
+    """The present state of a simulation, each part of it asked for once; since: step of the last frame, -1 before the first."""
 
-    def __init__(self, sim, every):
-        self.sim, self.every = sim, every
+    def __init__(self, sim, since):
+        self.sim, self.since = sim, since
         self._found = {}
 
     def _once(self, name, function):
@@ -88,11 +88,13 @@ def _flow(moment, which):
     """Mass [kg/s] that went through one or all inlets or outlets since the last frame."""
     kind, number = which
     flows = getattr(moment.sim.flows, f"{kind}s")
-    now, rate = moment.sim.time, 0.0
+    first, mass = max(moment.since, 0), 0.0
     for flow in flows if number is None else [flows[number]]:
-        before = int(np.searchsorted(flow.times, now - moment.every + 0.5 * moment.sim.dt))
-        rate += (flow.mass - (flow.masses[before - 1] if before else 0.0)) / moment.every
-    return rate
+        # What passes at the step of a frame passes after it was written.
+        before = int(np.searchsorted(flow.times, (first - 0.5) * moment.sim.dt))
+        mass += flow.mass - (flow.masses[before - 1] if before else 0.0)
+    span = (moment.sim.steps - first) * moment.sim.dt
+    return mass / span if span > 0.0 else 0.0
 
 
 class Record:
@@ -127,9 +129,9 @@ class Record:
         which = _gate(sim, name, which) if kind == "flow" else _body(sim, name, which)
         return lambda moment: OF_ONE[kind](moment, which)
 
-    def scalars(self, sim, every):
-        """Numbers of the present state by name, and the contacts to keep or None."""
-        moment = Moment(sim, every)
+    def scalars(self, sim, since):
+        """Numbers of the present state by name, and the contacts to keep or None; since: step of the last frame, or -1."""
+        moment = Moment(sim, since)
         few = moment.sim.touching() <= KEPT
         told = {name: QUANTITIES[name](moment) for name in ALWAYS} | sim.flows.scalars()
         if few or self.contacts:
@@ -168,15 +170,14 @@ def _body(sim, name, which):
 
 
 @contextmanager
-def recording(sim, folder, record, times, text):
-    """A function that appends the present state to the trajectory in the folder; None without a folder. record: Record; times [s]: between
-    frames so far, or None, and from now on.
+def recording(sim, folder, record, before, text):
+    """A function that appends the present state to the trajectory in the folder; None without a folder. record: Record; before [s]: time
+    between frames so far, or None.
 
     A run that goes on from an earlier checkpoint writes the later frames again. It keeps the frame of the moment it goes on from, if one was due
     then: what contacts did in the step before is not known to the last digit after a restart, and the frame has it. One that only
     told the end of a shorter run goes, which a run that was never stopped would not have.
     """
-    before, every = times
     if folder is None:
         yield None
         return
@@ -194,7 +195,7 @@ def recording(sim, folder, record, times, text):
 
         def write(sim):
             if file.last_step < sim.steps:
-                told, contacts = record.scalars(sim, every)
+                told, contacts = record.scalars(sim, file.last_step)
                 file.append(sim.time, sim.steps, sim.bodies, told, contacts)
                 if text:
                     files.save_text(folder / "text" / f"{len(file) - 1:06d}.txt", sim.scene, time=sim.time)

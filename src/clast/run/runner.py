@@ -84,10 +84,10 @@ def run(sim, *, until, every, output, progress, record=(), text=False, between=N
     def tell(name, done):
         compiled.append(name) if done else bar.compiling(name, len(compiled) + 1, watch.expected())
 
-    before, sim.every = sim.every, float(every)
+    before, sim.every, first = sim.every, float(every), sim.steps
     with bar, stoppable() as stop, backend.watching(tell, lambda: stop.asked):
         try:
-            with recording(sim, folder, kept, (before, every), text) as write:
+            with recording(sim, folder, kept, before, text) as write:
                 for _ in sim.frames(until=until, every=every, between=lambda: glance(sim, bar, stop, between)):
                     if write is not None:
                         # The frame first: after a crash between the two the run goes on from the checkpoint before, and
@@ -95,7 +95,7 @@ def run(sim, *, until, every, output, progress, record=(), text=False, between=N
                         refuse_nonsense(sim)
                         write(sim)
                         write_checkpoint(sim, folder / "checkpoint.h5")
-                    glance(sim, bar, stop, between, now=True)
+                    glance(sim, bar, stop, between if sim.steps == first else None, now=True)
                     if stop.asked:
                         break
         except watch.Stopped:

@@ -136,8 +136,8 @@ def _shoot(subject, tables, options, studio=None):
     if camera is None or isinstance(camera, str):
         camera = camera_of(stage, size, camera)
     eye = np.asarray(camera[0], dtype=float)
-    arrows = drawing.arrows_of(stage, options["arrows"]) if options["arrows"] is not None else None
     whole, stage = stage, stage.kept(options["cut"]) if len(options["cut"]) else stage
+    arrows = drawing.arrows_of(stage, options["arrows"]) if options["arrows"] is not None else None
     paint, legend = colours.paint(stage, colour, options["limits"])
     with studio or drawing.Studio(size, options["background"]) as studio:
         studio.clear()

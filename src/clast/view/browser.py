@@ -7,6 +7,7 @@ from collections import OrderedDict
 
 import numpy as np
 
+from .. import errors
 from ..files import trajectory, vtk
 from ..measure import snapshot
 from ..measure.network import branches
@@ -49,14 +50,21 @@ class Frames:
             return self._kept[index]
 
     def grown(self):
-        """Whether there are more frames than before."""
+        """Whether the frames are others than before."""
         with self._lock:
-            if self.path.stat().st_mtime_ns == self._seen:
+            old, seen = self.run, self._seen
+            try:
+                if self.path.stat().st_mtime_ns == seen:
+                    return False
+                self._open()
+            except (OSError, errors.ClastError):  # it is being replaced: looked at again later
+                if self.run is not old:
+                    self.run.close()
+                self.run, self._seen = old, seen
                 return False
-            before = len(self.run)
-            self.run.close()
-            self._open()
-            return len(self.run) > before
+            old.close()
+            self._kept.clear()  # a run that goes on may write its last frame again
+            return True
 
 
 class Moment:
@@ -427,8 +435,10 @@ class Browser:
                 began, first = now, self.index
             index = (first + int((now - began) * self.rate.value)) % len(self.source)
             if index != self.index:
-                self.show(index)
-                self.slider.value = index
+                if self.slider.value != index:
+                    self.slider.value = index  # which draws it
+                else:
+                    self.show(index)
 
     def _repr_html_(self):
         from .notebook import frame_html

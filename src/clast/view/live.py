@@ -64,7 +64,8 @@ class Live(Browser):
             return
         self._take(sim)
         while self.paused and not self.steps_due and not stopped() and not self.closed:
-            if self._state is None and self._wanted() and not self.frame.contacts:
+            # Also where the picture before was still being drawn when this state came.
+            if self._state is None and (self.frame.step != sim.steps or (self._wanted() and not self.frame.contacts)):
                 self._take(sim)
             clock.sleep(0.01)
         self.steps_due = max(0, self.steps_due - 1)

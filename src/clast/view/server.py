@@ -54,7 +54,7 @@ class Guard:
     def refusal(self, path, headers):
         host = headers.get("Host", "")
         name = urlsplit(f"//{host}").hostname
-        names = LOOPBACK if self.token is None else (*LOOPBACK, self.address)
+        names = LOOPBACK if self.token is None else (*LOOPBACK, self.address.lower())
         if name is None or (name not in names and self.address not in ("0.0.0.0", "::")):
             return http.HTTPStatus.FORBIDDEN, f"this page is not known by the name {host!r}", {}
         origin = headers.get("Origin")
@@ -111,5 +111,7 @@ def start(address="127.0.0.1", port=8080, label="clast"):
         raise errors.Unavailable(
             "this version of viser starts its server another way, so requests cannot be checked; install viser 1.1"
         )
+    # Nobody who sees the page may make it known outside by viser's own service.
+    server.request_share_url = lambda *_, **__: None
     shown = "localhost" if address in LOOPBACK else address
     return server, f"http://{shown}:{server.get_port()}/" + ("" if guard.token is None else f"?token={guard.token}")

@@ -78,6 +78,18 @@ def test_the_rate_of_flow_is_that_since_the_last_frame(tmp_path):
     assert told["outlet_0_count"][3] == 5 and told["twice_the_time"].tolist() == [0.0, 0.2, 0.4, 0.6]
 
 
+def test_a_new_run_in_the_folder_of_another_forgets_where_that_was(tmp_path):
+    falling().run(until=0.02, every=0.01, output=tmp_path, progress=False)
+
+    def stop(sim):
+        raise RuntimeError("before the first frame")
+
+    assert (tmp_path / "checkpoint.previous.h5").exists()
+    with pytest.raises(RuntimeError):
+        falling().run(until=0.02, every=0.01, output=tmp_path, progress=False, record=[stop])
+    assert not list(tmp_path.glob("checkpoint*"))
+
+
 def test_what_is_poured_at_a_frame_is_in_the_next_one(tmp_path):
     scene = clast.Scene()
     scene.inlet(clast.Sphere(0.01), box=((-0.1, -0.1, 0.0), (0.1, 0.1, 0.1)), rate=1000.0, count=20, seed=1)

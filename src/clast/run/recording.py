@@ -184,6 +184,10 @@ def recording(sim, folder, record, before, text):
     path = folder / "trajectory.h5"
     fresh = sim.steps == 0 or not path.exists()
     with Trajectory(path, "w" if fresh else "a") as file:
+        if sim.steps == 0:
+            # Of an earlier run in this folder: nobody must go on from there with the frames of this one.
+            for name in ("checkpoint.h5", "checkpoint.previous.h5"):
+                (folder / name).unlink(missing_ok=True)
         if fresh:
             groups, attributes = sim.scene.describe()
             groups.pop("bodies")

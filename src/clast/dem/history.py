@@ -99,7 +99,8 @@ def share(n, begin, end, near):
     for row in range(begin, end):
         j = np.uintp(row)
         along = max(0.0, dot(n, vector(near, j, NORMAL)))
-        weight = weigh(-near[j, GAP] * per_deepest) * along * along
+        # A gap may be above zero by rounding, where all points of an area just touch.
+        weight = weigh(max(-near[j, GAP], 0.0) * per_deepest) * along * along
         whole += weight
         depth -= weight * near[j, GAP]
         centre = add(centre, scale(weight, vector(near, j, ARM)))
@@ -206,7 +207,7 @@ def take_up_area(begin, end, low, high, near, past, rolling):
             per_deepest, part, depth, centre = share(n, begin, end, near)
             known, slip, middle, turn, believed, angle = rigid_slip(n, arm, near[k, RADIUS], low, high, past, rolling)
             last = n
-        near[k, SHARE], near[k, OVERLAP] = weigh(-near[k, GAP] * per_deepest) * part, depth
+        near[k, SHARE], near[k, OVERLAP] = weigh(max(-near[k, GAP], 0.0) * per_deepest) * part, depth
         put(near, k, CENTRE, sub(centre, arm))
         if known > 0.0:
             put(near, k, SLIP, add(slip, swung(turn, n, sub(arm, middle), believed)))

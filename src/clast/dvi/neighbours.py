@@ -143,6 +143,7 @@ class Nearby:
 
     def _grow(self):
         """How much larger [m] shapes are taken for the list: what they go ahead in a step, and two more steps' way."""
+        self.state.remember_walls()  # bodies may stand in other rows than before
         self._look_ahead()
         shapes, size = self.state.shapes, self.state.size
         self.grown = np.maximum(np.minimum(self.ahead + 2.0 * self.way, size), self.ahead)

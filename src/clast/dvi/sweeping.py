@@ -157,7 +157,8 @@ class Sweep:
         shapes, here = state.shapes, state.bodies.position[state.shapes.body]
         low, high = state.bodies.position.min(0), state.bodies.position.max(0)
         far = np.sqrt((np.maximum(np.abs(low - here), np.abs(high - here)) ** 2).sum(1)) + 2.0 * state.size
-        return np.where(np.isfinite(shapes.radius), np.minimum(far, self.lever), far)
+        offset = np.sqrt((state.parts.offset**2).sum(1))[shapes.part] * state.bodies.scale[shapes.body]
+        return np.where(np.isfinite(shapes.radius), np.minimum(far, offset + shapes.radius), far)
 
     def _measure_groups(self, first):
         """What is to be known of each group: how deep its bodies can be pushed out of each other, and how far turning takes their surfaces."""

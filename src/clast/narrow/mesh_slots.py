@@ -231,7 +231,8 @@ def renew(state, reach):
     measure = kernel(moved_row, grain=1024, PERIODIC=bool(state.box.periodic))
     where = *state.kernel_tables[:3], state.edges, way
     measure(len(way), found.listed.pair, found.known, *where)
-    left = found.known.margin - reach
+    # Never more than the own margin of a pair, however fast it was when it was looked at: corners and crossings were candidates for that turn.
+    left = np.minimum(found.known.margin - reach, found.margin)
     if (way > left).any():
         look_for(state, np.nonzero(way > EARLY * left)[0], reach)
         measure(len(way), found.listed.pair, found.known, *where)

@@ -1,7 +1,9 @@
 """clast run: a new run, or one that goes on."""
 
 import json
+import time as clock
 import warnings
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -58,7 +60,7 @@ def run(
     with as_interrupt():
         if resume is None:
             ready = describe(what, count, seed, outside)
-            sim, output, plan = start(ready, what, until, every, output, dt, device, overwrite)
+            sim, output, plan = start(ready, what, until, every, output, dt, device, overwrite, quiet)
             plan |= settings(what, count, seed)
         else:
             fixed = {"SCENE": what, "--dt": dt, "--count": count, "--seed": seed, "--overwrite": overwrite or None}
@@ -131,7 +133,25 @@ def describe(what, count, seed, outside=False):
     return load(what, outside=outside)
 
 
-def start(ready, what, until, every, output, dt, device, overwrite):
+@contextmanager
+def tell_of_compiling(quiet):
+    """Within the block say that kernels are compiled, before the first of them, and how long that took."""
+    from ..kernels import watch
+
+    began = []
+
+    def tell(name, done):
+        if not began and not quiet:
+            print("compiling kernels, once; the next run starts at once ...", flush=True)
+        began.append(clock.monotonic())
+
+    with watch.watching(tell):
+        yield
+    if began and not quiet:
+        print(f"compiled in {clock.monotonic() - began[0]:.0f} s")
+
+
+def start(ready, what, until, every, output, dt, device, overwrite, quiet=False):
     """A new run: (simulation, folder, plan). Nothing is written before every check has passed."""
     name = what if what in NAMES else Path(what).stem
     output = Path("out") / name if output is None else output
@@ -147,7 +167,8 @@ def start(ready, what, until, every, output, dt, device, overwrite):
         warnings.simplefilter("always", UserWarning)
         late = {}
         try:
-            sim = ready.simulation(dt=dt, device=device)
+            with tell_of_compiling(quiet):
+                sim = ready.simulation(dt=dt, device=device)
         except (
             KeyboardInterrupt
         ):  # while kernels were compiled for the look at how it starts; that is taken when it goes on

@@ -287,6 +287,7 @@ class History(NamedTuple):
     normal: np.ndarray  # (c,3) unit
     # Of hard contacts, which keep no slip, share, angle and normal, no rows each:
     impulse: np.ndarray  # (c,3) [N s] on the second shape, or (c,6) with couples over a length
+    account: np.ndarray  # (c,11) what the contact of two bodies holds, see clast.dem.conserving; (0,11) if nobody keeps account
 
 
 class Wrench(NamedTuple):
@@ -328,8 +329,8 @@ def geometry_points(pairs, count, device=np):
     return ContactPoints(many, arm, normal, gap, feature, radius, line, none, none)
 
 
-def empty_points(pairs, count, rolling, device=np):
-    """ContactPoints and History for forces, of so many pairs with `count` slots in all, none in use."""
+def empty_points(pairs, count, rolling, device=np, conserving=False):
+    """ContactPoints and History for forces, of so many pairs with `count` slots in all, none in use; conserving: with accounts."""
     points = geometry_points(pairs, count, device)
     count = len(points.gap)
     wide = count if rolling else 0
@@ -351,6 +352,7 @@ def empty_points(pairs, count, rolling, device=np):
         arm=last_arm,
         normal=last_normal,
         impulse=device.zeros((0, 3), np.float64),
+        account=device.zeros((count if conserving else 0, 11), np.float64),
     )
     return points, history
 
@@ -360,7 +362,7 @@ def impulse_points(pairs, count, width):
     points = geometry_points(pairs, count)
     count, none = len(points.gap), np.zeros((0, 3))
     history = History(
-        np.zeros(count, np.int8), none, none[:, 0], none, np.zeros((count, 3)), none, np.zeros((count, width))
+        np.zeros(count, np.int8), none, none[:, 0], none, np.zeros((count, 3)), none, np.zeros((count, width)), np.zeros((0, 11))
     )
     return points, history
 

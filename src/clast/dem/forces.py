@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..broad.near import image
 from ..kernels import backend
 from ..kernels.backend import func, fused, kernel
-from ..kernels.kinds import is_wall
 from ..kernels.launch import same
 from ..kernels.rows import PER_MASS, SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.vec import add, cross, dot, load, scale, sub
-from . import history as remembered
+from . import columns as remembered
 from . import laws
+from .conserving import balance, no_account
 from .history import forget, list_lone, match
 from .laws import Mix, Touch, mix_of
+from .partners import between, moving_row
 
 WIDTH = 64
 BLOCK = 256  # manifolds a task
@@ -34,6 +34,8 @@ ROLLING = False
 PERIODIC = False
 UNIFORM = False  # one material
 SHARING = True  # points of one area of contact share a stiffness; else each has a spring of its own
+POWER = 0.0  # of the overlap with which the energy of a contact grows, where it is kept account of; else 0
+settle = no_account  # keeps the account
 
 
 class About(NamedTuple):
@@ -45,6 +47,7 @@ class About(NamedTuple):
     periodic: bool
     uniform: bool
     sharing: bool
+    power: float
 
 
 # Rows of the lanes: what the law reads, and in the same array, so that the compiler makes vector instructions, what it writes.
@@ -85,25 +88,6 @@ def rolling_couple(angle, wa, wb, n, pressure, overlap, radius, mix, dt):
     """Rolling resistance of a contact point: couple on b [N m], and the rolling angle to remember."""
     stiffness = 8.0 * mix.shear * math.sqrt(radius * overlap)
     return laws.roll(angle, sub(wb, wa), pressure, n, stiffness, radius, mix, dt)
-
-
-@func
-def moving_row(s, shapes, parts):
-    """The row that tells how shape s moves: that of its body; without parts the shape's own is the same, except for a wall, whose
-    pieces stay behind between lists."""
-    # One type on both sides, or the compiler would make a float of the row.
-    return np.uintp(shapes.body[s]) if parts or is_wall(shapes.kind[s]) else np.uintp(s)
-
-
-@func
-def between(s, t, a, b, i, rows, edges, periodic):
-    """From the centre of row a along axis i to that of row b, or to its image; s, t: the shapes that touch."""
-    d = rows[b, i] - rows[a, i]
-    if periodic:
-        # The image for which the shapes themselves are near: a part, or the piece of a wall, may lie far from its body's centre.
-        near = rows[t, i] - rows[s, i]
-        d = image(d, edges[i], edges[3 + i]) if a == s and b == t else d + (image(near, edges[i], edges[3 + i]) - near)
-    return d
 
 
 @func
@@ -226,21 +210,23 @@ def work_lanes(lane, mixes, dt, law, about):
 
 
 @func
-def work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt, law, about):
+def work_off(first, last, family, lane, lists, spheres, tables, given, law, settle, about):
     """Forces of all points of the manifolds first to last, 64 at a time.
 
     family: whether points stand for one area of contact and share its stiffness, whether the second shapes are walls, whether points stand in the
-    first slots of a pair; lists: see `list_points`, with room for one more.
+    first slots of a pair; lists: see `list_points`, with room for one more; given: combined materials, edges of a
+    periodic world, dt; settle: see `history.match`.
 
     A function of its own, because the row that makes the lanes counts references to all arrays of a table at every look into
     it: forces of 3,000 points took 320 us there.
     """
     _, _, pairs, points, history, wrench, _, _ = tables
     now, whose = lists[0], lists[1]
+    mixes, edges, dt = given
     if about.lone:
         found = list_lone(first, last, now, whose, pairs, points, history, wrench)
     else:
-        found = match(first, last, family, spheres, lists, tables, about)
+        found = match(first, last, family, spheres, lists, tables, edges, dt, settle, about)
     for at in range(0, found, WIDTH):
         used = min(WIDTH, found - at)
         for k in range(used):
@@ -289,8 +275,8 @@ def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixe
     lists = (now[0], now[1], now[2], before[0], before[1])
     near = np.empty((0 if LONE else room, remembered.COLUMNS))
     tables = (rows, shapes, pairs, points, history, wrench, near, np.empty((past, remembered.PAST_COLUMNS)))
-    about = About(LONE, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING)
-    work_off(first, last, family, np.empty((ROWS, WIDTH)), lists, spheres, tables, mixes, edges, dt, law, about)
+    about = About(LONE, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING, POWER)
+    work_off(first, last, family, np.empty((ROWS, WIDTH)), lists, spheres, tables, (mixes, edges, dt), law, settle, about)
 
 
 def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, mixes, edges, dt):
@@ -302,9 +288,9 @@ def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, m
     low, high = pairs.slot[pairs.manifold[m]], pairs.slot[pairs.manifold[m + 1]]
     lists = now[low:high], whose[low:high], own[low:high], before[low:high], whom[low:high]
     near, past = near[low:high], past[low:high]
-    about = About(False, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING)
+    about = About(False, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING, POWER)
     tables = rows, shapes, pairs, points, history, wrench, near, past
-    found = match(m, m + 1, family, spheres, lists, tables, about)
+    found = match(m, m + 1, family, spheres, lists, tables, edges, dt, settle, about)
     for h in range(found):
         c, q = lists[0][h], lists[1][h]
         if h == 0 or lists[1][h - 1] != q:
@@ -350,10 +336,10 @@ def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, m
         history.live[c] = 1
 
 
-def compose(law, rolling, periodic, uniform, sharing, parts):
+def compose(law, rolling, periodic, uniform, sharing, power, parts):
     """The kernels of contact points for a law: {whether every manifold has one slot: kernel}.
 
-    sharing: see `clast.dem.laws.Law.shares`; parts: some body has parts with centres of their own.
+    sharing: see `clast.dem.laws.Law.shares`; power: see `clast.dem.conserving`, 0 if not; parts: some body has parts with centres of their own.
     """
     on_cpu = backend.DEVICE[-1] is backend.CPU
     return {
@@ -369,6 +355,8 @@ def compose(law, rolling, periodic, uniform, sharing, parts):
             PERIODIC=periodic,
             UNIFORM=uniform,
             SHARING=sharing,
+            POWER=power,
+            settle=balance if power > 0.0 else no_account,
         )
         for lone in ((False, True) if on_cpu else (False,))
     }

@@ -23,6 +23,24 @@ import numpy as np
 
 from ..kernels.backend import func
 from ..kernels.vec import add, cross, dot, load, scale, sub
+from .columns import (
+    ANGLE,
+    ARM,
+    CENTRE,
+    GAP,
+    NORMAL,
+    OVERLAP,
+    PAST_ANGLE,
+    PAST_ARM,
+    PAST_NORMAL,
+    PAST_SHARE,
+    PAST_SLIP,
+    RADIUS,
+    SHARE,
+    SLIP,
+    put,
+    vector,
+)
 
 ALIKE = 0.5  # cosine between two normals above which a point may take up the slip of the other
 SAME_AREA = 0.9  # cosine between two normals above which points slip together
@@ -30,28 +48,6 @@ POINTLIKE = 1e-4  # an area narrower than this fraction of the radius does not t
 TINY = 1e-300  # an overlap or weight below that bears nothing
 STAYS = 0.01  # a point that moved by less than this part of its radius is the same
 FAR = 4.0  # a turn is believed up to so many times the width of the points that it is known from
-
-
-# Points are brought side by side before they are compared: columns of those in use,
-ARM, NORMAL, GAP, RADIUS = 0, 3, 6, 7  # of the point; arms from the centre of the first body
-SLIP, ANGLE, SHARE, OVERLAP = 8, 11, 14, 15  # what it takes up, and what it shares
-CENTRE = 16  # from the point to the centre of pressure of its area [m]
-COLUMNS = 19
-# and of those that were in use in the step before.
-PAST_ARM, PAST_NORMAL, PAST_SLIP, PAST_ANGLE, PAST_SHARE = 0, 3, 6, 9, 12
-PAST_COLUMNS = 13
-
-
-@func
-def vector(near, k, column):
-    """Three columns of row k."""
-    return (near[k, column], near[k, column + 1], near[k, column + 2])
-
-
-@func
-def put(near, k, column, v):
-    """Write a vector into three columns of row k."""
-    near[k, column], near[k, column + 1], near[k, column + 2] = v
 
 
 @func
@@ -300,8 +296,11 @@ def list_points(first, last, packed, lists, pairs, points, history, wrench):
 
 
 @func
-def match(first, last, family, spheres, lists, tables, about):
-    """List the points in use of the manifolds first to last and their pairs: how many; near: what they share and take up."""
+def match(first, last, family, spheres, lists, tables, edges, dt, settle, about):
+    """List the points in use of the manifolds first to last and their pairs: how many; near: what they share and take up.
+
+    settle: `clast.dem.conserving.balance`, or `no_account` where nobody keeps account of energies.
+    """
     rows, shapes, pairs, points, history, wrench, near, past = tables
     now, whose, own, before, whom = lists
     found, old = list_points(first, last, family[2], lists, pairs, points, history, wrench)
@@ -330,6 +329,8 @@ def match(first, last, family, spheres, lists, tables, about):
             high += 1
         if area:
             take_up_area(begin, end, low, high, near, past, about.rolling)
+            former = before[np.uintp(low)] if high > low else -1
+            settle(begin, end, former, q + spheres, lists, tables, edges, dt, about)
         else:
             alone = pairs.slot[np.uintp(tail)] == pairs.slot[np.uintp(head)] + 1
             for k in range(begin, end):

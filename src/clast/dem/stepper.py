@@ -18,6 +18,7 @@ from ..motion.stepper import Stepper
 from ..narrow.dispatch import OVERLAP, find_points
 from ..tables import FREE, SPHERE, is_thin, is_wall, rows_in
 from . import forces, results, sphere_pairs
+from .conserving import even_radii
 
 AUTO = 0.15  # dt="auto" as a fraction of the critical step
 WARN = 0.35  # above this fraction of the critical step a warning is given; above 1 the step is refused
@@ -36,7 +37,7 @@ class Smooth(Stepper):
         self.mixes = self.method.mixes(self.scene)
         self.rolling = bool((self.mixes[:, 5] > 0.0).any())
         with backend.use(self.device):
-            self.state = State(self.scene, self.box, copy(BROAD[self.method.broad]), self.rolling, self.method.margin)
+            self.state = State(self.scene, self.box, copy(BROAD[self.method.broad]), self.rolling, self.method.margin, conserving=self.method.power > 0.0)
             self._bind()
         self._around = None  # Space and Watch of the last step
         self.fresh = True  # forces of the present positions are not there yet
@@ -129,6 +130,8 @@ class Smooth(Stepper):
         """Contact points, what they remember, and what the law answers."""
         state = self.state
         crossing = find_points(state, OVERLAP, self.method.narrow, self.method.tolerance)
+        if self.method.power > 0.0:
+            even_radii(state)
         if self._thin:
             self._look_through_walls(dt)
         self.coincident += sphere_pairs.apply(self._kernels.spheres, state, self._mixes, state.edges, dt)
@@ -156,7 +159,7 @@ class Smooth(Stepper):
             through=through,
             finish=finish,
             spheres=sphere_pairs.compose(*about),
-            points=forces.compose(*about, self.method.recipe.shares, has["PARTS"]),
+            points=forces.compose(*about, self.method.recipe.shares, self.method.power, has["PARTS"]),
         )
         # How deep each mold can be in a thin wall, and the least of all; triangulated ones tell by themselves when surfaces cross.
         surface = rows_in("surfaces", state.parts.kind, state.parts.feature)

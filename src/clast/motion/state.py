@@ -116,7 +116,7 @@ class State(Asked):
 
     chm = False  # see `clast.narrow.ellipsoids`
 
-    def __init__(self, scene, box, search, rolling, margin, impulse=None):
+    def __init__(self, scene, box, search, rolling, margin, impulse=None, conserving=False):
         super().__init__()
         self.device = device = backend.DEVICE[-1]
         self.molds, self.parts, self.meshes, self.hulls = scene.molds, scene.parts, scene.meshes, scene.hulls
@@ -125,6 +125,7 @@ class State(Asked):
         solid = self.molds.volume > 0.0
         self.inverses[solid] = np.linalg.inv(self.molds.inertia[solid])
         self.box, self.search, self.rolling, self.impulse = box, search, rolling, impulse
+        self.conserving = conserving
         self.edges = (*box.length.tolist(), *box.inverse.tolist())
         self.exact = impulse is not None
         self.keeps = impulse is None
@@ -377,7 +378,7 @@ class State(Asked):
     def empty_slots(self, pairs, count):
         """ContactPoints and History of so many pairs with `count` slots in all, none in use."""
         if self.impulse is None:
-            return empty_points(pairs, count, self.rolling, self.device)
+            return empty_points(pairs, count, self.rolling, self.device, self.conserving)
         return impulse_points(pairs, count, self.impulse)
 
     def tune(self):

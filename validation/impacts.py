@@ -127,14 +127,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs=2, metavar=("ONE", "TWO"))
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--quick", action="store_true", help='with accounts and dt="auto" alone, and nothing is written')
+    parser.add_argument(
+        "--quick", action="store_true", help='with accounts and dt="auto" alone, and nothing is written'
+    )
     given = parser.parse_args()
     kinds = list(particles())
     pairs = [*itertools.combinations_with_replacement(kinds, 2), *itertools.product(kinds, walls())]
     ways = [(True, part) for part in (STEPS[:1] if given.quick else STEPS)]
     ways = ways if given.quick else [(None, 1.0), *ways]
     named = ("conserving, {:g} of auto" if conserving else "default, {:g} of auto" for conserving, _ in ways)
-    head = "| one | other | impacts | " + " | ".join(name.format(part) for name, (_, part) in zip(named, ways, strict=True)) + " |"
+    head = (
+        "| one | other | impacts | "
+        + " | ".join(name.format(part) for name, (_, part) in zip(named, ways, strict=True))
+        + " |"
+    )
     lines = [head, "|---|---|---:|" + "---|" * len(ways)]
     print("\n".join(lines), flush=True)
     for line in table(given.count, [tuple(given.only)] if given.only else pairs, ways):

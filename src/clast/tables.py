@@ -287,7 +287,9 @@ class History(NamedTuple):
     normal: np.ndarray  # (c,3) unit
     # Of hard contacts, which keep no slip, share, angle and normal, no rows each:
     impulse: np.ndarray  # (c,3) [N s] on the second shape, or (c,6) with couples over a length
-    account: np.ndarray  # (c,11) what the contact of two bodies holds, see clast.dem.conserving; (0,11) if nobody keeps account
+    account: (
+        np.ndarray
+    )  # (c,11) what the contact of two bodies holds, see clast.dem.conserving; (0,11) if nobody keeps account
 
 
 class Wrench(NamedTuple):
@@ -362,7 +364,14 @@ def impulse_points(pairs, count, width):
     points = geometry_points(pairs, count)
     count, none = len(points.gap), np.zeros((0, 3))
     history = History(
-        np.zeros(count, np.int8), none, none[:, 0], none, np.zeros((count, 3)), none, np.zeros((count, width)), np.zeros((0, 11))
+        np.zeros(count, np.int8),
+        none,
+        none[:, 0],
+        none,
+        np.zeros((count, 3)),
+        none,
+        np.zeros((count, width)),
+        np.zeros((0, 11)),
     )
     return points, history
 

@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from clast.dem import forces, history, laws
+from clast.dem import columns, forces, history, laws
+from clast.dem.conserving import no_account
 from clast.narrow.polyhedra import order_points
 from clast.narrow.polyhedron_polyhedron import POINT
 from clast.tables import Pairs, Shapes, Wrench, empty_points
@@ -32,9 +33,9 @@ class Manifold:
         self.rows = np.zeros((2, 12))
         self.rows[:, 7] = 0.5
         self.wrench = Wrench(np.zeros((1, 3)), np.zeros((1, 2, 3)), np.zeros(1, np.int8))
-        wide = history.COLUMNS, history.PAST_COLUMNS
+        wide = columns.COLUMNS, columns.PAST_COLUMNS
         lists = (np.zeros(slots, np.int64) for _ in range(5))
-        self.scratch = *lists, *(np.zeros((slots, columns)) for columns in wide)
+        self.scratch = *lists, *(np.zeros((slots, width)) for width in wide)
 
     def put(self, points, overlaps, normals=None):
         """Contact points (k,2) in the plane z = 0 that overlap by so much [m]; the other slots are not in use."""
@@ -58,9 +59,9 @@ class Manifold:
         """The slips that the points start from."""
         *lists, near, past = self.scratch
         tables = self.rows, self.shapes, self.pairs, self.points, self.history, self.wrench, near, past
-        about = forces.About(False, False, self.rolling, False, False, True)
-        count = history.match(0, 1, (shares, False, False), 0, tuple(lists), tables, about)
-        return near[:count, history.SLIP : history.SLIP + 3]
+        about = forces.About(False, False, self.rolling, False, False, True, 0.0)
+        count = history.match(0, 1, (shares, False, False), 0, tuple(lists), tables, (0.0,) * 6, 1e-5, no_account, about)
+        return near[:count, columns.SLIP : columns.SLIP + 3]
 
 
 def test_a_point_that_only_touches_does_nothing():

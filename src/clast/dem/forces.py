@@ -276,7 +276,9 @@ def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixe
     near = np.empty((0 if LONE else room, remembered.COLUMNS))
     tables = (rows, shapes, pairs, points, history, wrench, near, np.empty((past, remembered.PAST_COLUMNS)))
     about = About(LONE, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING, POWER)
-    work_off(first, last, family, np.empty((ROWS, WIDTH)), lists, spheres, tables, (mixes, edges, dt), law, settle, about)
+    work_off(
+        first, last, family, np.empty((ROWS, WIDTH)), lists, spheres, tables, (mixes, edges, dt), law, settle, about
+    )
 
 
 def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, mixes, edges, dt):

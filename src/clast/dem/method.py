@@ -76,7 +76,9 @@ class DEM:
         if callable(self.law):
             return laws.Law(self.law, laws.hertz_damping, laws.hertz_energy, True, True)
         recipe = laws.LAWS[self.law]
-        return recipe._replace(function=laws.blaze_plain) if self.law == "blaze" and self.conserving is False else recipe
+        return (
+            recipe._replace(function=laws.blaze_plain) if self.law == "blaze" and self.conserving is False else recipe
+        )
 
     @property
     def power(self):

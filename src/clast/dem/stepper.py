@@ -37,7 +37,14 @@ class Smooth(Stepper):
         self.mixes = self.method.mixes(self.scene)
         self.rolling = bool((self.mixes[:, 5] > 0.0).any())
         with backend.use(self.device):
-            self.state = State(self.scene, self.box, copy(BROAD[self.method.broad]), self.rolling, self.method.margin, conserving=self.method.power > 0.0)
+            self.state = State(
+                self.scene,
+                self.box,
+                copy(BROAD[self.method.broad]),
+                self.rolling,
+                self.method.margin,
+                conserving=self.method.power > 0.0,
+            )
             self._bind()
         self._around = None  # Space and Watch of the last step
         self.fresh = True  # forces of the present positions are not there yet

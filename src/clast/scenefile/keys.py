@@ -345,7 +345,9 @@ class RunKeys(Section):
     law: str = key("contact law", '"hertz"', "hertz")
     attraction: bool = key("law blaze: contacts may pull where damping outweighs the spring", "true", False)
     conserving: bool | None = key(
-        "laws hertz and linear: contacts give back what they took in; blaze: false is the force as published", "true", None
+        "laws hertz and linear: contacts give back what they took in; blaze: false is the force as published",
+        "true",
+        None,
     )
     integrator: str | None = key("how motion is integrated", '"verlet"', None)
     margin: float | None = key("extra reach of the neighbour search [m]", "0.001", None, ge=0)

@@ -20,8 +20,7 @@ import numpy as np
 from ..kernels.backend import func, kernel
 from ..kernels.rows import spin_at, velocity_at
 from ..kernels.vec import add, cross, dot, scale, sub
-from . import columns
-from .columns import vector
+from .history import ARM, NORMAL, OVERLAP, RADIUS, SHARE, vector
 from .partners import between, moving_row
 
 FORGETS = 4096.0  # steps
@@ -78,11 +77,11 @@ def draw_up(begin, end, away, near, power):
     shift, turn_a, turn_b = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     for row in range(begin, end):
         k = np.uintp(row)
-        n, x = vector(near, k, columns.NORMAL), vector(near, k, columns.ARM)
+        n, x = vector(near, k, NORMAL), vector(near, k, ARM)
         # Over what the law has as a constant for all points.
-        push = near[k, columns.SHARE] * near[k, columns.RADIUS] ** (power - 2.0)
-        push *= near[k, columns.OVERLAP] ** (power - 1.0)
-        energy += push * near[k, columns.OVERLAP]
+        push = near[k, SHARE] * near[k, RADIUS] ** (power - 2.0)
+        push *= near[k, OVERLAP] ** (power - 1.0)
+        energy += push * near[k, OVERLAP]
         shift = add(shift, scale(push, n))
         turn_a, turn_b = add(turn_a, scale(push, cross(x, n))), add(turn_b, scale(push, cross(sub(x, away), n)))
     depth = energy ** (1.0 / power)
@@ -116,15 +115,15 @@ def balance(begin, end, former, p, lists, tables, edges, dt, about):
         between(s, t, a, b, 1, rows, edges, about.periodic),
         between(s, t, a, b, 2, rows, edges, about.periodic),
     )
-    now = draw_up(begin, end, away, near, about.power)
+    now = draw_up(begin, end, away, near, about.account)
     if former >= 0:
         then = load_account(history.account, np.uintp(former))
         v = sub(velocity_at(rows, b), velocity_at(rows, a))
-        factor = factor_of(then, now, v, spin_at(rows, a), spin_at(rows, b), dt, about.power)
+        factor = factor_of(then, now, v, spin_at(rows, a), spin_at(rows, b), dt, about.account)
         now = Account(now.depth, factor, now.shift, now.turn_a, now.turn_b)
     for row in range(begin, end):
         k = np.uintp(row)
-        near[k, columns.SHARE] *= now.factor
+        near[k, SHARE] *= now.factor
         put_account(history.account, np.uintp(lists[0][k]), now)
 
 

@@ -27,12 +27,12 @@ STEPS = (1.0, 0.5, 0.25)  # of dt="auto"
 
 def sheet():
     """A MeshWall with ridges, 0.2 SIZE high."""
-    line = np.linspace(-10.0, 10.0, 41)
+    line = np.linspace(-5.0, 5.0, 21)
     x, y = np.meshgrid(line, line, indexing="ij")
-    z = 0.2 * (np.arange(41)[:, None] % 2) * np.ones_like(x)
+    z = 0.2 * (np.arange(21)[:, None] % 2) * np.ones_like(x)
     vertices = SIZE * np.stack([x, y, z], axis=-1).reshape(-1, 3)
-    corner = (np.arange(40)[:, None] * 41 + np.arange(40)).ravel()
-    one, two = np.stack([corner, corner + 41, corner + 42], axis=1), np.stack([corner, corner + 42, corner + 1], axis=1)
+    corner = (np.arange(20)[:, None] * 21 + np.arange(20)).ravel()
+    one, two = np.stack([corner, corner + 21, corner + 22], axis=1), np.stack([corner, corner + 22, corner + 1], axis=1)
     return clast.MeshWall(vertices, np.concatenate([one, two]))
 
 

@@ -424,7 +424,7 @@ def try_scene(folder, text, steps):
             if len(ready.scene.bodies.number) <= 1000 and steps:
                 sim = ready.simulation()
                 sim.step(steps)
-                sim.check_times(ready.until, ready.every)
+                sim.check_times(ready.until, ready.every or ready.until)
         except (errors.ClastError, ValueError) as fault:
             return one_line(fault)
     return "taken"

@@ -152,7 +152,6 @@ class Hulls(NamedTuple):
     side: (
         np.ndarray
     )  # (3,l) unit, in the plane of the face, at right angles to the side from corner loop[k] to the next, outward
-    loop_edge: np.ndarray  # (l,) int32, the edge from corner loop[k] to the next, row of edge
     side_offset: np.ndarray  # (l,) [m]; within the outline of the face side . x <= side_offset
     inner: np.ndarray  # (h,) [m], radius of the largest ball about the centre of mass inside
     outer: np.ndarray  # (h,) [m], radius of the least ball about the centre of mass around

@@ -404,8 +404,16 @@ class Springs(NamedTuple):
     damping: np.ndarray  # (s,) [N s/m] or [N m s/rad]
 
 
+GEOMETRY = ("pair", "shape", "point", "normal", "gap", "feature")  # the columns of Contacts that tell where bodies touch
+
+
 def empty_contacts(count):
     """Contacts with room for `count` rows. What is zero for most is zero here: memory nobody writes to costs nothing."""
+    return with_forces(empty_geometry(count))
+
+
+def empty_geometry(count):
+    """The same without rows of slip and forces."""
     return Contacts(
         pair=np.empty((count, 2), np.int64),
         shape=np.zeros((count, 2), np.int32),
@@ -413,7 +421,13 @@ def empty_contacts(count):
         normal=np.empty((count, 3)),
         gap=np.empty(count),
         feature=np.zeros(count, np.int32),
-        slip=np.zeros((count, 3)),
-        force=np.zeros((count, 3)),
-        couple=np.zeros((count, 3)),
+        slip=np.zeros((0, 3)),
+        force=np.zeros((0, 3)),
+        couple=np.zeros((0, 3)),
     )
+
+
+def with_forces(contacts):
+    """Contacts with zeros for slip and forces, from those that `empty_geometry` made."""
+    count = len(contacts.gap)
+    return contacts._replace(slip=np.zeros((count, 3)), force=np.zeros((count, 3)), couple=np.zeros((count, 3)))

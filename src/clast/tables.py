@@ -416,7 +416,8 @@ class Springs(NamedTuple):
     damping: np.ndarray  # (s,) [N s/m] or [N m s/rad]
 
 
-GEOMETRY = ("pair", "shape", "point", "normal", "gap", "feature")  # the columns of Contacts that tell where bodies touch
+# The columns of Contacts that tell where bodies touch.
+GEOMETRY = ("pair", "shape", "point", "normal", "gap", "feature")
 
 
 def empty_contacts(count):

@@ -227,7 +227,11 @@ def box_outline(xa, face, xb, other, turn, d, per_height, hulls, margin, work):
     axis = 0 if n[0] != 0.0 else (1 if n[1] != 0.0 else 2)
     sign, size = n[0] + n[1] + n[2], rolled(xa, axis)
     centre, back = rolled(d, axis), transposed(turn)
-    x, y, z = scale(xb[0], rolled(back[0], axis)), scale(xb[1], rolled(back[1], axis)), scale(xb[2], rolled(back[2], axis))
+    x, y, z = (
+        scale(xb[0], rolled(back[0], axis)),
+        scale(xb[1], rolled(back[1], axis)),
+        scale(xb[2], rolled(back[2], axis)),
+    )
     here, there = SCRATCH, SCRATCH + 4 * 9
     # How far the face reaches, and how far that part of it which is within the margin.
     reach, part = (0.0, 0.0), (0.0, 0.0)
@@ -246,7 +250,9 @@ def box_outline(xa, face, xb, other, turn, d, per_height, hulls, margin, work):
         if gap <= margin:
             part = wider(part, get(work, p))
         if (gap <= margin) != (after <= margin):
-            part = wider(part, add(get(work, p), scale((margin - gap) / (after - gap), sub(get(work, q), get(work, p)))))
+            part = wider(
+                part, add(get(work, p), scale((margin - gap) / (after - gap), sub(get(work, q), get(work, p))))
+            )
     count = 4
     near = WITHIN * size[2]
     limit = (size[0] + near, size[1] + near)

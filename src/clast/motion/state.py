@@ -149,6 +149,8 @@ class State(Asked):
             turned_from=device.zeros((0, 4), np.float64),
             forms=device.zeros((0, 8), np.float64),
         )
+        # Bodies in the last rows that another process moves: they act on those of this one, not on each other, nor on walls.
+        self.ghosts = 0
         self.next_label = 0
         self.label = self.new_labels(bodies)
         self.place(Bodies(*(np.array(column) for column in bodies)))
@@ -201,6 +203,7 @@ class State(Asked):
         places = {"position": CENTRES, "velocity": VELOCITIES, "spin": SPINS}
         moving = {name: view(rows, n, place.start, place.stop) for name, place in places.items()}
         there.bodies = device.upload(self.bodies, **moving)
+        there.moving = Bodies(*(column[: n - self.ghosts] for column in there.bodies)) if self.ghosts else there.bodies
         there.shapes = device.upload(self.shapes, centre=view(rows, len(rows), CENTRES.start, CENTRES.stop))
         if len(self.shapes.body) > n:
             place_parts(there.bodies, there.shapes, there.parts, self.box, rows)
@@ -220,22 +223,28 @@ class State(Asked):
         body = self.shapes.body[shape]
         return self.bodies.number[body], self.shapes.number[shape] - self.label[body]
 
-    def find_named(self, number, part):
-        """Rows of the neighbour list of pairs that `name_pairs` named."""
+    def find_named(self, number, part, among=None):
+        """Rows (k,) of the neighbour list of pairs that `name_pairs` named, all of which must be there; among: rows to look at, and -1 for
+        pairs that are not there."""
+        shape, partial = self.device.to_host(self.pairs.shape), among is not None
+        rows = among if partial else np.arange(len(shape))
         row = np.argsort(self.bodies.number, kind="stable")
+        if len(number) == 0 or (partial and len(rows) == 0):
+            return np.full(len(number), -1)
         body = row[np.minimum(np.searchsorted(self.bodies.number, number, sorter=row), max(len(row) - 1, 0))]
         key = self.label[body] + part
-        listed = self.shapes.number[self.device.to_host(self.pairs.shape)]
+        listed = self.shapes.number[shape[rows]]
         wide = self.next_label
         names, wanted = listed[:, 0] * wide + listed[:, 1], key[:, 0] * wide + key[:, 1]
-        order = np.argsort(names)
-        found = np.searchsorted(names, wanted, sorter=order)
-        found = order[np.minimum(found, len(names) - 1)] if len(names) else found
-        if len(wanted) and (len(names) == 0 or not np.array_equal(names[found], wanted)):
+        order = np.append(np.argsort(names), len(names))
+        names = np.append(names, -1)
+        at = order[np.searchsorted(names[:-1], wanted, sorter=order[:-1])]
+        there = (names[at] == wanted) & (self.bodies.number[body] == number).all(1)
+        if not partial and not there.all():
             raise ValueError(
                 "the contacts in the checkpoint do not fit its bodies; the file was made by another version"
             )
-        return found
+        return np.where(there, np.append(rows, -1)[at], -1)
 
     def send_driven(self):
         """Tell the kernels where driven bodies have been put."""
@@ -278,7 +287,8 @@ class State(Asked):
             self.permute(order)
             former = np.ascontiguousarray(former[order])
         free = self.bodies.motion[self.shapes.body] == FREE
-        tag = device.to_device(np.where(free, self.shapes.body, np.int32(-1)))
+        own = free & (self.shapes.body < len(self.bodies.number) - self.ghosts)
+        tag = device.to_device(np.where(own, self.shapes.body, np.int32(-1)))  # two that have the same make no pair
         tables, at_hand = self.kernel_tables, self.tables
         if grow is not None:
             wide = self.shapes._replace(radius=self.shapes.radius + grow())
@@ -426,11 +436,15 @@ class State(Asked):
 
     def insert(self, bodies):
         """Add rows of Bodies."""
-        n = len(self.bodies.number)
+        n, own = len(self.bodies.number), len(self.bodies.number) - self.ghosts
         former = np.arange(n, dtype=np.int32) if self.former is None else self.former
-        self.former = np.concatenate([former, np.full(len(bodies.number), -1, np.int32)])
-        self.label = np.concatenate([self.label, self.new_labels(bodies)])
-        self.place(Bodies(*(np.concatenate([a, b]) for a, b in zip(self.bodies, bodies, strict=True))))
+        new = np.full(len(bodies.number), -1, np.int32)
+
+        def join(a, b):
+            return np.concatenate([a[:own], b, a[own:]])
+
+        self.former, self.label = join(former, new), join(self.label, self.new_labels(bodies))
+        self.place(Bodies(*(join(a, b) for a, b in zip(self.bodies, bodies, strict=True))))
 
     # How far walls have moved since the list was made. A wall's surface may turn in itself, as a drum about its
     # axis does, without anything coming nearer. Plain numbers, because this runs in every step for a few walls.

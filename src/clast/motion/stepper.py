@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import Diverged, Escaped, Penetrated
 from ..narrow import mesh_slots
 from ..scene import drives
-from ..tables import FREE
+from ..tables import FREE, Bodies
 
 
 class Stepper:
@@ -37,6 +37,12 @@ class Stepper:
     def time(self):
         """Simulated time [s]."""
         return self.steps * self.dt
+
+    def bodies(self):
+        """All Bodies, sorted by number, a copy."""
+        self.state.fetch()
+        order = np.argsort(self.state.bodies.number, kind="stable")
+        return Bodies(*(column[order] for column in self.state.bodies))
 
     def counted(self):
         """What is counted over steps, for a checkpoint."""

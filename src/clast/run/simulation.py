@@ -18,11 +18,13 @@ from ..dvi.stepper import Hard
 from ..errors import ClastError, Unavailable, pick
 from ..files import checkpoint
 from ..kernels import ahead, backend, watch
+from ..mpi import team
+from ..mpi.stepper import Ranked
 from ..scene import clearance, inputs
 from ..scene.filling import Newcomers
 from ..scene.scene import Scene
 from ..scene.solids import make_solids
-from ..tables import FREE, Bodies, is_particle, rows_in
+from ..tables import FREE, is_particle, rows_in
 from . import runner
 from .flows import Flows
 from .recording import Record
@@ -75,7 +77,8 @@ class Simulation:
         self.scene, self.method = scene, method
         self._compiled = watch.seconds()
         self.box = periodic_box(scene)
-        self.stepper = STEPPERS[type(method)](scene, method, self.device, self.box, dt)
+        self.team = team.find()  # the processes that share the run, or None
+        self.stepper = self._make_stepper(dt)
         self.dt, self.state, self.seconds = self.stepper.dt, self.stepper.state, self.stepper.seconds
         self.flows = Flows(scene, self.dt)
         for number, drive in scene.drives.items():
@@ -94,6 +97,17 @@ class Simulation:
         self.counted = 0
         self.every = None  # [s], time between the frames of the last run
         scene.hand_over(SimpleNamespace(bodies=lambda: self.bodies))
+
+    def _make_stepper(self, dt):
+        given = self.scene, self.method, self.device, self.box, dt
+        if self.team is None:
+            return STEPPERS[type(self.method)](*given)
+        if not isinstance(self.method, DEM):
+            raise ValueError(
+                f"Simulation: {self.team.size} processes share a run by clast.DEM(...) only; start one process for "
+                f"clast.{type(self.method).__name__}(...)"
+            )
+        return Ranked(*given, self.team)
 
     @property
     def steps(self):
@@ -123,9 +137,7 @@ class Simulation:
     @property
     def bodies(self):
         """Bodies sorted by number, a copy of the present state."""
-        self.state.fetch()
-        order = np.argsort(self.state.bodies.number, kind="stable")
-        return Bodies(*(column[order] for column in self.state.bodies))
+        return self.stepper.bodies()
 
     def step(self, count=1):
         """Take `count` steps."""

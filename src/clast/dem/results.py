@@ -11,23 +11,14 @@ from ..narrow.mesh_slots import renew
 from ..tables import ContactPoints, Contacts
 
 
-def told(state, rows):
-    """Those of the rows of the neighbour list (k,) that this process tells of: not those whose first body is a ghost, of which the
-    process tells that moves it."""
-    if state.ghosts == 0:
-        return rows
-    own = len(state.bodies.number) - state.ghosts
-    return rows[state.shapes.body[state.pairs.shape[rows, 0]] < own]
-
-
 def slots_in_use(state, everyone=False):
     """Slots of contact points that touch (c,), and the row of the neighbour list of each; everyone: those too that another process tells
-    of, see `told`."""
+    of, see `State.told`."""
     gap, slot = state.device.to_host(state.points.gap), state.device.to_host(state.pairs.slot)
     rows = np.nonzero(gap < 0.0)[0]
     pair = np.searchsorted(slot, rows, side="right") - 1 + state.spheres_count
     if state.ghosts and not everyone:
-        kept = np.isin(pair, told(state, np.unique(pair)))
+        kept = np.isin(pair, state.told(np.unique(pair)))
         rows, pair = rows[kept], pair[kept]
     return rows, pair
 
@@ -37,7 +28,7 @@ def touching(state):
     slot, row = slots_in_use(state)
     loaded = state.device.to_host(state.points.force)[slot].any(1)
     balls = np.nonzero(state.device.to_host(state.spheres.action)[:, :3].any(1))[0]
-    return len(told(state, balls)) + len(np.unique(row[loaded]))
+    return len(state.told(balls)) + len(np.unique(row[loaded]))
 
 
 def measure_spheres(state):
@@ -48,7 +39,7 @@ def measure_spheres(state):
         look = Listed(state, state.device.to_device(listed), SPHERES.slots)
         SPHERES.find(look, 0, state.spheres_count, OVERLAP)
     points = state.device.table(look.points)
-    row = told(state, np.nonzero(points.count)[0])
+    row = state.told(np.nonzero(points.count)[0])
     points = ContactPoints(*(column[row] if len(column) >= len(points.count) else column for column in points))
     # The force acts where the radii divide the line between the centres.
     own, other = state.shapes.radius[listed[row]].T
@@ -129,7 +120,7 @@ def remember(state, chosen=None):
     ball = np.nonzero(spheres.memory.any(1) | spheres.action.any(1))[0]
     slot, row = slots_in_use(state, everyone=chosen is not None)
     if chosen is None:
-        ball = told(state, ball)
+        ball = state.told(ball)
     else:
         meant = chosen(row)
         ball, slot, row = ball[chosen(ball)], slot[meant], row[meant]

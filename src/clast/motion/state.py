@@ -246,6 +246,13 @@ class State(Asked):
             )
         return np.where(there, np.append(rows, -1)[at], -1)
 
+    def told(self, rows):
+        """Those of the rows of the neighbour list (k,) that this process tells of: not those whose first body is a ghost, of which the
+        process tells that moves it."""
+        if self.ghosts == 0:
+            return rows
+        return rows[self.shapes.body[self.pairs.shape[rows, 0]] < len(self.bodies.number) - self.ghosts]
+
     def send_driven(self):
         """Tell the kernels where driven bodies have been put."""
         there = self.there
@@ -434,8 +441,8 @@ class State(Asked):
         self.permute(order)
         self.former = order if self.former is None else np.ascontiguousarray(self.former[order])
 
-    def insert(self, bodies):
-        """Add rows of Bodies."""
+    def insert(self, bodies, label=None):
+        """Add rows of Bodies; label (n,): if they have been given already."""
         n, own = len(self.bodies.number), len(self.bodies.number) - self.ghosts
         former = np.arange(n, dtype=np.int32) if self.former is None else self.former
         new = np.full(len(bodies.number), -1, np.int32)
@@ -443,7 +450,8 @@ class State(Asked):
         def join(a, b):
             return np.concatenate([a[:own], b, a[own:]])
 
-        self.former, self.label = join(former, new), join(self.label, self.new_labels(bodies))
+        label = self.new_labels(bodies) if label is None else label
+        self.former, self.label = join(former, new), join(self.label, label)
         self.place(Bodies(*(join(a, b) for a, b in zip(self.bodies, bodies, strict=True))))
 
     # How far walls have moved since the list was made. A wall's surface may turn in itself, as a drum about its

@@ -69,6 +69,8 @@ class Cuts:
             away = np.maximum(np.maximum(low - x, x - high), 0.0)
             if length > 0.0:
                 # An image of a place on the other side of the box may be nearer.
-                away = np.minimum(away, np.minimum(np.maximum(low - (x - length), 0.0), np.maximum(x + length - high, 0.0)))
+                away = np.minimum(
+                    away, np.minimum(np.maximum(low - (x - length), 0.0), np.maximum(x + length - high, 0.0))
+                )
             square += away * away
         return np.sqrt(square)

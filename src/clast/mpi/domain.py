@@ -7,11 +7,12 @@ that have left the tile go to their new owner together with what their contacts 
 """
 
 import time
+from typing import Any
 
 import numpy as np
 
 from ..dem import results
-from ..motion.state import REORDER
+from ..motion.state import REORDER, place_parts, place_shapes
 from ..tables import FREE, Bodies
 from .cuts import Cuts
 
@@ -34,9 +35,10 @@ class Domain:
         self.reach = body_reach(state.molds, state.parts)
         lone = (state.molds.count == 1) & ~state.parts.offset[state.molds.first].any(1)
         self.turning = state.turning or not bool(lone.all())  # whether it matters to others how a body is turned
-        self.coming, self.going = [], []  # ghosts by rank: where they stand; own rows that others have, and room for them
+        self.coming: list[tuple] = []  # ghosts: (rank, first row, behind the last)
+        self.going: list[tuple] = []  # own bodies that others have: (rank, rows, room for what is sent of them)
         self.moved = self.met = 0  # bodies that went to another process, and ghosts, summed over lists
-        self.columns = [("label", np.int64)]
+        self.columns: list[Any] = [("label", np.int64)]
         self.columns += [(name, column.dtype, column.shape[1:]) for name, column in state.bodies._asdict().items()]
         self.divide()
 
@@ -59,7 +61,7 @@ class Domain:
 
     def rebuild(self):
         """Make the list of pairs anew: bodies go where they belong, ghosts come, and contacts keep what they remember."""
-        state, team = self.state, self.team
+        state = self.state
         rows, kept, arrived, memory = self._migrate()
         label = np.concatenate([state.label[kept], arrived["label"]])
         bodies = Bodies(
@@ -193,6 +195,27 @@ class Domain:
         team.waited += time.perf_counter() - began
 
     # All bodies together.
+
+    def around(self, low, high):
+        """Bodies and Shapes of all processes that reach into the box from low to high (3,) [m], and all walls."""
+        state = self.state
+        bodies, own = state.bodies, self.own
+        reach = self.reach[bodies.mold[:own]] * bodies.scale[:own]
+        length, away = state.box.length, np.zeros((own, 3))
+        for axis in range(3):
+            x = bodies.position[:own, axis]
+            for shift in (0.0, length[axis], -length[axis]):
+                off = np.maximum(np.maximum(low[axis] - (x + shift), x + shift - high[axis]), 0.0)
+                away[:, axis] = off if shift == 0.0 else np.minimum(away[:, axis], off)
+        near = (bodies.motion[:own] == FREE) & (np.linalg.norm(away, axis=1) <= (1.0 + ROUNDING) * reach)
+        walls = np.flatnonzero(bodies.motion[:own] != FREE)
+        records = self.team.join(self._records(bodies, state.label, np.flatnonzero(near)))
+        records = np.concatenate([records, self._records(bodies, state.label, walls)])
+        records = records[np.argsort(records["number"], kind="stable")]
+        found = Bodies(*(np.ascontiguousarray(records[name]) for name in Bodies._fields))
+        found, shapes, rows = place_shapes(found, records["label"], state.molds, state.parts)
+        place_parts(found, shapes, state.parts, state.box, rows)
+        return found, shapes
 
     def everybody(self):
         """All Bodies, sorted by number, on every process."""

@@ -1,6 +1,7 @@
 """Smooth contacts on many processes: the steps of `clast.dem.stepper`, with bodies that go from one process to the next."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from ..dem import results
 from ..dem.stepper import Smooth
 from ..errors import ClastError, Unavailable
 from ..kernels import backend
-from ..tables import Contacts
+from ..tables import Bodies, Contacts
 from .domain import Domain, about, joined
 
 
@@ -23,8 +24,10 @@ class Ranked(Smooth):
         if device is not backend.CPU:
             raise Unavailable(f"Simulation: {team.size} processes share a run on the CPU only; leave device='cuda' out")
         super().__init__(scene, method, device, box, dt)
-        self.team, self.domain = team, None  # before the first step every process has all bodies
-        self.fault = None  # what went wrong here, and is not yet known to others
+        self.team = team
+        self.domain: Any = None  # before the first step every process has all bodies
+        self.fault: ClastError | None = None  # what went wrong here, and is not yet known to others
+        self._heard = False, False
         self._tuned, self.state.tuned = self.state.tuned, False
 
     def start(self):
@@ -66,10 +69,22 @@ class Ranked(Smooth):
 
     def agree(self, far=0.0):
         """The largest `far` of all processes; raises what any of them has found wrong."""
-        far, wrong = self.team.largest(far, self.fault is not None)
+        stop, look = self.listen
+        # It is the first process that has a clock for looking at the run.
+        look = look() if self.team.rank == 0 else False
+        far, wrong, stop, look = self.team.largest(far, self.fault is not None, stop(), look)
+        self._heard = bool(stop), bool(look)
         if wrong:
             raise next(fault for fault in self.team.everywhere(self.fault) if fault is not None)
         return far
+
+    def heard(self):
+        """See Stepper; as of the end of the last step."""
+        return self._heard
+
+    def together(self, check):
+        self._kept(check)
+        self.agree()
 
     def _kept(self, function, *arguments):
         """Call it; what it finds wrong is told when the processes agree."""
@@ -93,8 +108,38 @@ class Ranked(Smooth):
 
     # What all processes tell together, the same on each.
 
+    def everywhere(self, rows):
+        return self.team.join(rows)
+
+    def own(self):
+        return len(self.state.bodies.number) - self.state.ghosts
+
     def bodies(self):
         return super().bodies() if self.domain is None else self.domain.everybody()
+
+    def admit(self, bodies):
+        """See Stepper; all processes number all that come, and keep what is in the own tile."""
+        label = self.state.new_labels(bodies)
+        mine = self.domain.cuts.owner(bodies.position) == self.team.rank
+        self.state.insert(Bodies(*(column[mine] for column in bodies)), label[mine])
+
+    def around(self, low, high):
+        return self.domain.around(low, high)
+
+    def ranks(self):
+        """Of each process: bodies, ghosts, bytes and messages sent, and the wall time [s] of contacts and waiting."""
+        seconds = sum(self.seconds.values())
+        mine = {
+            "bodies": int((self.state.bodies.mass[: self.own()] < math.inf).sum()),
+            "ghosts": self.state.ghosts,
+            "moved": self.domain.moved,
+            "bytes": self.team.sent,
+            "messages": self.team.messages,
+            "seconds": seconds,
+            "waited": self.team.waited,
+        }
+        everywhere = self.team.everywhere(mine)
+        return {name: [told[name] for told in everywhere] for name in mine}
 
     def contacts(self):
         mine = results.contacts_of(self.state)

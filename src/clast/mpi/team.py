@@ -53,6 +53,35 @@ def leads():
     return team is None or team.rank == 0
 
 
+def first_does(function):
+    """Let the first process alone call it, to write a file say; what goes wrong there is raised everywhere."""
+    team = find()
+    if team is None:
+        function()
+        return
+    fault = None
+    if team.rank == 0:
+        try:
+            function()
+        except Exception as wrong:
+            fault = wrong
+    fault = team.first_says(fault)
+    if fault is not None:
+        raise fault
+
+
+def first_says(value):
+    """What the first process has."""
+    team = find()
+    return value if team is None else team.first_says(value)
+
+
+def leave(code):
+    """End all processes because this one leaves with an exit code other than 0; returns where there is one process."""
+    if _team and _team[0] is not None:
+        _team[0].end(code)
+
+
 @contextmanager
 def alone():
     """Within the block this process is by itself: a simulation made there is not shared."""
@@ -82,10 +111,9 @@ class Team:
         before = sys.excepthook
 
         def leave(kind, fault, trace):
-            if self.rank:
-                time.sleep(PATIENCE)
+            self.let_first_speak()
             before(kind, fault, trace)
-            self.end(1)
+            self.end(130 if kind is KeyboardInterrupt else 1)
 
         sys.excepthook = leave
 
@@ -113,6 +141,11 @@ class Team:
     def compare(self, what, mine, remedy):
         """Refuse to go on if `mine`, a dict, differs: one line that names the first difference."""
         self._compare(what, mine, remedy)
+
+    def let_first_speak(self):
+        """Wait, except on rank 0: if something is wrong everywhere, that one says so and ends all."""
+        if self.rank:
+            time.sleep(PATIENCE)
 
     def end(self, code):
         """End all processes, whatever they do."""

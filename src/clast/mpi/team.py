@@ -43,8 +43,8 @@ def find():
                 f"{launched()} processes were started, and mpi4py, which lets them share a run, is missing here ({fault}); "
                 "pip install 'clast[mpi]', or start one process"
             ) from fault
-        _team.append(Team(MPI) if MPI.COMM_WORLD.size > 1 else None)
-    return _team[0]
+        _team.append(Team(MPI.COMM_WORLD) if MPI.COMM_WORLD.size > 1 else None)
+    return _team[-1]
 
 
 def leads():
@@ -83,6 +83,16 @@ def leave(code):
 
 
 @contextmanager
+def using(comm):
+    """Within the block the processes of this communicator of mpi4py share what is simulated, in a program that has more."""
+    _team.append(Team(comm) if comm.size > 1 else None)
+    try:
+        yield _team[-1]
+    finally:
+        _team.pop()
+
+
+@contextmanager
 def alone():
     """Within the block this process is by itself: a simulation made there is not shared."""
     _alone[0] += 1
@@ -95,27 +105,30 @@ def alone():
 class Team:
     """All processes of a run. What its methods do, all processes do at the same time.
 
-    rank: the number of this one, from 0; size: how many there are; sent: bytes that this one has sent; waited: seconds spent here.
+    rank: the number of this one, from 0; size: how many there are; sent, messages: what this one has sent in steps, bytes and their number;
+    waited: wall time [s] that took, until the others had answered.
     """
 
-    def __init__(self, MPI):
-        self.MPI, self.comm = MPI, MPI.COMM_WORLD.Dup()
+    def __init__(self, comm):
+        from mpi4py import MPI
+
+        self.MPI, self.comm = MPI, comm.Dup()
         self.rank, self.size = self.comm.rank, self.comm.size
         self.sent, self.messages, self.waited = 0, 0, 0.0
         self._share_cores()
-        self._compare(
+        self.compare(
             "versions differ",
             {name: version(name) for name in ("clast", "numba", "numpy")} | {"python": platform.python_version()},
             "install the same everywhere",
         )
-        before = sys.excepthook
+        if not _team:
+            sys.excepthook = self._leave
 
-        def leave(kind, fault, trace):
-            self.let_first_speak()
-            before(kind, fault, trace)
-            self.end(130 if kind is KeyboardInterrupt else 1)
-
-        sys.excepthook = leave
+    def _leave(self, kind, fault, trace):
+        """In place of `sys.excepthook`: others may wait for this process, so all end."""
+        self.let_first_speak()
+        sys.__excepthook__(kind, fault, trace)
+        self.end(130 if kind is KeyboardInterrupt else 1)
 
     def _share_cores(self):
         """Divide the cores of a machine among its processes, unless the user has said how many threads to take."""
@@ -128,8 +141,8 @@ class Team:
             cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
             backend.set_threads(max(1, cores // together))
 
-    def _compare(self, what, mine, remedy):
-        """Refuse to go on if `mine`, a dict, is not the same everywhere."""
+    def compare(self, what, mine, remedy):
+        """Refuse to go on if `mine`, a dict, is not the same everywhere, in a line that names the first difference."""
         everywhere = self.comm.allgather(mine)
         for rank, other in enumerate(everywhere):
             for name, value in other.items():
@@ -137,10 +150,6 @@ class Team:
                     raise ClastError(
                         f"{what}: rank 0 has {name} {everywhere[0][name]}, rank {rank} has {value}; {remedy}"
                     )
-
-    def compare(self, what, mine, remedy):
-        """Refuse to go on if `mine`, a dict, differs: one line that names the first difference."""
-        self._compare(what, mine, remedy)
 
     def let_first_speak(self):
         """Wait, except on rank 0: if something is wrong everywhere, that one says so and ends all."""
@@ -168,7 +177,6 @@ class Team:
     def join(self, array):
         """The rows of all processes, those of rank 0 first, as one array everywhere."""
         array = np.ascontiguousarray(array)
-        began = time.perf_counter()
         size = array.dtype.itemsize * int(np.prod(array.shape[1:]))
         counts = np.array(self.comm.allgather(len(array)))
         whole = np.empty((int(counts.sum()), *array.shape[1:]), array.dtype)
@@ -176,7 +184,6 @@ class Team:
         where = np.concatenate([[0], np.cumsum(parts)[:-1]])
         kind = self.MPI.BYTE
         self.comm.Allgatherv([array, len(array) * size, kind], [whole, parts, where, kind])
-        self.waited += time.perf_counter() - began
         return whole
 
     def hand_round(self, parcels):

@@ -6,7 +6,6 @@ the same numbers and so with the same bits, and each has its history. When the l
 that have left the tile go to their new owner together with what their contacts remember.
 """
 
-import time
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,8 @@ from ..tables import FREE, Bodies
 from .cuts import Cuts
 
 SAMPLE = 200_000  # bodies, of all processes, by which space is cut
+UNEVEN = 1.1  # work of the busiest process over the mean above which space is cut anew
+PAUSE = 4  # lists, at the least, between two such cuts
 LARGE = 4.0  # times the typical radius: who is near a larger body is asked of that body, not of its tile
 ROUNDING = 1e-9
 
@@ -37,7 +38,9 @@ class Domain:
         self.turning = state.turning or not bool(lone.all())  # whether it matters to others how a body is turned
         self.coming: list[tuple] = []  # ghosts: (rank, first row, behind the last)
         self.going: list[tuple] = []  # own bodies that others have: (rank, rows, room for what is sent of them)
-        self.moved = self.met = 0  # bodies that went to another process, and ghosts, summed over lists
+        self.moved = self.recut = 0  # bodies that went to another process; how often space was cut anew
+        self.uneven = 1.0  # work of the busiest process over the mean, at the last look
+        self._looked = 0  # list at which that was
         self.columns: list[Any] = [("label", np.int64)]
         self.columns += [(name, column.dtype, column.shape[1:]) for name, column in state.bodies._asdict().items()]
         self.divide()
@@ -58,6 +61,30 @@ class Domain:
         mine = np.ones(len(state.bodies.number), bool)
         mine[free] = self.cuts.owner(state.bodies.position[free]) == self.team.rank
         state.permute(np.flatnonzero(mine).astype(np.int32))
+
+    def balance(self, seconds):
+        """Cut space anew if one process works much more than others. seconds: what this one has worked since the last look.
+
+        A body weighs what its process took for each, so that dense places and dear shapes get smaller tiles. Clocks decide where
+        bodies are, and no result depends on that.
+        """
+        state, team, own = self.state, self.team, self.own
+        if state.rebuilds - self._looked < PAUSE:
+            return False
+        self._looked = state.rebuilds
+        free = np.flatnonzero(state.bodies.motion[:own] == FREE)
+        work = np.array(team.everywhere((seconds, float(len(free)))))
+        busy, many = work.T
+        # Processes that have nothing to do yet have no clock to go by.
+        load = busy if (many > 0.0).all() else many
+        self.uneven = float(load.max() * team.size / max(load.sum(), 1e-300))
+        if self.uneven > UNEVEN and many.sum() > team.size:
+            some = free[:: max(1, int(many.sum()) // SAMPLE)]
+            weight = load[team.rank] / max(len(some), 1)
+            sample = team.join(np.column_stack([state.bodies.position[some], np.full(len(some), weight)]))
+            self.cuts = Cuts(team.size, state.box, sample[:, :3], sample[:, 3])
+            self.recut += 1
+        return True
 
     def rebuild(self):
         """Make the list of pairs anew: bodies go where they belong, ghosts come, and contacts keep what they remember."""
@@ -163,7 +190,6 @@ class Domain:
         for rank, records in came.items():
             self.coming.append((rank, at, at + len(records)))
             at += len(records)
-        self.met += at - len(bodies.number)
         return np.concatenate([np.empty(0, self.columns), *came.values()])
 
     def _recall(self, numbers, memory):
@@ -177,7 +203,7 @@ class Domain:
 
     def meet(self):
         """Bring ghosts to where their owners have moved them: one message to each process that has some of ours."""
-        team, state, began = self.team, self.state, time.perf_counter()
+        team, state, began = self.team, self.state, self.team.clocks()
         comm, rows, orientation = team.comm, state.rows, state.bodies.orientation
         requests = [comm.Irecv(rows[first:last], rank, tag=2) for rank, first, last in self.coming]
         if self.turning:
@@ -192,7 +218,7 @@ class Domain:
                 team.sent += turn.nbytes
         team.messages += len(self.going) * (1 + self.turning)
         team.MPI.Request.Waitall(requests)
-        team.waited += time.perf_counter() - began
+        team.wait(began)
 
     # All bodies together.
 

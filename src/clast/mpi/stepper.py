@@ -29,6 +29,7 @@ class Ranked(Smooth):
         self.domain: Any = None  # before the first step every process has all bodies
         self.fault: ClastError | None = None  # what went wrong here, and is not yet known to others
         self._heard = False, False
+        self._counted = 0.0  # of `_worked`, at the last look
         self._tuned, self.state.tuned = self.state.tuned, False
 
     def start(self):
@@ -57,7 +58,13 @@ class Ranked(Smooth):
         if self._tuned and state.pairs is not None:
             state.tune()
             state.margin = self.team.largest(state.margin)[0]
+        if not self.fresh and self.domain.balance(self._worked() - self._counted):
+            self._counted = self._worked()
         self.domain.rebuild()
+
+    def _worked(self):
+        """Processor time [s] of this process in which it did not wait for others; wall time would tell of whoever else uses the machine."""
+        return clock.process_time() - self.team.idle
 
     def meet_ghosts(self):
         self.domain.meet()
@@ -136,6 +143,7 @@ class Ranked(Smooth):
             "bodies": int((self.state.bodies.mass[: self.own()] < math.inf).sum()),
             "ghosts": self.state.ghosts,
             "moved": self.domain.moved,
+            "cuts": self.domain.recut,
             "bytes": self.team.sent,
             "messages": self.team.messages,
             "seconds": seconds,

@@ -106,7 +106,7 @@ class Team:
     """All processes of a run. What its methods do, all processes do at the same time.
 
     rank: the number of this one, from 0; size: how many there are; sent, messages: what this one has sent in steps, bytes and their number;
-    waited: wall time [s] that took, until the others had answered.
+    waited, idle: wall time and processor time [s] that took, until the others had answered.
     """
 
     def __init__(self, comm):
@@ -114,7 +114,7 @@ class Team:
 
         self.MPI, self.comm = MPI, comm.Dup()
         self.rank, self.size = self.comm.rank, self.comm.size
-        self.sent, self.messages, self.waited = 0, 0, 0.0
+        self.sent, self.messages, self.waited, self.idle = 0, 0, 0.0, 0.0
         self._share_cores()
         self.compare(
             "versions differ",
@@ -162,12 +162,23 @@ class Team:
         sys.stderr.flush()
         self.comm.Abort(code)
 
+    @staticmethod
+    def clocks():
+        """Wall time and processor time [s]."""
+        return time.perf_counter(), time.process_time()
+
+    def wait(self, began):
+        """Count the time since `clocks` as spent with others."""
+        wall, processor = self.clocks()
+        self.waited += wall - began[0]
+        self.idle += processor - began[1]
+
     def largest(self, *numbers):
         """The largest of each number over all processes."""
-        began = time.perf_counter()
+        began = self.clocks()
         mine, most = np.array(numbers, np.float64), np.empty(len(numbers))
         self.comm.Allreduce(mine, most, op=self.MPI.MAX)
-        self.waited += time.perf_counter() - began
+        self.wait(began)
         return most.tolist()
 
     def everywhere(self, value):
@@ -188,7 +199,7 @@ class Team:
 
     def hand_round(self, parcels):
         """Give each process what `parcels`, a dict of picklable things by rank, has for it; returns the same of what came."""
-        began = time.perf_counter()
+        began = self.clocks()
         packed = {rank: pickle.dumps(parcel, protocol=5) for rank, parcel in parcels.items()}
         size, coming = np.zeros(self.size, np.int64), np.empty(self.size, np.int64)
         for rank, data in packed.items():
@@ -201,7 +212,7 @@ class Team:
         self.MPI.Request.Waitall(requests)
         self.sent += int(size.sum())
         self.messages += len(packed)
-        self.waited += time.perf_counter() - began
+        self.wait(began)
         return {rank: pickle.loads(data) for rank, data in arrived.items()}
 
     def first_says(self, value):

@@ -253,7 +253,7 @@ class Pairs(NamedTuple):
 class SpherePairs(NamedTuple):
     """What pairs of spheres remember and do: the first b rows of Pairs, which go from places to forces in one pass."""
 
-    memory: np.ndarray  # (b,3) slip [m], or (b,6) with the rolling angle [rad]
+    memory: np.ndarray  # (b,3+k) slip [m] and what the law keeps, or (b,6+k) with the rolling angle [rad] between them
     action: (
         np.ndarray
     )  # (b,6) force on the second [N]; torque on either over minus its radius [N]; zero without contact
@@ -282,10 +282,11 @@ class History(NamedTuple):
     slip: np.ndarray  # (c,3) [m]
     share: np.ndarray  # (c,) part of the stiffness of its manifold's contact
     angle: np.ndarray  # (c,3) [rad]; (0,3) without rolling friction
+    kept: np.ndarray  # (c,k) the numbers that the law keeps beside the slip, see `clast.dem.laws.Law.keeps`
     arm: np.ndarray  # (c,3) [m], from the centre of mass of the first body; of hard contacts as in ContactPoints; not kept where a manifold
     # has one slot, here and below
     normal: np.ndarray  # (c,3) unit
-    # Of hard contacts, which keep no slip, share, angle and normal, no rows each:
+    # Of hard contacts, which keep no slip, share, angle, numbers of a law and normal, no rows each:
     impulse: np.ndarray  # (c,3) [N s] on the second shape, or (c,6) with couples over a length
 
 
@@ -328,8 +329,8 @@ def geometry_points(pairs, count, device=np):
     return ContactPoints(many, arm, normal, gap, feature, radius, line, none, none)
 
 
-def empty_points(pairs, count, rolling, device=np):
-    """ContactPoints and History for forces, of so many pairs with `count` slots in all, none in use."""
+def empty_points(pairs, count, rolling, kept=0, device=np):
+    """ContactPoints and History for forces, of so many pairs with `count` slots in all, none in use; kept: numbers that the law keeps."""
     points = geometry_points(pairs, count, device)
     count = len(points.gap)
     wide = count if rolling else 0
@@ -348,6 +349,7 @@ def empty_points(pairs, count, rolling, device=np):
         slip=slip,
         share=share,
         angle=device.zeros((wide, 3), np.float64),
+        kept=device.zeros((count, kept), np.float64),
         arm=last_arm,
         normal=last_normal,
         impulse=device.zeros((0, 3), np.float64),
@@ -360,7 +362,14 @@ def impulse_points(pairs, count, width):
     points = geometry_points(pairs, count)
     count, none = len(points.gap), np.zeros((0, 3))
     history = History(
-        np.zeros(count, np.int8), none, none[:, 0], none, np.zeros((count, 3)), none, np.zeros((count, width))
+        live=np.zeros(count, np.int8),
+        slip=none,
+        share=none[:, 0],
+        angle=none,
+        kept=none[:, :0],
+        arm=np.zeros((count, 3)),
+        normal=none,
+        impulse=np.zeros((count, width)),
     )
     return points, history
 
@@ -376,7 +385,10 @@ class Contacts(NamedTuple):
     feature: np.ndarray  # (c,) int32, the face, edge or vertex touched, in the shape's own count; 0 for smooth shapes
     slip: np.ndarray  # (c,3) [m], tangential displacement stored in the contact; zero outside a simulation
     force: np.ndarray  # (c,3) [N], on b; zero outside a simulation
-    couple: np.ndarray  # (c,3) [N m], of rolling resistance on b; zero outside a simulation
+    couple: np.ndarray  # (c,3) [N m], of rolling and twisting resistance on b; zero outside a simulation
+    kept: (
+        np.ndarray
+    )  # (c,) the numbers that the law keeps, by their names: kept["peak"]; without names outside a simulation
 
 
 class Joints(NamedTuple):
@@ -417,4 +429,5 @@ def empty_contacts(count):
         slip=np.zeros((count, 3)),
         force=np.zeros((count, 3)),
         couple=np.zeros((count, 3)),
+        kept=np.zeros(count, []),
     )

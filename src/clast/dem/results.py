@@ -11,11 +11,16 @@ from ..narrow.mesh_slots import renew
 from ..tables import ContactPoints, Contacts
 
 
+def reach_of(state):
+    """The largest gap [m] at which contact points act."""
+    return state.beyond if state.beyond > 0.0 else OVERLAP
+
+
 def slots_in_use(state, everyone=False):
     """Slots of contact points that touch (c,), and the row of the neighbour list of each; everyone: those too that another process tells
     of, see `State.told`."""
     gap, slot = state.device.to_host(state.points.gap), state.device.to_host(state.pairs.slot)
-    rows = np.nonzero(gap < 0.0)[0]
+    rows = np.nonzero(gap < state.beyond)[0]
     pair = np.searchsorted(slot, rows, side="right") - 1 + state.spheres_count
     if state.ghosts and not everyone:
         kept = np.isin(pair, state.told(np.unique(pair)))
@@ -37,7 +42,7 @@ def measure_spheres(state):
     listed = np.ascontiguousarray(state.device.to_host(state.pairs.shape)[: state.spheres_count])
     with backend.use(state.device):
         look = Listed(state, state.device.to_device(listed), SPHERES.slots)
-        SPHERES.find(look, 0, state.spheres_count, OVERLAP)
+        SPHERES.find(look, 0, state.spheres_count, reach_of(state))
     points = state.device.table(look.points)
     row = state.told(np.nonzero(points.count)[0])
     points = ContactPoints(*(column[row] if len(column) >= len(points.count) else column for column in points))
@@ -48,8 +53,9 @@ def measure_spheres(state):
     return points._replace(arm=arm), row
 
 
-def contacts_of(state):
-    """The contact points that acted last: Contacts with slip, force and couple, sorted by pair, then shape."""
+def contacts_of(state, keeps=()):
+    """The contact points that acted last: Contacts with slip, force and couple, and the numbers that the law keeps by these names, sorted by
+    pair, then shape."""
     state.fetch()
     table = state.device.table
     pairs, spheres, points, history = (table(t) for t in (state.pairs, state.spheres, state.points, state.history))
@@ -67,6 +73,10 @@ def contacts_of(state):
         if len(points.couple) + len(spheres.couple)
         else none
     )
+    kept = np.zeros(len(row), [(name, float) for name in keeps])
+    first_kept = spheres.memory.shape[1] - len(keeps)
+    for i, name in enumerate(keeps):
+        kept[name] = np.concatenate([spheres.memory[ball, first_kept + i], history.kept[slot, i]])
     both = Contacts(
         pair=state.bodies.number[body],
         shape=(state.shapes.number[listed] - state.label[body]).astype(np.int32),
@@ -77,6 +87,7 @@ def contacts_of(state):
         slip=sign * np.concatenate([spheres.memory[ball, :3], history.slip[slot]]),
         force=sign * np.concatenate([spheres.action[ball, :3], points.force[slot]]),
         couple=sign * couple,
+        kept=kept,
     )
     rank = np.empty(len(row), np.int64)
     rank[sort_pairs(state.shapes, state.label, listed, state.next_label)] = np.arange(len(row))

@@ -15,7 +15,7 @@ from ..kernels import backend
 from ..motion import integrate
 from ..motion.state import State, place_parts
 from ..motion.stepper import Stepper
-from ..narrow.dispatch import OVERLAP, find_points
+from ..narrow.dispatch import find_points
 from ..tables import FREE, SPHERE, is_thin, is_wall, rows_in
 from . import forces, results, sphere_pairs
 
@@ -34,9 +34,11 @@ class Smooth(Stepper):
         self.dt = self._choose_step(dt)
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.mixes = self.method.mixes(self.scene)
-        self.rolling = bool((self.mixes[:, 5] > 0.0).any())
+        self.rolling = self.method.rolls(self.mixes)
         with backend.use(self.device):
-            self.state = State(self.scene, self.box, copy(BROAD[self.method.broad]), self.rolling, self.method.margin)
+            search, law = copy(BROAD[self.method.broad]), self.method.recipe
+            about = {"kept": len(law.keeps), "beyond": law.reach}
+            self.state = State(self.scene, self.box, search, self.rolling, self.method.margin, **about)
             self._bind()
         self._around = None  # Space and Watch of the last step
         self.fresh = True  # forces of the present positions are not there yet
@@ -114,7 +116,7 @@ class Smooth(Stepper):
             state.closed = far + max(far, state.walls_moved())
             if far > min(self._least, state.size):
                 self._check_speed()
-            if state.closed >= state.margin:
+            if state.closed >= state.margin - state.beyond:
                 self.rebuild()
             else:
                 state.follow()
@@ -140,7 +142,7 @@ class Smooth(Stepper):
     def _forces(self, dt):
         """Contact points, what they remember, and what the law answers."""
         state = self.state
-        crossing = find_points(state, OVERLAP, self.method.narrow, self.method.tolerance)
+        crossing = find_points(state, results.reach_of(state), self.method.narrow, self.method.tolerance)
         if self._thin:
             self._look_through_walls(dt)
         self.coincident += sphere_pairs.apply(self._kernels.spheres, state, self._mixes, state.edges, dt)
@@ -161,14 +163,14 @@ class Smooth(Stepper):
         has = {"CLUMPS": clumps, "SOLIDS": state.turning}
         has |= {"PERIODIC": bool(self.box.periodic), "COUPLES": self.rolling}
         has |= {"PARTS": bool(apart.any()), "POINTS": bool((state.parts.kind != SPHERE).any())}
-        about = self.method.recipe.function, self.rolling, has["PERIODIC"], len(self.mixes) == 1
+        about = self.method.recipe, self.rolling, has["PERIODIC"], len(self.mixes) == 1
         move, through, finish = integrate.compose(self.method.integrator, clumps, **has)
         self._kernels = SimpleNamespace(
             move=move,
             through=through,
             finish=finish,
             spheres=sphere_pairs.compose(*about),
-            points=forces.compose(*about, self.method.recipe.shares, has["PARTS"]),
+            points=forces.compose(*about, has["PARTS"]),
         )
         # How deep each mold can be in a thin wall, and the least of all; triangulated ones tell by themselves when surfaces cross.
         surface = rows_in("surfaces", state.parts.kind, state.parts.feature)
@@ -228,7 +230,7 @@ class Smooth(Stepper):
 
     def contacts(self):
         """See Simulation.contacts."""
-        return results.contacts_of(self.state)
+        return results.contacts_of(self.state, self.method.recipe.keeps)
 
     def elastic_energy(self):
         """Energy [J] stored in the springs of all contacts; an exact sum, the same in any order of memory."""

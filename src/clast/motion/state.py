@@ -112,11 +112,12 @@ class State(Asked):
     """Tables, list of pairs, and when the list must be made again.
 
     impulse: None, or how many numbers hard contacts remember; they look at gaps above zero too (exact), and at every step afresh.
+    kept: how many numbers the law of smooth contacts keeps beside slip and rolling angle; beyond [m]: the largest gap at which it acts.
     """
 
     chm = False  # see `clast.narrow.ellipsoids`
 
-    def __init__(self, scene, box, search, rolling, margin, impulse=None):
+    def __init__(self, scene, box, search, rolling, margin, impulse=None, kept=0, beyond=0.0):
         super().__init__()
         self.device = device = backend.DEVICE[-1]
         self.molds, self.parts, self.meshes, self.hulls = scene.molds, scene.parts, scene.meshes, scene.hulls
@@ -126,7 +127,8 @@ class State(Asked):
         self.inverses[solid] = np.linalg.inv(self.molds.inertia[solid])
         self.box, self.search, self.rolling, self.impulse = box, search, rolling, impulse
         self.edges = (*box.length.tolist(), *box.inverse.tolist())
-        self.exact = impulse is not None
+        self.kept, self.beyond = kept, beyond
+        self.exact = impulse is not None or beyond > 0.0
         self.keeps = impulse is None
         self.materials = len(scene.materials)
         bodies = scene.bodies
@@ -161,7 +163,8 @@ class State(Asked):
         sizes = self.shapes.radius[particle] if particle.any() else np.array(poured)
         self.size = float(np.median(sizes)) if len(sizes) else 1.0
         self.tuned = margin is None and impulse is None  # hard contacts say themselves how far they look
-        self.margin = 0.1 * self.size if margin is None else float(margin)
+        # Beside how far contacts reach: how much nearer two bodies may come before the list is made anew.
+        self.margin = beyond + (0.1 * self.size if margin is None else float(margin))
         self.pairs, self.ranges = None, []  # the neighbour list, and the Range of each family in it
         self.spheres_count = (
             0  # pairs of spheres, the first of the list, that have no slots: forces find them in one pass
@@ -334,7 +337,9 @@ class State(Asked):
         if r.classes is None or not self.keeps:
             return r.length
         reached = (
-            min(int(self.closed / self.margin * CLASSES * (1.0 + 1e-9)) + 1, CLASSES) if self.margin > 0.0 else CLASSES
+            min(int((self.closed + self.beyond) / self.margin * CLASSES * (1.0 + 1e-9)) + 1, CLASSES)
+            if self.margin > 0.0
+            else CLASSES
         )
         self.looked[k] = max(self.looked[k], r.classes[reached])
         return self.looked[k]
@@ -347,7 +352,7 @@ class State(Asked):
         spheres, total = 0 if hard else first[1], first[-1]
         old_pairs, old_number, old_spheres = old
         was = device.to_device(np.full(total - spheres, -1, np.int64))
-        memory = device.zeros((spheres, 6 if self.rolling else 3), np.float64)
+        memory = device.zeros((spheres, (6 if self.rolling else 3) + self.kept), np.float64)
         if old_pairs is not None:
             before = old_pairs, old_number, former, self.spheres.memory, old_spheres
             carry(there.bodies, there.shapes, free, self.pairs, spheres, memory, before, was)
@@ -394,19 +399,18 @@ class State(Asked):
     def empty_slots(self, pairs, count):
         """ContactPoints and History of so many pairs with `count` slots in all, none in use."""
         if self.impulse is None:
-            return empty_points(pairs, count, self.rolling, self.device)
+            return empty_points(pairs, count, self.rolling, self.kept, self.device)
         return impulse_points(pairs, count, self.impulse)
 
     def tune(self):
         """A wide list has pairs that do not touch, a tight one is soon made anew. The cost a m + b / m of a margin m is least where
         both cost the same; results do not depend on it."""
-        lasts = (
-            self.since * self.margin / max(self.closed, 1e-300)
-        )  # bodies that came or went may have ended the list early
+        spare = self.margin - self.beyond
+        lasts = self.since * spare / max(self.closed, 1e-300)  # bodies that came or went may have ended the list early
         apart = len(self.pairs.shape) - self.touching()
         anew = (ANEW * len(self.bodies.number) + ANEW_FOR_NONE) / max(lasts, 1.0)
         change = math.sqrt(anew / max(apart, 1))
-        self.margin = min(max(self.margin * min(max(change, 0.7), 1.4), 0.02 * self.size), self.size)
+        self.margin = self.beyond + min(max(spare * min(max(change, 0.7), 1.4), 0.02 * self.size), self.size)
 
     def touching(self):
         """Listed pairs that touched at the last look."""

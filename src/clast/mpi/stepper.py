@@ -153,7 +153,7 @@ class Ranked(Smooth):
         return {name: [told[name] for told in everywhere] for name in mine}
 
     def contacts(self):
-        mine = results.contacts_of(self.state)
+        mine = super().contacts()
         both = Contacts(*(self.team.join(column) for column in mine))
         order = np.lexsort((both.gap, both.shape[:, 1], both.shape[:, 0], both.pair[:, 1], both.pair[:, 0]))
         return Contacts(*(column[order] for column in both))

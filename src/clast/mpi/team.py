@@ -194,7 +194,8 @@ class Team:
         parts = counts * size
         where = np.concatenate([[0], np.cumsum(parts)[:-1]])
         kind = self.MPI.BYTE
-        self.comm.Allgatherv([array, len(array) * size, kind], [whole, parts, where, kind])
+        if size:  # records without columns have none
+            self.comm.Allgatherv([array, len(array) * size, kind], [whole, parts, where, kind])
         return whole
 
     def hand_round(self, parcels):

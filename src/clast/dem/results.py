@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..kernels import backend
-from ..motion.slots import find_slots, place_of
+from ..motion.slots import find_named, find_slots, name_pairs, place_of
 from ..motion.state import ball_radii
 from ..narrow.contacts import lower_first, select, sort_pairs
 from ..narrow.dispatch import OVERLAP, SPHERES, Listed
@@ -135,12 +135,12 @@ def remember(state, chosen=None):
     else:
         meant = chosen(row)
         ball, slot, row = ball[chosen(ball)], slot[meant], row[meant]
-    body, part = state.name_pairs(ball)
+    body, part = name_pairs(state, ball)
     order = np.lexsort((part[:, 1], body[:, 1], part[:, 0], body[:, 0]))
     kept = {"body": body[order], "part": part[order], "memory": spheres.memory[ball[order]]}
     kept["action"] = spheres.action[ball[order]]
     kept["couple"] = spheres.couple[ball[order]] if len(spheres.couple) else np.zeros((0, 3))
-    body, part = state.name_pairs(row)
+    body, part = name_pairs(state, row)
     place = place_of(state, slot, row)
     order = np.lexsort((place[:, 1], place[:, 0], part[:, 1], body[:, 1], part[:, 0], body[:, 0]))
     slot = slot[order]
@@ -161,8 +161,8 @@ def recall(state, groups, among=None):
     if state.triangulated:
         renew(state, 0.0)
     kept, named, history = groups["spheres"], groups["points"], groups["history"]
-    ball = state.find_named(kept["body"], kept["part"], among)
-    rows = state.find_named(named["body"], named["part"], among)
+    ball = find_named(state, kept["body"], kept["part"], among)
+    rows = find_named(state, named["body"], named["part"], among)
     listed = rows >= 0
     slot = np.full(len(rows), -1)
     slot[listed] = find_slots(state, rows[listed], named["place"][listed])

@@ -220,35 +220,6 @@ class State(Asked):
             for name in ("orientation", "force", "torque"):
                 getattr(self.bodies, name)[:] = self.device.to_host(getattr(there.bodies, name))
 
-    def name_pairs(self, rows):
-        """Numbers of the bodies (k,2) and of the parts within them (k,2) of these rows of the neighbour list."""
-        shape = self.device.to_host(self.pairs.shape)[rows]
-        body = self.shapes.body[shape]
-        return self.bodies.number[body], self.shapes.number[shape] - self.label[body]
-
-    def find_named(self, number, part, among=None):
-        """Rows (k,) of the neighbour list of pairs that `name_pairs` named, all of which must be there; among: rows to look at, and -1 for
-        pairs that are not there."""
-        shape, partial = self.device.to_host(self.pairs.shape), among is not None
-        rows = among if partial else np.arange(len(shape))
-        row = np.argsort(self.bodies.number, kind="stable")
-        if len(number) == 0 or (partial and len(rows) == 0):
-            return np.full(len(number), -1)
-        body = row[np.minimum(np.searchsorted(self.bodies.number, number, sorter=row), max(len(row) - 1, 0))]
-        key = self.label[body] + part
-        listed = self.shapes.number[shape[rows]]
-        wide = self.next_label
-        names, wanted = listed[:, 0] * wide + listed[:, 1], key[:, 0] * wide + key[:, 1]
-        order = np.append(np.argsort(names), len(names))
-        names = np.append(names, -1)
-        at = order[np.searchsorted(names[:-1], wanted, sorter=order[:-1])]
-        there = (names[at] == wanted) & (self.bodies.number[body] == number).all(1)
-        if not partial and not there.all():
-            raise ValueError(
-                "the contacts in the checkpoint do not fit its bodies; the file was made by another version"
-            )
-        return np.where(there, np.append(rows, -1)[at], -1)
-
     def told(self, rows):
         """Those of the rows of the neighbour list (k,) that this process tells of: not those whose first body is a ghost, of which the
         process tells that moves it."""

@@ -177,13 +177,12 @@ def start(ready, what, until, every, output, dt, device, overwrite, quiet=False)
             sim, late = ready.simulation(dt=dt, device=device, check=False), {"overlap_limit": ready.overlap_limit}
     for doubt in doubts:
         complain(f"warning: {doubt.message}", OK)
-    plan = {
-        "scene": ready.title,
-        "source": ready.source or name,
-        "until": ready.until if until is None else until,
-        "every": min(ready.every, until or ready.until) if every is None else every,
-        **late,
-    }
+    until = ready.until if until is None else until
+    if every is None:
+        # A time that nobody typed is none to complain about: it fits the run and is at least a step.
+        every = fifty_frames(sim, until) if ready.every is None else ready.every
+        every = max(until, sim.dt) if every > until else every
+    plan = {"scene": ready.title, "source": ready.source or name, "until": until, "every": every, **late}
     check_times(sim, plan)
 
     def clear():
@@ -192,6 +191,11 @@ def start(ready, what, until, every, output, dt, device, overwrite, quiet=False)
 
     first_does(clear)
     return sim, output, plan
+
+
+def fifty_frames(sim, until):
+    """Time between frames [s] of a run to this time [s] for which none was given."""
+    return max((until - sim.time) / 50.0, sim.dt)
 
 
 def check_times(sim, plan):
@@ -229,7 +233,7 @@ def go_on(path, until, every, output, device):
         raise Wrong(f"--resume {path}: until when? add --until T")
     if plan["until"] <= sim.time:
         raise Wrong(f"{path} is at t = {sim.time:g} s already; to go on say a later time, --until {2.0 * sim.time:g}")
-    plan.setdefault("every", max((plan["until"] - sim.time) / 50.0, sim.dt))
+    plan.setdefault("every", fifty_frames(sim, plan["until"]))
     check_times(sim, plan)
     limit = plan.pop("overlap_limit", None)
     if limit is not None and sim.stepper.fresh:

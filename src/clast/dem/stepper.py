@@ -18,6 +18,7 @@ from ..motion.stepper import Stepper
 from ..narrow.dispatch import find_points
 from ..tables import FREE, SPHERE, is_thin, is_wall, rows_in
 from . import forces, results, sphere_pairs
+from .conserving import even_radii
 
 AUTO = 0.15  # dt="auto" as a fraction of the critical step
 WARN = 0.35  # above this fraction of the critical step a warning is given; above 1 the step is refused
@@ -37,7 +38,7 @@ class Smooth(Stepper):
         self.rolling = self.method.rolls(self.mixes)
         with backend.use(self.device):
             search, law = copy(BROAD[self.method.broad]), self.method.recipe
-            about = {"kept": len(law.keeps), "beyond": law.reach}
+            about = {"kept": len(law.keeps), "beyond": law.reach, "accounts": law.account > 0.0}
             self.state = State(self.scene, self.box, search, self.rolling, self.method.margin, **about)
             self._bind()
         self._around = None  # Space and Watch of the last step
@@ -143,6 +144,8 @@ class Smooth(Stepper):
         """Contact points, what they remember, and what the law answers."""
         state = self.state
         crossing = find_points(state, results.reach_of(state), self.method.narrow, self.method.tolerance)
+        if state.accounts:
+            even_radii(state)
         if self._thin:
             self._look_through_walls(dt)
         self.coincident += sphere_pairs.apply(self._kernels.spheres, state, self._mixes, state.edges, dt)

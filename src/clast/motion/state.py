@@ -117,7 +117,7 @@ class State(Asked):
 
     chm = False  # see `clast.narrow.ellipsoids`
 
-    def __init__(self, scene, box, search, rolling, margin, impulse=None, kept=0, beyond=0.0):
+    def __init__(self, scene, box, search, rolling, margin, impulse=None, kept=0, beyond=0.0, accounts=False):
         super().__init__()
         self.device = device = backend.DEVICE[-1]
         self.molds, self.parts, self.meshes, self.hulls = scene.molds, scene.parts, scene.meshes, scene.hulls
@@ -127,7 +127,7 @@ class State(Asked):
         self.inverses[solid] = np.linalg.inv(self.molds.inertia[solid])
         self.box, self.search, self.rolling, self.impulse = box, search, rolling, impulse
         self.edges = (*box.length.tolist(), *box.inverse.tolist())
-        self.kept, self.beyond = kept, beyond
+        self.kept, self.beyond, self.accounts = kept, beyond, accounts
         self.exact = impulse is not None or beyond > 0.0
         self.keeps = impulse is None
         self.materials = len(scene.materials)
@@ -370,7 +370,7 @@ class State(Asked):
     def empty_slots(self, pairs, count):
         """ContactPoints and History of so many pairs with `count` slots in all, none in use."""
         if self.impulse is None:
-            return empty_points(pairs, count, self.rolling, self.kept, self.device)
+            return empty_points(pairs, count, self.rolling, self.kept, self.device, self.accounts)
         return impulse_points(pairs, count, self.impulse)
 
     def tune(self):

@@ -31,7 +31,6 @@ FLAGS = (
     ),
 )
 WIDE, HIGH = 1300, 500
-pytestmark = pytest.mark.slow
 if CHROMIUM is None:
     pytest.skip("needs Chromium: apt install chromium, or say where it is by CLAST_CHROMIUM", allow_module_level=True)
 
@@ -152,6 +151,17 @@ def test_colours_change(shown):
     until_seen(page, tab, {1: "blue", 3: "red"})
     page.colour.value = "speed"
     until_seen(page, tab, {1: "blue", 2: "red"})
+
+
+def test_the_screenshot_is_handed_to_the_user(shown):
+    page, tab = shown
+    until_seen(page, tab, {1: "blue", 2: "red"})
+    _, place = seen(page, tab)
+    with tab.expect_download(timeout=180_000) as download:
+        tab.get_by_role("button", name="screenshot", exact=True).click()
+    assert download.value.suggested_filename == f"clast-{page.frame.step}.png"
+    shot = np.asarray(Image.open(download.value.path()).convert("RGB"), dtype=int)
+    assert shot.shape == (HIGH, WIDE, 3) and [hue(shot, place[k]) for k in (1, 2)] == ["blue", "red"]
 
 
 @pytest.mark.parametrize("number", [1, 3])

@@ -20,7 +20,7 @@ GRAVITY = 9.81  # [m/s^2]
 class Ready:
     """A scene with all that a run needs.
 
-    scene: Scene; method: DEM(...); dt [s] or "auto"; until, every [s]; title: one line for people;
+    scene: Scene; method: DEM(...); dt [s] or "auto"; until [s]; every [s] or None for fifty frames; title: one line for people;
     overlap_limit: how deep two bodies may overlap at the start, as a share of the smaller radius, half-axis or ball inside;
     source: the scene file, if there is one; places: (body numbers, where they stand in it), for messages.
     """
@@ -29,7 +29,7 @@ class Ready:
     method: Any
     dt: float | str
     until: float
-    every: float
+    every: float | None
     title: str
     overlap_limit: float = 0.05
     source: str = ""

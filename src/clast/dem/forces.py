@@ -250,7 +250,7 @@ def work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt
     """Forces of all points of the manifolds first to last, 64 at a time.
 
     family: whether points stand for one area of contact and share its stiffness, whether the second shapes are walls, whether points stand in the
-    first slots of a pair; lists: see `list_points`, with room for SPARE more.
+    first slots of a pair; lists: see `list_points`, with room for one more.
 
     A function of its own, because the row that makes the lanes counts references to all arrays of a table at every look into
     it: forces of 3,000 points took 320 us there.
@@ -303,8 +303,8 @@ def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixe
     begin, count, spheres, shares, walls, packed = where
     family = (shares, walls, packed)
     first, last = begin + block * BLOCK, min(begin + count, begin + (block + 1) * BLOCK)
-    room = count_points(first, last, pairs, points) + remembered.SPARE
-    past = 0 if LONE else count_past(first, last, pairs, wrench) + remembered.SPARE
+    room = count_points(first, last, pairs, points) + 1
+    past = 0 if LONE else count_past(first, last, pairs, wrench) + 1
     now, before = np.empty((3, room), np.int64), np.empty((2, past), np.int64)
     lists = (now[0], now[1], now[2], before[0], before[1])
     near = np.empty((0 if LONE else room, remembered.COLUMNS + KEEPS))

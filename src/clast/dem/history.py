@@ -29,7 +29,6 @@ SAME_AREA = 0.9  # cosine between two normals above which points slip together
 POINTLIKE = 1e-4  # an area narrower than this fraction of the radius does not turn
 TINY = 1e-300  # an overlap or weight below that bears nothing
 STAYS = 0.01  # a point that moved by less than this part of its radius is the same
-SPARE = 4  # slots of a pair whose points stand in the first of them
 FAR = 4.0  # a turn is believed up to so many times the width of the points that it is known from
 
 
@@ -295,7 +294,7 @@ def list_points(first, last, packed, lists, pairs, points, history, wrench, beyo
     many of each. Of the former also their place in the latter list, or -1.
 
     Forgets what slots remember that are not in use any more, and the wrench of pairs that are not. packed: the points of a pair stand in its first
-    slots, at most SPARE, for which lists have room beyond what counts, and their gaps need not be looked at, for which the processor would wait.
+    slots, and their gaps need not be looked at, for which the processor would wait.
     """
     now, whose, own, before, whom = lists
     slot, many, live = pairs.slot, points.count, wrench.live
@@ -308,30 +307,17 @@ def list_points(first, last, packed, lists, pairs, points, history, wrench, beyo
         if left == 0:
             forget(q, wrench)
         live[q] = 1 if left > 0 else 0
-        if packed:
-            # All slots are written to the lists and only those that count stay: no branches that the processor cannot foresee.
-            begin, lived = slot[q], 0
-            for c in range(begin, slot[q + np.uintp(1)]):
-                k, o = np.uintp(found + c - begin), np.uintp(old + c - begin)
-                was = history.live[np.uintp(c)]
-                now[k], whose[k], own[k] = c, row, old + c - begin if was == 1 else -1
-                before[o], whom[o] = c, row
-                lived += was
-            for c in range(begin + left, begin + lived):
-                # Geometry does not look at pairs that are far enough apart.
-                history.live[np.uintp(c)], points.gap[np.uintp(c)] = 0, np.inf
-            found, old = found + left, old + lived
-            continue
         for c in range(slot[q], slot[q + np.uintp(1)]):
-            used, lived = False, history.live[np.uintp(c)]
-            if left > 0 and points.gap[np.uintp(c)] < beyond:
+            used, lived = False, history.live[np.uintp(c)] == 1
+            if left > 0 and (packed or points.gap[np.uintp(c)] < beyond):
                 k = np.uintp(found)
-                now[k], whose[k], own[k] = c, row, old if lived == 1 else -1
+                now[k], whose[k], own[k] = c, row, old if lived else -1
                 found, left, used = found + 1, left - 1, True
-            if lived == 1:
+            if lived:
                 before[np.uintp(old)], whom[np.uintp(old)] = c, row
                 old += 1
                 if not used:
+                    # Geometry does not look at pairs that are far enough apart.
                     history.live[np.uintp(c)], points.gap[np.uintp(c)] = 0, np.inf
     return found, old
 

@@ -73,7 +73,7 @@ WALL_COLUMNS = 8
 def endless_row(c, chunk, shapes, tag, edges, margin, walls, wall_tag, start, pairs, count):
     """Pairs of one chunk of particles with the walls that have no end: counted, or written where start says.
 
-    walls (w,8): see `endless_walls`.
+    walls (w,8): columns as above.
     """
     centre, radius = shapes.centre, shapes.radius
     for s in range(c * chunk, min(len(radius), (c + 1) * chunk)):

@@ -58,10 +58,10 @@ def contact_points(ha, ka, hb, kb, turn, d, found, hulls, margin, work):
         face, other, level, back_level = other, face, back_level, level
     here, count = SCRATCH, 0
     if back_level > STEEP and level > STEEP:
-        first, second = (hb, ha) if in_b else (ha, hb)
         if hulls.box[ha, 0] > 0.0 and hulls.box[hb, 0] > 0.0:
-            xa, xb = box_size(first, k, hulls), box_size(second, ko, hulls)
-            here, count = box_outline(xa, face, xb, other, pose, way, 1.0 / level, hulls, margin, work)
+            first, second = (hb, ha) if in_b else (ha, hb)
+            size, far = box_size(first, k, hulls), box_size(second, ko, hulls)
+            here, count = box_outline(size, face, far, other, pose, way, 1.0 / level, hulls, margin, work)
         else:
             here, count = common_outline(k, face, ko, other, pose, way, 1.0 / level, hulls, margin, work)
     elif level > STEEP:
@@ -221,8 +221,8 @@ def box_size(h, k, hulls):
 
 @func
 def box_outline(xa, face, xb, other, turn, d, per_height, hulls, margin, work):
-    """The same as `common_outline` for two boxes with half-widths xa, xb (3,) [m], in half the time: along the axes of a, that of the face
-    last, face `other` is a parallelogram over a rectangle about zero."""
+    """The same as `common_outline` for two boxes with half-widths xa, xb (3,) [m]: along the axes of a, that of the face last, face `other` is a
+    parallelogram over a rectangle about zero."""
     n, m = column(hulls.normal, face), column(hulls.normal, other)
     axis = 0 if n[0] != 0.0 else (1 if n[1] != 0.0 else 2)
     sign, size = n[0] + n[1] + n[2], rolled(xa, axis)

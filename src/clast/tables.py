@@ -288,6 +288,9 @@ class History(NamedTuple):
     normal: np.ndarray  # (c,3) unit
     # Of hard contacts, which keep no slip, share, angle, numbers of a law and normal, no rows each:
     impulse: np.ndarray  # (c,3) [N s] on the second shape, or (c,6) with couples over a length
+    account: (
+        np.ndarray
+    )  # (c,11) what the contact of two bodies holds, see clast.dem.conserving; (0,11) where nobody keeps account
 
 
 class Wrench(NamedTuple):
@@ -329,8 +332,9 @@ def geometry_points(pairs, count, device=np):
     return ContactPoints(many, arm, normal, gap, feature, radius, line, none, none)
 
 
-def empty_points(pairs, count, rolling, kept=0, device=np):
-    """ContactPoints and History for forces, of so many pairs with `count` slots in all, none in use; kept: numbers that the law keeps."""
+def empty_points(pairs, count, rolling, kept=0, device=np, accounts=False):
+    """ContactPoints and History for forces, of so many pairs with `count` slots in all, none in use; kept: numbers that the law
+    keeps."""
     points = geometry_points(pairs, count, device)
     count = len(points.gap)
     wide = count if rolling else 0
@@ -353,6 +357,7 @@ def empty_points(pairs, count, rolling, kept=0, device=np):
         arm=last_arm,
         normal=last_normal,
         impulse=device.zeros((0, 3), np.float64),
+        account=device.zeros((count if accounts else 0, 11), np.float64),
     )
     return points, history
 
@@ -370,6 +375,7 @@ def impulse_points(pairs, count, width):
         arm=np.zeros((count, 3)),
         normal=none,
         impulse=np.zeros((count, width)),
+        account=np.zeros((0, 11)),
     )
     return points, history
 

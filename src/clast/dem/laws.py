@@ -280,6 +280,7 @@ class Law(NamedTuple):
         Mix._fields
     )  # names of the numbers that it needs of the two materials, see `clast.dem.method.COLUMNS`
     reach: float = 0.0  # [m], the largest gap at which it acts
+    account: float = 0.0  # the power of the overlap with which its energy grows, where accounts are kept (`clast.dem.conserving`); else 0
 
     @property
     def mix(self):

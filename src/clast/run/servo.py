@@ -66,4 +66,5 @@ class Servo:
         slot, pair = slots_in_use(state)
         wall = int(np.flatnonzero(state.bodies.number == self._number)[0])
         own = state.shapes.body[state.device.to_host(state.pairs.shape)[pair, 1]] == wall
-        return -math.fsum((state.device.to_host(state.points.force)[slot[own]] @ self.axis).tolist())
+        mine = state.device.to_host(state.points.force)[slot[own]] @ self.axis
+        return -math.fsum(self._sim.stepper.everywhere(mine).tolist())

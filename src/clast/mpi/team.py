@@ -19,6 +19,8 @@ from ..errors import ClastError, Unavailable
 SIZES = ("PMI_SIZE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_SIZE")
 PATIENCE = 1.0  # [s], for the first rank to say what went wrong on all of them, before another says it
 
+REST = 0.01  # [s], between two looks whether others are there
+
 _team: list = []  # the Team once it is known, or None where there is one process
 _alone = [0]
 
@@ -172,6 +174,21 @@ class Team:
         wall, processor = self.clocks()
         self.waited += wall - began[0]
         self.idle += processor - began[1]
+
+    @contextmanager
+    def first_before_others(self):
+        """The block is run by rank 0, then by all others; who waits takes no processor time."""
+        if self.rank:
+            self.rest()
+        yield
+        if self.rank == 0:
+            self.rest()
+
+    def rest(self):
+        """Wait until all are here."""
+        request = self.comm.Ibarrier()
+        while not request.Test():
+            time.sleep(REST)
 
     def largest(self, *numbers):
         """The largest of each number over all processes."""

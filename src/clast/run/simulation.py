@@ -171,8 +171,13 @@ class Simulation:
             self._check_centres()
             self._looked = True
         if not self._prepared and self.device is backend.CPU:
-            own = weakref.ref(self)
-            ahead.when_missing(lambda: [] if (sim := own()) is None else rehearse(sim.scene, sim.method, sim.dt))
+            if self.team is None:
+                own = weakref.ref(self)
+                ahead.when_missing(lambda: [] if (sim := own()) is None else rehearse(sim.scene, sim.method, sim.dt))
+            else:
+                # Now, while every process has the whole scene; one compiles, the others load what it has made.
+                with self.team.first_before_others():
+                    ahead.compile_now(lambda: rehearse(self.scene, self.method, self.dt) if self.team.rank == 0 else [])
         self._prepared = True
         self.stepper.start()
 

@@ -9,7 +9,7 @@ import pytest
 
 import clast
 from clast import Complementarity, Cylinder, Material, MeshWall, Penetrated, Quad, Scene, Simulation, Sphere
-from clast.dvi import sweeping
+from clast.dvi import long_waves, sweeping
 from clast.kernels import backend
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "campaign"))
@@ -233,8 +233,9 @@ def swarm(count, every):
     return Simulation(scene, Complementarity(), dt=DT)
 
 
-def test_the_order_of_memory_goes_on_after_a_restart(tmp_path):
+def test_the_order_of_memory_goes_on_after_a_restart(tmp_path, monkeypatch):
     """Bodies are sorted anew in step 64, and sums run over their contacts in that order."""
+    monkeypatch.setattr(long_waves, "TALL", 0.0)
     whole = swarm(8, 128)
     whole.step(66)
     assert (np.diff(whole.state.bodies.number) < 0).any()
@@ -249,6 +250,8 @@ def test_fast_bodies_do_not_depend_on_threads(monkeypatch):
     """Nor do the contacts of those around them, whose sums over chunks run on as many threads as there are."""
     states, shared, before = [], [], numba.get_num_threads()
     monkeypatch.setattr(backend.Pace, "choose", lambda pace: 0)  # all threads that there are
+    monkeypatch.setattr(long_waves, "TALL", 0.0)
+    monkeypatch.setattr(long_waves, "CELL", 8.0)
     try:
         for threads in (1, 2):
             backend.set_threads(threads)

@@ -29,7 +29,7 @@ def column(count, seconds, **options):
 
 def test_long_waves_die_out_however_few_iterations_a_step_takes(monkeypatch):
     """Where overlaps are parted by velocities, errors that a step does not solve grow from step to step instead. Iterations alone: no coarse space."""
-    monkeypatch.setattr(long_waves, "CELL", np.inf)
+    monkeypatch.setattr(long_waves, "TALL", np.inf)
     _, top = column(40, 4.0, iterations=30, tolerance=1e-9)
     assert top[:20].max() > 1e-2  # thirty iterations do not reach from the top to the floor
     assert top[-20:].max() < 1e-3 * np.sqrt(G * RADIUS)

@@ -27,6 +27,7 @@ from .constraints import CHUNK, arms, turn_of
 CLUMPS = False
 COUPLES = False
 
+TALL = 64.0  # typical radii over which contacts are spread; what is smaller is left to the iterations, which rested a pile of 27 layers sooner
 CELL = 24.0  # edge of a cell in typical radii: shorter waves are left to the iterations
 MOST = 4096  # cells; bodies that are scattered wider have larger ones
 MOMENTS = 28  # numbers a body has in `moments_chunk`
@@ -43,11 +44,11 @@ class Grid(NamedTuple):
 
 
 def grid_of(point, size):
-    """The grid over contact points (c,3) between bodies of this typical radius [m]; None if one cell holds them all."""
+    """The grid over contact points (c,3) between bodies of this typical radius [m]; None if they are near each other."""
     low, high = point.min(0), point.max(0)
-    edge = CELL * size
-    if not (np.isfinite(high - low).all() and (high - low).max() > edge):
+    if not TALL * size < (high - low).max() < np.inf:
         return None
+    edge = CELL * size
     while np.prod(np.floor((high - low) / edge) + 1.0) > MOST:
         edge *= 2.0
     return Grid(tuple(low.tolist()), edge, tuple(int(k) + 1 for k in (high - low) / edge))

@@ -37,6 +37,7 @@ _HOMES = {
     "distance": "narrow.distance",
     "find_contacts": "narrow.contacts",
     "func": "kernels.backend",
+    "law": "dem.own_law",
     "load_mesh": "shapes",
     "resume": "run.simulation",
     "save": "files",

@@ -152,7 +152,6 @@ class Hulls(NamedTuple):
     side: (
         np.ndarray
     )  # (3,l) unit, in the plane of the face, at right angles to the side from corner loop[k] to the next, outward
-    loop_edge: np.ndarray  # (l,) int32, the edge from corner loop[k] to the next, row of edge
     side_offset: np.ndarray  # (l,) [m]; within the outline of the face side . x <= side_offset
     inner: np.ndarray  # (h,) [m], radius of the largest ball about the centre of mass inside
     outer: np.ndarray  # (h,) [m], radius of the least ball about the centre of mass around
@@ -253,7 +252,7 @@ class Pairs(NamedTuple):
 class SpherePairs(NamedTuple):
     """What pairs of spheres remember and do: the first b rows of Pairs, which go from places to forces in one pass."""
 
-    memory: np.ndarray  # (b,3) slip [m], or (b,6) with the rolling angle [rad]
+    memory: np.ndarray  # (b,3+k) slip [m] and what the law keeps, or (b,6+k) with the rolling angle [rad] between them
     action: (
         np.ndarray
     )  # (b,6) force on the second [N]; torque on either over minus its radius [N]; zero without contact
@@ -282,11 +281,15 @@ class History(NamedTuple):
     slip: np.ndarray  # (c,3) [m]
     share: np.ndarray  # (c,) part of the stiffness of its manifold's contact
     angle: np.ndarray  # (c,3) [rad]; (0,3) without rolling friction
+    kept: np.ndarray  # (c,k) the numbers that the law keeps beside the slip, see `clast.dem.laws.Law.keeps`
     arm: np.ndarray  # (c,3) [m], from the centre of mass of the first body; of hard contacts as in ContactPoints; not kept where a manifold
     # has one slot, here and below
     normal: np.ndarray  # (c,3) unit
-    # Of hard contacts, which keep no slip, share, angle and normal, no rows each:
+    # Of hard contacts, which keep no slip, share, angle, numbers of a law and normal, no rows each:
     impulse: np.ndarray  # (c,3) [N s] on the second shape, or (c,6) with couples over a length
+    account: (
+        np.ndarray
+    )  # (c,11) what the contact of two bodies holds, see clast.dem.conserving; (0,11) where nobody keeps account
 
 
 class Wrench(NamedTuple):
@@ -328,8 +331,9 @@ def geometry_points(pairs, count, device=np):
     return ContactPoints(many, arm, normal, gap, feature, radius, line, none, none)
 
 
-def empty_points(pairs, count, rolling, device=np):
-    """ContactPoints and History for forces, of so many pairs with `count` slots in all, none in use."""
+def empty_points(pairs, count, rolling, kept=0, device=np, accounts=False):
+    """ContactPoints and History for forces, of so many pairs with `count` slots in all, none in use; kept: numbers that the law
+    keeps."""
     points = geometry_points(pairs, count, device)
     count = len(points.gap)
     wide = count if rolling else 0
@@ -348,9 +352,11 @@ def empty_points(pairs, count, rolling, device=np):
         slip=slip,
         share=share,
         angle=device.zeros((wide, 3), np.float64),
+        kept=device.zeros((count, kept), np.float64),
         arm=last_arm,
         normal=last_normal,
         impulse=device.zeros((0, 3), np.float64),
+        account=device.zeros((count if accounts else 0, 11), np.float64),
     )
     return points, history
 
@@ -360,7 +366,15 @@ def impulse_points(pairs, count, width):
     points = geometry_points(pairs, count)
     count, none = len(points.gap), np.zeros((0, 3))
     history = History(
-        np.zeros(count, np.int8), none, none[:, 0], none, np.zeros((count, 3)), none, np.zeros((count, width))
+        live=np.zeros(count, np.int8),
+        slip=none,
+        share=none[:, 0],
+        angle=none,
+        kept=none[:, :0],
+        arm=np.zeros((count, 3)),
+        normal=none,
+        impulse=np.zeros((count, width)),
+        account=np.zeros((0, 11)),
     )
     return points, history
 
@@ -376,7 +390,10 @@ class Contacts(NamedTuple):
     feature: np.ndarray  # (c,) int32, the face, edge or vertex touched, in the shape's own count; 0 for smooth shapes
     slip: np.ndarray  # (c,3) [m], tangential displacement stored in the contact; zero outside a simulation
     force: np.ndarray  # (c,3) [N], on b; zero outside a simulation
-    couple: np.ndarray  # (c,3) [N m], of rolling resistance on b; zero outside a simulation
+    couple: np.ndarray  # (c,3) [N m], of rolling and twisting resistance on b; zero outside a simulation
+    kept: (
+        np.ndarray
+    )  # (c,) the numbers that the law keeps, by their names: kept["peak"]; without names outside a simulation
 
 
 class Joints(NamedTuple):
@@ -405,8 +422,17 @@ class Springs(NamedTuple):
     damping: np.ndarray  # (s,) [N s/m] or [N m s/rad]
 
 
+# The columns of Contacts that tell where bodies touch.
+GEOMETRY = ("pair", "shape", "point", "normal", "gap", "feature")
+
+
 def empty_contacts(count):
     """Contacts with room for `count` rows. What is zero for most is zero here: memory nobody writes to costs nothing."""
+    return with_forces(empty_geometry(count))
+
+
+def empty_geometry(count):
+    """The same without rows of slip and forces."""
     return Contacts(
         pair=np.empty((count, 2), np.int64),
         shape=np.zeros((count, 2), np.int32),
@@ -414,7 +440,15 @@ def empty_contacts(count):
         normal=np.empty((count, 3)),
         gap=np.empty(count),
         feature=np.zeros(count, np.int32),
-        slip=np.zeros((count, 3)),
-        force=np.zeros((count, 3)),
-        couple=np.zeros((count, 3)),
+        slip=np.zeros((0, 3)),
+        force=np.zeros((0, 3)),
+        couple=np.zeros((0, 3)),
+        kept=np.zeros(0, []),
     )
+
+
+def with_forces(contacts):
+    """Contacts with zeros for slip and forces, from those that `empty_geometry` made."""
+    count = len(contacts.gap)
+    slip, force, couple = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros((count, 3))
+    return contacts._replace(slip=slip, force=force, couple=couple, kept=np.zeros(count, []))

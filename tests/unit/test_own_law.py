@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import clast
@@ -93,3 +94,111 @@ def test_a_mistake_in_a_law_is_one_line(name):
 
 def test_a_law_without_mistakes_is_taken():
     assert clast.DEM(law=fine).law is fine
+
+
+@clast.law(keeps=("slip", "peak", "age"), needs=("friction", "grip"))
+def plastic(touch, mix, dt):
+    """Linear loading, unloading along a line four times as steep from the deepest overlap so far."""
+    peak = max(touch.kept.peak, touch.overlap)
+    normal = max(0.0, mix.grip * (peak - 4.0 * (peak - touch.overlap)))
+    return normal, (0.0, 0.0, 0.0), touch.slip, (peak, touch.kept.age + dt)
+
+
+@clast.law(keeps=("peak",))
+def forgetful(touch, mix, dt):
+    return touch.overlap, touch.slip, touch.slip
+
+
+@clast.law(keeps=("peak",))
+def misnamed(touch, mix, dt):
+    return touch.kept.deepest, touch.slip, touch.slip, (0.0,)
+
+
+@clast.law(needs=("friction",))
+def needy(touch, mix, dt):
+    return mix.young * touch.overlap, touch.slip, touch.slip
+
+
+KEEPING = {
+    "forgetful": (forgetful, "(x, y, z) slip [m], (peak,)"),
+    "misnamed": (misnamed, "Unknown attribute 'deepest'; Kept has peak"),
+    "needy": (needy, "Unknown attribute 'young'; Mix has friction"),
+}
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_a_law_that_keeps_or_needs_other_numbers_than_it_says_is_told(name):
+    law, words = KEEPING[name]
+    with pytest.raises(ValueError, match=r"test_own_law.py, line \d+\)") as caught:
+        clast.DEM(law=law)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [{"keeps": "peak"}, {"needs": (1,)}, {"keeps": ("a", "a")}, {"reach": -1.0}])
+def test_wrong_names_of_a_law_are_refused(given):
+    with pytest.raises((TypeError, ValueError), match="law: "):
+        clast.law(**given)(fine)
+
+
+SOFT = clast.Material(density=1000.0, numbers={"grip": 2e3})
+STIFF = clast.Material(density=1000.0, numbers={"grip": 6e3})
+
+
+STEPS = 268  # then all are in touch and on their way back
+
+
+def pressed():
+    """Three spheres in a row, the outer ones flying towards the middle one, and a box that falls on a floor."""
+    scene = clast.Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add(clast.Plane(), material=STIFF)
+    for x, v, material in ((-0.02, 0.3, SOFT), (0.0, 0.0, SOFT), (0.02, -0.3, STIFF)):
+        scene.add(clast.Sphere(0.01), position=(x, 0.0, 0.1), velocity=(v, 0.0, 0.0), material=material)
+    box = clast.Polyhedron.box(0.02, 0.02, 0.02)
+    scene.add(box, position=(0.2, 0.0, 0.01), velocity=(0.0, 0.0, -0.1), material=SOFT)
+    scene.combine(SOFT, SOFT, numbers={"grip": 3.2e3})
+    return scene
+
+
+def test_what_a_law_keeps_lives_through_new_lists_and_checkpoints_and_is_told_by_name(tmp_path):
+    # A margin of a micrometre: the list of pairs is made anew in almost every step.
+    often = clast.Simulation(pressed(), clast.DEM(law=plastic, margin=1e-6), dt=1e-5)
+    whole = clast.Simulation(pressed(), clast.DEM(law=plastic, margin=1e-3), dt=1e-5)
+    deepest, past = {}, {}
+    for _ in range(STEPS):
+        whole.step()
+        told = whole.contacts()
+        for pair, gap in zip(map(tuple, told.pair.tolist()), told.gap, strict=True):
+            deepest[pair] = max(deepest.get(pair, 0.0), -gap)
+            past[pair] = past.get(pair, 0) + 1
+    assert told.kept.dtype.names == ("peak", "age")
+    pairs = list(map(tuple, told.pair.tolist()))
+    assert {(1, 2), (2, 3), (0, 4)} <= set(pairs), "all are in touch at this time"
+    for pair, peak, gap in zip(pairs, told.kept["peak"], told.gap, strict=True):
+        assert peak == pytest.approx(deepest[pair], rel=1e-12)
+        assert peak > -1.002 * gap, "they are on their way back"
+    balls = [row for row, pair in enumerate(pairs) if 0 not in pair]
+    for row in balls:
+        # What numbers the pair has: its own, or of two springs in series.
+        k, peak, overlap = {(1, 2): 3.2e3, (2, 3): 3e3}[pairs[row]], told.kept["peak"][row], -told.gap[row]
+        force = k * (peak - 4.0 * (peak - overlap))
+        assert abs(told.force[row, 0]) == pytest.approx(max(force, 0.0), rel=1e-9)
+        assert told.kept["age"][row] == pytest.approx(past[pairs[row]] * 1e-5, rel=1e-9)
+    often.step(STEPS)
+    assert often.state.rebuilds > 100 > whole.state.rebuilds
+    assert np.array_equal(often.contacts().kept, told.kept)
+    first = clast.Simulation(pressed(), clast.DEM(law=plastic, margin=1e-3), dt=1e-5)
+    first.step(STEPS - 100)
+    first.save(tmp_path / "half.h5")
+    second = clast.resume(tmp_path / "half.h5", law=plastic)
+    second.step(100)
+    assert np.array_equal(second.contacts().kept, told.kept)
+    assert np.array_equal(second.bodies.position, whole.bodies.position)
+
+
+def test_a_number_that_nobody_gives_is_asked_for():
+    scene = pressed()
+    scene.add(clast.Sphere(0.01), position=(0.0, 0.3, 0.3), material=clast.Material(name="felt"))
+    with pytest.raises(
+        ValueError, match=r"the law 'plastic' needs grip for materials felt and felt; give Material\(numbers"
+    ):
+        clast.Simulation(scene, clast.DEM(law=plastic), dt=1e-5)

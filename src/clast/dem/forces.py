@@ -4,28 +4,73 @@ Points that touch are gathered 64 at a time into local arrays, over which the la
 fixed and lanes do not know of each other, so a point gets the same bits wherever it stands.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
-from ..broad.near import image
 from ..kernels import backend
 from ..kernels.backend import func, fused, kernel
-from ..kernels.kinds import is_wall
 from ..kernels.launch import same
 from ..kernels.rows import PER_MASS, SPIN, VELOCITY, spin_at, velocity_at
+from ..kernels.tuples import reader, writer
 from ..kernels.vec import add, cross, dot, load, scale, sub
 from . import history as remembered
 from . import laws
+from .conserving import balance, no_account
 from .history import forget, list_lone, match
-from .laws import Mix, Touch, mix_of
+from .laws import Mix, Touch
+from .partners import between, moving_row
 
 WIDTH = 64
 BLOCK = 256  # manifolds a task
 
-# Bound to the kernel: the law, and what the scene has.
-law = laws.hertz
+# Rows of the lanes: what the law reads, and in the same array, so that the compiler makes vector instructions, what it writes.
+RELATIVE, SPIN_A, SPIN_B, ARM, AWAY, NORMAL, SLIP, ANGLE = 0, 3, 6, 9, 12, 15, 18, 21
+OVERLAP, LIGHTNESS, RADIUS, SHARE, CENTRE, KEPT = (
+    24,
+    25,
+    26,
+    27,
+    28,
+    31,
+)  # then the numbers that the law keeps, then the material
+FORCE, COUPLE, MOMENT, BACK = RELATIVE, SPIN_A, SPIN_B, AWAY
+
+
+class Acts(NamedTuple):
+    """The functions that are bound to a kernel: what acts, and how its numbers are read and written."""
+
+    law: object  # (touch, mix, dt) -> normal force, shear force, slip, kept
+    resist: object  # (angle, turning, normal force, normal, overlap, radius, mix, dt) -> couple, angle
+    mix_of: object  # (mixes, row) -> the combined material
+    lane_mix: object  # (lane, k) -> the same, of a lane
+    kept_of: object  # (near, row) -> what the law keeps
+    lane_kept: object  # (lane, k) -> the same, of a lane
+    keep: object  # (array, row, kept): writes it into History.kept
+    lane_keep: object  # (lane, k, kept)
+    settle: object  # keeps account of energies, see `clast.dem.conserving`
+
+
+def acts(law, rolling):
+    """The Acts of a `laws.Law`."""
+    count, kept = len(law.needs), len(law.keeps)
+    return Acts(
+        law.answer,
+        laws.roll if rolling else laws.no_couple,
+        reader(law.mix, count),
+        reader(law.mix, count, KEPT + kept, True),
+        reader(law.kept, kept, remembered.COLUMNS),
+        reader(law.kept, kept, KEPT, True),
+        writer(kept),
+        writer(kept, KEPT, True),
+        balance if law.account > 0.0 else no_account,
+    )
+
+
+# Bound to the kernel: what acts, and what the scene has.
+law, resist, mix_of, lane_mix, kept_of, lane_kept, keep, lane_keep, settle = acts(laws.LAWS["hertz"], True)
+KEEPS = 0  # how many numbers the law keeps beside the slip
+NEEDS = len(Mix._fields)  # how many it needs of the materials
 LONE = (
     False  # every manifold has one slot, which takes up its own history and shares with none: on the CPU a shorter way
 )
@@ -34,6 +79,7 @@ ROLLING = False
 PERIODIC = False
 UNIFORM = False  # one material
 SHARING = True  # points of one area of contact share a stiffness; else each has a spring of its own
+ACCOUNT = 0.0  # see `clast.dem.laws.Law.account`
 
 
 class About(NamedTuple):
@@ -45,24 +91,23 @@ class About(NamedTuple):
     periodic: bool
     uniform: bool
     sharing: bool
-
-
-# Rows of the lanes: what the law reads, and in the same array, so that the compiler makes vector instructions, what it writes.
-RELATIVE, SPIN_A, SPIN_B, ARM, AWAY, NORMAL, SLIP, ANGLE = 0, 3, 6, 9, 12, 15, 18, 21
-OVERLAP, LIGHTNESS, RADIUS, SHARE, CENTRE, MIX = 24, 25, 26, 27, 28, 31
-ROWS = 38
-FORCE, COUPLE, MOMENT, BACK = RELATIVE, SPIN_A, SPIN_B, AWAY
+    kept: int = 0
+    needs: int = 0
+    beyond: float = 0.0  # [m], the largest gap at which the law acts
+    account: float = 0.0
 
 
 @fused
-def respond(overlap, rate, n, slide, slip, of_both, mix, dt, law):
-    """The law at a contact point whose overlap grows at `rate`: normal force, shear force, slip."""
-    return law(Touch(overlap, rate, n, slide, slip, 1.0 / of_both[0], of_both[1]), mix, dt)
+def respond(overlap, rate, n, slide, slip, kept, of_both, mix, dt, law):
+    """The law at a contact point whose overlap grows at `rate`: normal force, shear force, slip, what it keeps."""
+    return law(Touch(overlap, rate, n, slide, slip, 1.0 / of_both[0], of_both[1], kept), mix, dt)
 
 
 @fused
-def answer(v, spins, arms, centre, n, overlap, slip, of_both, mix, dt, law, lone):
-    """Answer of a contact point: the pressure that limits friction [N], force on b, slip.
+def answer(v, spins, arms, centre, n, overlap, memory, of_both, mix, dt, law, lone):
+    """Answer of a contact point: the pressure that limits friction [N], force on b, slip, what the law keeps.
+
+    memory: the slip, and what the law keeps.
 
     v (3,): velocity of the centre of b against that of a; spins, arms (2,3): of a and of b, arms from the centre to the point;
     centre (3,): from the point to the centre of pressure of its area, not asked if lone; of_both: sum of 1/mass [1/kg],
@@ -73,37 +118,12 @@ def answer(v, spins, arms, centre, n, overlap, slip, of_both, mix, dt, law, lone
     slide = sub(v, scale(opening, n))
     # Shear is answered under the pressure of the whole area, which knows nothing of its rocking.
     whole = opening if lone else opening + dot(cross(sub(spins[1], spins[0]), centre), n)
-    pressure, shear, slip_after = respond(overlap, -whole, n, slide, slip, of_both, mix, dt, law)
+    slip, kept = memory
+    pressure, shear, slip_after, kept_after = respond(overlap, -whole, n, slide, slip, kept, of_both, mix, dt, law)
     normal = pressure
     if not lone:
-        normal, _, _ = respond(overlap, -opening, n, slide, slip, of_both, mix, dt, law)
-    return pressure, add(scale(normal, n), shear), slip_after
-
-
-@fused
-def rolling_couple(angle, wa, wb, n, pressure, overlap, radius, mix, dt):
-    """Rolling resistance of a contact point: couple on b [N m], and the rolling angle to remember."""
-    stiffness = 8.0 * mix.shear * math.sqrt(radius * overlap)
-    return laws.roll(angle, sub(wb, wa), pressure, n, stiffness, radius, mix, dt)
-
-
-@func
-def moving_row(s, shapes, parts):
-    """The row that tells how shape s moves: that of its body; without parts the shape's own is the same, except for a wall, whose
-    pieces stay behind between lists."""
-    # One type on both sides, or the compiler would make a float of the row.
-    return np.uintp(shapes.body[s]) if parts or is_wall(shapes.kind[s]) else np.uintp(s)
-
-
-@func
-def between(s, t, a, b, i, rows, edges, periodic):
-    """From the centre of row a along axis i to that of row b, or to its image; s, t: the shapes that touch."""
-    d = rows[b, i] - rows[a, i]
-    if periodic:
-        # The image for which the shapes themselves are near: a part, or the piece of a wall, may lie far from its body's centre.
-        near = rows[t, i] - rows[s, i]
-        d = image(d, edges[i], edges[3 + i]) if a == s and b == t else d + (image(near, edges[i], edges[3 + i]) - near)
-    return d
+        normal, _, _, _ = respond(overlap, -opening, n, slide, slip, kept, of_both, mix, dt, law)
+    return pressure, add(scale(normal, n), shear), slip_after, kept_after
 
 
 @func
@@ -131,6 +151,8 @@ def gather(k, h, slots, tables, spheres, mixes, edges, lane, about, family):
             lane[SLIP + i, k] = history.slip[c, i] if lives else 0.0
             if about.rolling:
                 lane[ANGLE + i, k] = history.angle[c, i] if lives else 0.0
+        for i in range(about.kept):
+            lane[KEPT + i, k] = history.kept[c, i] if lives else 0.0
     else:
         lane[RADIUS, k] = near[h, remembered.RADIUS]
         for i in range(3):
@@ -140,11 +162,13 @@ def gather(k, h, slots, tables, spheres, mixes, edges, lane, about, family):
             lane[CENTRE + i, k] = near[h, remembered.CENTRE + i]
             if about.rolling:
                 lane[ANGLE + i, k] = near[h, remembered.ANGLE + i]
+        for i in range(about.kept):
+            lane[KEPT + i, k] = near[h, remembered.COLUMNS + i]
         lane[SHARE, k], lane[OVERLAP, k] = near[h, remembered.SHARE], near[h, remembered.OVERLAP]
     if not about.uniform:
         m = np.uintp(pairs.mix[p])
-        for i in range(7):
-            lane[MIX + i, k] = mixes[m, i]
+        for i in range(about.needs):
+            lane[KEPT + about.kept + i, k] = mixes[m, i]
 
 
 @func
@@ -181,39 +205,34 @@ def scatter(k, slots, begins, lane, points, history, wrench, about):
             wrench.force[q, i] += lane[FORCE + i, k]
             wrench.moment[q, 0, i] += lane[MOMENT + i, k]
             wrench.moment[q, 1, i] += lane[BACK + i, k]
+    for i in range(about.kept):
+        history.kept[c, i] = lane[KEPT + i, k]
     history.share[c], points.overlap[c] = 1.0 if about.lone else lane[SHARE, k], lane[OVERLAP, k]
     history.live[c] = 1
 
 
 @func
-def work_lanes(lane, mixes, dt, law, about):
+def work_lanes(lane, mixes, dt, acts, about):
     """The law in all lanes."""
-    mix = mix_of(mixes, 0)
+    mix = acts.mix_of(mixes, 0)
     for k in range(WIDTH):
         if not about.uniform:
-            mix = Mix(
-                lane[MIX, k],
-                lane[MIX + 1, k],
-                lane[MIX + 2, k],
-                lane[MIX + 3, k],
-                lane[MIX + 4, k],
-                lane[MIX + 5, k],
-                lane[MIX + 6, k],
-            )
+            mix = acts.lane_mix(lane, k)
         n, wa, wb = vector(lane, NORMAL, k), vector(lane, SPIN_A, k), vector(lane, SPIN_B, k)
         arm = vector(lane, ARM, k)
         arms = (arm, sub(arm, vector(lane, AWAY, k)))
         v, slip, overlap = vector(lane, RELATIVE, k), vector(lane, SLIP, k), lane[OVERLAP, k]
         centre, lightness, radius = vector(lane, CENTRE, k), lane[LIGHTNESS, k], lane[RADIUS, k]
-        pressure, force, slip = answer(
-            v, (wa, wb), arms, centre, n, overlap, slip, (lightness, radius), mix, dt, law, about.lone
+        memory = slip, acts.lane_kept(lane, k)
+        pressure, force, slip, kept = answer(
+            v, (wa, wb), arms, centre, n, overlap, memory, (lightness, radius), mix, dt, acts.law, about.lone
         )
         if not about.lone:
             force = scale(lane[SHARE, k], force)
         moment, back = cross(arms[0], force), cross(arms[1], force)
         if about.rolling:
             angle = vector(lane, ANGLE, k)
-            couple, angle = rolling_couple(angle, wa, wb, n, pressure, overlap, radius, mix, dt)
+            couple, angle = acts.resist(angle, sub(wb, wa), pressure, n, overlap, radius, mix, dt)
             if not about.lone:
                 couple = scale(lane[SHARE, k], couple)
             moment, back = add(moment, couple), add(back, couple)
@@ -221,12 +240,13 @@ def work_lanes(lane, mixes, dt, law, about):
             put(lane, ANGLE, k, angle)
         put(lane, FORCE, k, force)
         put(lane, SLIP, k, slip)
+        acts.lane_keep(lane, k, kept)
         put(lane, MOMENT, k, moment)
         put(lane, BACK, k, back)
 
 
 @func
-def work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt, law, about):
+def work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt, acts, about):
     """Forces of all points of the manifolds first to last, 64 at a time.
 
     family: whether points stand for one area of contact and share its stiffness, whether the second shapes are walls, whether points stand in the
@@ -240,7 +260,7 @@ def work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt
     if about.lone:
         found = list_lone(first, last, now, whose, pairs, points, history, wrench)
     else:
-        found = match(first, last, family, spheres, lists, tables, about)
+        found = match(first, last, family, spheres, lists, tables, edges, dt, acts.settle, about)
     for at in range(0, found, WIDTH):
         used = min(WIDTH, found - at)
         for k in range(used):
@@ -249,9 +269,9 @@ def work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt
         if at == 0:
             # Later on these lanes hold points that have been worked off, which does no harm either.
             for k in range(used, WIDTH):
-                for i in range(ROWS):
+                for i in range(KEPT + about.kept + about.needs):
                     lane[i, k] = 1.0
-        work_lanes(lane, mixes, dt, law, about)
+        work_lanes(lane, mixes, dt, acts, about)
         for k in range(used):
             slots = now[np.uintp(at + k)], whose[np.uintp(at + k)]
             begins = about.lone or at + k == 0 or whose[np.uintp(at + k - 1)] != slots[1]
@@ -277,7 +297,7 @@ def count_past(first, last, pairs, wrench):
     return many
 
 
-def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixes, edges, dt):
+def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixes, edges, dt, beyond):
     """Forces of all points of a block of manifolds; where: the first of them, how many, pairs before the first slot, and their family as in
     `work_off`."""
     begin, count, spheres, shares, walls, packed = where
@@ -287,13 +307,15 @@ def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixe
     past = 0 if LONE else count_past(first, last, pairs, wrench) + 1
     now, before = np.empty((3, room), np.int64), np.empty((2, past), np.int64)
     lists = (now[0], now[1], now[2], before[0], before[1])
-    near = np.empty((0 if LONE else room, remembered.COLUMNS))
-    tables = (rows, shapes, pairs, points, history, wrench, near, np.empty((past, remembered.PAST_COLUMNS)))
-    about = About(LONE, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING)
-    work_off(first, last, family, np.empty((ROWS, WIDTH)), lists, spheres, tables, mixes, edges, dt, law, about)
+    near = np.empty((0 if LONE else room, remembered.COLUMNS + KEEPS))
+    tables = (rows, shapes, pairs, points, history, wrench, near, np.empty((past, remembered.PAST_COLUMNS + KEEPS)))
+    about = About(LONE, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT)
+    acts = Acts(law, resist, mix_of, lane_mix, kept_of, lane_kept, keep, lane_keep, settle)
+    lane = np.empty((KEPT + KEEPS + NEEDS, WIDTH))
+    work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt, acts, about)
 
 
-def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, mixes, edges, dt):
+def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, mixes, edges, dt, beyond):
     """The same for one manifold, one point at a time, for a CUDA grid; scratch: lists, near and past, with a row for each slot."""
     begin, _, spheres, shares, walls, packed = where
     family = (shares, walls, packed)
@@ -302,9 +324,9 @@ def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, m
     low, high = pairs.slot[pairs.manifold[m]], pairs.slot[pairs.manifold[m + 1]]
     lists = now[low:high], whose[low:high], own[low:high], before[low:high], whom[low:high]
     near, past = near[low:high], past[low:high]
-    about = About(False, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING)
+    about = About(False, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT)
     tables = rows, shapes, pairs, points, history, wrench, near, past
-    found = match(m, m + 1, family, spheres, lists, tables, about)
+    found = match(m, m + 1, family, spheres, lists, tables, edges, dt, settle, about)
     for h in range(found):
         c, q = lists[0][h], lists[1][h]
         if h == 0 or lists[1][h - 1] != q:
@@ -325,14 +347,15 @@ def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, m
         share, overlap = near[h, remembered.SHARE], near[h, remembered.OVERLAP]
         lightness = rows[a, PER_MASS] + rows[b, PER_MASS]
         arms = (arm, sub(arm, away))
-        pressure, force, slip = answer(
-            v, (wa, wb), arms, centre, n, overlap, slip, (lightness, radius), mix, dt, law, False
+        memory = slip, kept_of(near, h)
+        pressure, force, slip, kept = answer(
+            v, (wa, wb), arms, centre, n, overlap, memory, (lightness, radius), mix, dt, law, False
         )
         force = scale(share, force)
         moment, back = cross(arms[0], force), cross(arms[1], force)
         if ROLLING:
             angle = remembered.vector(near, h, remembered.ANGLE)
-            couple, angle = rolling_couple(angle, wa, wb, n, pressure, overlap, radius, mix, dt)
+            couple, angle = resist(angle, sub(wb, wa), pressure, n, overlap, radius, mix, dt)
             couple = scale(share, couple)
             moment, back = add(moment, couple), add(back, couple)
             for i in range(3):
@@ -346,14 +369,15 @@ def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, m
             wrench.force[q, i] += force[i]
             wrench.moment[q, 0, i] += moment[i]
             wrench.moment[q, 1, i] += back[i]
+        keep(history.kept, c, kept)
         history.share[c], points.overlap[c] = share, overlap
         history.live[c] = 1
 
 
-def compose(law, rolling, periodic, uniform, sharing, parts):
-    """The kernels of contact points for a law: {whether every manifold has one slot: kernel}.
+def compose(law, rolling, periodic, uniform, parts):
+    """The kernels of contact points for a `laws.Law`: {whether every manifold has one slot: kernel}.
 
-    sharing: see `clast.dem.laws.Law.shares`; parts: some body has parts with centres of their own.
+    parts: some body has parts with centres of their own.
     """
     on_cpu = backend.DEVICE[-1] is backend.CPU
     return {
@@ -362,13 +386,16 @@ def compose(law, rolling, periodic, uniform, sharing, parts):
             fastmath=("contract", "nsz"),
             grain=4,
             allocates=on_cpu,
-            law=law,
+            **acts(law, rolling)._asdict(),
             LONE=lone,
             PARTS=parts,
             ROLLING=rolling,
             PERIODIC=periodic,
             UNIFORM=uniform,
-            SHARING=sharing,
+            SHARING=law.shares,
+            KEEPS=len(law.keeps),
+            NEEDS=len(law.needs),
+            ACCOUNT=law.account,
         )
         for lone in ((False, True) if on_cpu else (False,))
     }
@@ -387,13 +414,13 @@ def apply(force_kernels, state, mixes, edges, dt):
     on_cpu, scratch = device is backend.CPU, ()
     if not on_cpu and state.ranges:
         lists = (device.empty(slots, np.int64) for _ in range(5))
-        wide = remembered.COLUMNS, remembered.PAST_COLUMNS
+        wide = remembered.COLUMNS + state.kept, remembered.PAST_COLUMNS + state.kept
         scratch = *lists, *(device.empty((slots, columns), np.float64) for columns in wide)
     for r in state.ranges:
         family = r.family.shares, r.family.walls, r.family.slots > 0
         where = same(r.manifold, r.manifolds, state.spheres_count, *family)
         force_kernel = force_kernels[is_lone(state, r.family)]
         if on_cpu:
-            force_kernel((r.manifolds + BLOCK - 1) // BLOCK, where, *tables, mixes, edges, dt)
+            force_kernel((r.manifolds + BLOCK - 1) // BLOCK, where, *tables, mixes, edges, dt, state.beyond)
         else:
-            force_kernel(r.manifolds, where, *tables, scratch, mixes, edges, dt)
+            force_kernel(r.manifolds, where, *tables, scratch, mixes, edges, dt, state.beyond)

@@ -33,13 +33,18 @@ FAR = 4.0  # a turn is believed up to so many times the width of the points that
 
 
 # Points are brought side by side before they are compared: columns of those in use,
-ARM, NORMAL, GAP, RADIUS = 0, 3, 6, 7  # of the point; arms from the centre of the first body
+ARM, NORMAL, GAP, RADIUS = (
+    0,
+    3,
+    6,
+    7,
+)  # of the point; arms from the centre of the first body; gaps less those at which the law begins to act
 SLIP, ANGLE, SHARE, OVERLAP = 8, 11, 14, 15  # what it takes up, and what it shares
 CENTRE = 16  # from the point to the centre of pressure of its area [m]
-COLUMNS = 19
+COLUMNS = 19  # and behind them the numbers that the law keeps
 # and of those that were in use in the step before.
 PAST_ARM, PAST_NORMAL, PAST_SLIP, PAST_ANGLE, PAST_SHARE = 0, 3, 6, 9, 12
-PAST_COLUMNS = 13
+PAST_COLUMNS = 13  # likewise
 
 
 @func
@@ -55,7 +60,7 @@ def put(near, k, column, v):
 
 
 @func
-def bring_near(found, now, old, before, points, history, near, past, rolling):
+def bring_near(found, now, old, before, points, history, near, past, about):
     """Write what is known of the first slots in the lists now and before into the rows of near and past, one below the other.
 
     Short loops without branches: the processor then waits for many places in memory at a time.
@@ -66,7 +71,7 @@ def bring_near(found, now, old, before, points, history, near, past, rolling):
         for i in range(3):
             near[k, ARM + i] = points.arm[c, i]
             near[k, NORMAL + i] = points.normal[c, i]
-        near[k, GAP] = points.gap[c]
+        near[k, GAP] = points.gap[c] - about.beyond
         near[k, RADIUS] = points.radius[c]
     for row in range(old):
         k = np.uintp(row)
@@ -75,8 +80,10 @@ def bring_near(found, now, old, before, points, history, near, past, rolling):
             past[k, PAST_ARM + i] = history.arm[c, i]
             past[k, PAST_NORMAL + i] = history.normal[c, i]
             past[k, PAST_SLIP + i] = history.slip[c, i]
-            if rolling:
+            if about.rolling:
                 past[k, PAST_ANGLE + i] = history.angle[c, i]
+        for i in range(about.kept):
+            past[k, PAST_COLUMNS + i] = history.kept[c, i]
         past[k, PAST_SHARE] = history.share[c]
 
 
@@ -115,7 +122,7 @@ def turned(v, n, m):
 
 
 @func
-def rigid_slip(n, at, radius, low, high, past, rolling):
+def rigid_slip(n, at, radius, low, high, past, about):
     """The rigid motion across n that is nearest to the slips which points of the step before remember that looked along n: how much of the
     stiffness they had, slip (3,) [m] of their middle, the middle (3,) [m], turn about n, square of the distance from the middle up to which that is
     believed [m^2], mean rolling angle (3,).
@@ -136,7 +143,7 @@ def rigid_slip(n, at, radius, low, high, past, rolling):
             middle, slip = add(middle, scale(weight, arm)), add(slip, scale(weight, own))
             turn += weight * dot(across, own)
             width += weight * dot(across, across)
-            if rolling:
+            if about.rolling:
                 angle = add(angle, scale(weight, vector(past, d, PAST_ANGLE)))
     if whole == 0.0 or high == low + 1:
         # Nobody, or a point alone, which does not turn.
@@ -146,7 +153,7 @@ def rigid_slip(n, at, radius, low, high, past, rolling):
                 turned(vector(past, d, PAST_SLIP), vector(past, d, PAST_NORMAL), n),
                 vector(past, d, PAST_ARM),
             )
-            if rolling:
+            if about.rolling:
                 angle = vector(past, d, PAST_ANGLE)
         return whole, slip, middle, 0.0, 0.0, angle
     part = 1.0 / whole
@@ -182,16 +189,31 @@ def source(arm, n, reach, low, high, past):
 
 
 @func
-def inherit(k, o, near, past, rolling):
+def inherit(k, o, near, past, about):
     """Give row k of near what row o of past remembers, nothing if that is -1."""
     for i in range(3):
         near[k, SLIP + i] = past[np.uintp(o), PAST_SLIP + i] if o >= 0 else 0.0
-        if rolling:
+        if about.rolling:
             near[k, ANGLE + i] = past[np.uintp(o), PAST_ANGLE + i] if o >= 0 else 0.0
+    for i in range(about.kept):
+        near[k, COLUMNS + i] = past[np.uintp(o), PAST_COLUMNS + i] if o >= 0 else 0.0
 
 
 @func
-def take_up_area(begin, end, low, high, near, past, rolling):
+def inherit_mean(k, n, low, high, near, past, about):
+    """Give row k of near the mean of the numbers that points of the step before keep which looked along n, by their shares, as `rigid_slip` has it."""
+    for i in range(about.kept):
+        whole, number = 0.0, 0.0
+        for row in range(low, high):
+            d = np.uintp(row)
+            weight = past[d, PAST_SHARE] * max(0.0, dot(n, vector(past, d, PAST_NORMAL)) - SAME_AREA)
+            whole += weight
+            number += weight * past[d, PAST_COLUMNS + i]
+        near[k, COLUMNS + i] = number / whole
+
+
+@func
+def take_up_area(begin, end, low, high, near, past, about):
     """Complete the rows begin to end of near, a manifold whose points stand for one area: what they share and take up.
 
     low, high: its rows of past.
@@ -205,27 +227,28 @@ def take_up_area(begin, end, low, high, near, past, rolling):
         # Most areas are flat: their points have one normal, and one answer.
         if n[0] != last[0] or n[1] != last[1] or n[2] != last[2]:
             per_deepest, part, depth, centre = share(n, begin, end, near)
-            known, slip, middle, turn, believed, angle = rigid_slip(n, arm, near[k, RADIUS], low, high, past, rolling)
+            known, slip, middle, turn, believed, angle = rigid_slip(n, arm, near[k, RADIUS], low, high, past, about)
             last = n
-        near[k, SHARE], near[k, OVERLAP] = weigh(max(-near[k, GAP], 0.0) * per_deepest) * part, depth
+        near[k, SHARE], near[k, OVERLAP] = weigh(max(-near[k, GAP], 0.0) * per_deepest) * part, depth - about.beyond
         put(near, k, CENTRE, sub(centre, arm))
         if known > 0.0:
             put(near, k, SLIP, add(slip, swung(turn, n, sub(arm, middle), believed)))
-            if rolling:
+            if about.rolling:
                 put(near, k, ANGLE, angle)
+            inherit_mean(k, n, low, high, near, past, about)
         else:
-            inherit(k, source(arm, n, near[k, RADIUS], low, high, past), near, past, rolling)
+            inherit(k, source(arm, n, near[k, RADIUS], low, high, past), near, past, about)
 
 
 @func
-def take_up(row, own, alone, low, high, near, past, rolling):
+def take_up(row, own, alone, low, high, near, past, about):
     """Complete a row of near whose point is an area of its own: what it takes up.
 
     own: the row of past that its slot had, or -1; alone: its manifold has one slot; low, high: rows of past of its manifold.
     """
     k, o = np.uintp(row), own
     arm, reach = vector(near, k, ARM), near[k, RADIUS]
-    near[k, SHARE], near[k, OVERLAP] = 1.0, -near[k, GAP]
+    near[k, SHARE], near[k, OVERLAP] = 1.0, -near[k, GAP] - about.beyond
     put(near, k, CENTRE, (0.0, 0.0, 0.0))
     if not alone:
         stays = False
@@ -234,7 +257,7 @@ def take_up(row, own, alone, low, high, near, past, rolling):
             stays = dot(way, way) < STAYS * STAYS * reach * reach
         if not stays:
             o = source(arm, vector(near, k, NORMAL), reach, low, high, past)
-    inherit(k, o, near, past, rolling)
+    inherit(k, o, near, past, about)
 
 
 @func
@@ -266,7 +289,7 @@ def list_lone(first, last, now, whose, pairs, points, history, wrench):
 
 
 @func
-def list_points(first, last, packed, lists, pairs, points, history, wrench):
+def list_points(first, last, packed, lists, pairs, points, history, wrench, beyond):
     """List the slots in use of the manifolds first to last with their pairs, and those that were in use in the step before with theirs: how
     many of each. Of the former also their place in the latter list, or -1.
 
@@ -286,7 +309,7 @@ def list_points(first, last, packed, lists, pairs, points, history, wrench):
         live[q] = 1 if left > 0 else 0
         for c in range(slot[q], slot[q + np.uintp(1)]):
             used, lived = False, history.live[np.uintp(c)] == 1
-            if left > 0 and (packed or points.gap[np.uintp(c)] < 0.0):
+            if left > 0 and (packed or points.gap[np.uintp(c)] < beyond):
                 k = np.uintp(found)
                 now[k], whose[k], own[k] = c, row, old if lived else -1
                 found, left, used = found + 1, left - 1, True
@@ -300,12 +323,15 @@ def list_points(first, last, packed, lists, pairs, points, history, wrench):
 
 
 @func
-def match(first, last, family, spheres, lists, tables, about):
-    """List the points in use of the manifolds first to last and their pairs: how many; near: what they share and take up."""
+def match(first, last, family, spheres, lists, tables, edges, dt, settle, about):
+    """List the points in use of the manifolds first to last and their pairs: how many; near: what they share and take up.
+
+    settle: `clast.dem.conserving.balance`, or `no_account` where nobody keeps account of energies.
+    """
     rows, shapes, pairs, points, history, wrench, near, past = tables
     now, whose, own, before, whom = lists
-    found, old = list_points(first, last, family[2], lists, pairs, points, history, wrench)
-    bring_near(found, now, old, before, points, history, near, past, about.rolling)
+    found, old = list_points(first, last, family[2], lists, pairs, points, history, wrench, about.beyond)
+    bring_near(found, now, old, before, points, history, near, past, about)
     if about.parts:
         for row in range(found):
             k = np.uintp(row)
@@ -329,10 +355,12 @@ def match(first, last, family, spheres, lists, tables, about):
         while high < old and whom[np.uintp(high)] < tail:
             high += 1
         if area:
-            take_up_area(begin, end, low, high, near, past, about.rolling)
+            take_up_area(begin, end, low, high, near, past, about)
+            former = before[np.uintp(low)] if high > low else -1
+            settle(begin, end, former, q + spheres, lists, tables, edges, dt, about)
         else:
             alone = pairs.slot[np.uintp(tail)] == pairs.slot[np.uintp(head)] + 1
             for k in range(begin, end):
-                take_up(k, own[np.uintp(k)], alone, low, high, near, past, about.rolling)
+                take_up(k, own[np.uintp(k)], alone, low, high, near, past, about)
         begin, low = end, high
     return found

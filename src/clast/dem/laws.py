@@ -1,16 +1,18 @@
 """Contact laws: what one contact answers to overlap and motion. A law is a function of one contact.
 
 A law takes a `Touch` and a `Mix` and returns the normal force [N], the shear force on b [N] and the slip [m] to
-remember. It never pulls: where damping would, the force is cut off, and the damping constant is chosen so that the
+remember, and, if it keeps more (`Law.keeps`), a tuple of these numbers. It never pulls: where damping would, the force is cut off, and the damping constant is chosen so that the
 coefficient of restitution still comes out as asked for. The laws "blaze" and "halo" take their constants as they are given.
 """
 
+import functools
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.backend import func, fused
+from ..kernels.backend import bind, fused, made_by
+from ..kernels.tuples import record
 
 THORNTON = (-6.918798, -16.41105, 146.8049, -796.4559, 2928.711, -7206.864, 11494.29, -11342.18, 6276.757, -1489.915)
 
@@ -25,10 +27,11 @@ class Touch(NamedTuple):
     slip: tuple  # (3,) [m], tangential displacement so far
     mass: float  # [kg], reduced
     radius: float  # [m], reduced
+    kept: tuple = ()  # the numbers that the law keeps beside the slip, by the names of `Law.keeps`; zero when the contact begins
 
 
 class Mix(NamedTuple):
-    """The combined material of a contact. The laws "blaze" and "halo" keep their own numbers in some of the columns."""
+    """The combined material of a contact: what laws need that say nothing else. The laws "blaze" and "halo" keep their own numbers in some of the columns."""
 
     young: float  # [Pa], effective modulus E*; blaze: K_r [N/m^1.5]
     shear: float  # [Pa], effective shear modulus G*
@@ -37,12 +40,6 @@ class Mix(NamedTuple):
     friction: float
     rolling: float  # rolling friction, a fraction of the reduced radius
     ratio: float  # sqrt(G* / E*); blaze: the least normal force [N], 0 or far below
-
-
-@func
-def mix_of(table, row):
-    """The combined material in one row of the table."""
-    return Mix(table[row, 0], table[row, 1], table[row, 2], table[row, 3], table[row, 4], table[row, 5], table[row, 6])
 
 
 @fused
@@ -173,12 +170,13 @@ def viscous(slide, mix, normal, per_mass):
 
 
 @fused
-def roll(turned, turning, normal_force, n, stiffness, radius, mix, dt):
+def roll(turned, turning, normal_force, n, overlap, radius, mix, dt):
     """Rolling resistance as an elastic-plastic spring (Ai et al. 2011, model C without viscosity).
 
-    turned (3,) [rad] is the remembered rolling angle, turning (3,) [rad/s] the spin of b against a, stiffness [N/m] the
-    shear stiffness. Returns the couple on b [N m] and the angle to remember.
+    turned (3,) [rad] is the remembered rolling angle, turning (3,) [rad/s] the spin of b against a. Returns the couple on b [N m] and
+    the angle to remember.
     """
+    stiffness = 8.0 * mix.shear * math.sqrt(radius * overlap)  # that of the contact in shear
     along = turning[0] * n[0] + turning[1] * n[1] + turning[2] * n[2]
     x, y, z = turn(turned, n, 1.0, 1.0)
     x += (turning[0] - along * n[0]) * dt
@@ -186,6 +184,27 @@ def roll(turned, turning, normal_force, n, stiffness, radius, mix, dt):
     z += (turning[2] - along * n[2]) * dt
     k = stiffness * radius * radius
     return coulomb((x, y, z), (0.0, 0.0, 0.0), k, 0.0, mix.rolling * radius * normal_force)
+
+
+@fused
+def no_couple(turned, turning, normal_force, n, overlap, radius, mix, dt):
+    """No resistance to rolling."""
+    return (0.0, 0.0, 0.0), turned
+
+
+three = hertz  # bound to `keep_nothing`: a law with three results
+
+
+def keep_nothing(touch, mix, dt):
+    """The answer of a law that keeps the slip alone, as kernels want it."""
+    normal, shear, slip = three(touch, mix, dt)
+    return normal, shear, slip, ()
+
+
+@functools.cache
+def without(function):
+    """A law that keeps the slip alone and returns three things, in the form of those that keep more."""
+    return made_by(fused(bind(keep_nothing, three=function)), without, function)
 
 
 def hertz_damping(restitution):
@@ -251,11 +270,32 @@ def halo_energy(overlap, slip, radius, mix):
 class Law(NamedTuple):
     """A law with what is needed to set it up."""
 
-    function: object  # (touch, mix, dt) -> normal force, shear force, slip
+    function: object  # (touch, mix, dt) -> normal force, shear force, slip, and a tuple of the numbers in `keeps` if there are any
     damping: object  # coefficient of restitution -> Mix.damping; None: the law takes its damping from the material
     energy: object  # (overlap, slip, radius, mix) -> elastic energy [J]
     hertzian: bool  # stiffness grows with the overlap; decides how the time step is chosen
     shares: bool  # points of one area of contact share its stiffness; else each point has a spring of its own
+    keeps: tuple = ()  # names of the numbers that it keeps from step to step beside the slip
+    needs: tuple = (
+        Mix._fields
+    )  # names of the numbers that it needs of the two materials, see `clast.dem.method.COLUMNS`
+    reach: float = 0.0  # [m], the largest gap at which it acts
+    account: float = 0.0  # the power of the overlap with which its energy grows, where accounts are kept (`clast.dem.conserving`); else 0
+
+    @property
+    def mix(self):
+        """The class of what it gets of the two materials."""
+        return Mix if self.needs == Mix._fields else record("Mix", self.needs)
+
+    @property
+    def kept(self):
+        """The class of `Touch.kept`."""
+        return record("Kept", self.keeps) if self.keeps else None
+
+    @property
+    def answer(self):
+        """The function with four results, as kernels want it."""
+        return self.function if self.keeps else without(self.function)
 
 
 LAWS = {

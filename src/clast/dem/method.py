@@ -1,5 +1,6 @@
 """The method DEM: what a user chooses, the combined materials that laws read, and the time step that they allow."""
 
+import functools
 import math
 from dataclasses import dataclass
 from numbers import Real
@@ -10,12 +11,20 @@ from ..broad.search import BROAD
 from ..errors import pick
 from ..motion import integrate
 from ..narrow.triangle_lanes import METHODS
-from ..scene.materials import BLAZE, HALO, HARD, combine
+from ..scene.materials import BLAZE, HALO, HARD, combine, combine_numbers
 from ..tables import FREE, is_particle
 from . import laws, own_law
 
 CROWD = 8.0  # points of contact, each with a spring of its own, that the time step of the law "halo" allows for
+CONSERVING = ("hertz", "linear", "blaze")  # laws that know the option
 PULL = -1e300  # [N], the least normal force of a law that may pull
+# Numbers that laws need and that follow from those of the materials: (Mix of all pairs of materials, Law) -> (m,m).
+DERIVED = {
+    "stiffness": lambda mix, law: np.nan_to_num(mix.stiffness, nan=0.0),
+    "damping": lambda mix, law: np.vectorize(law.damping, otypes=[float])(mix.restitution),
+    "rolling": lambda mix, law: mix.rolling_friction,
+    "ratio": lambda mix, law: np.sqrt(mix.shear / mix.young),
+}
 
 
 @dataclass(frozen=True)
@@ -32,8 +41,10 @@ class DEM:
     apart along the normals of their faces, and counts the contacts, and lets bodies go through thin walls.
     For triangulated particles alone: narrow: how the distance of two triangles is found, "brute", "penalty",
     "hybrid-pairs" or "hybrid-batches", and tolerance: to which fraction of their size; see `clast.triangle_distance`.
-    For the law "blaze" alone: attraction: whether a contact may pull where damping outweighs the spring;
-    conserving: the form of the force that keeps the energy of a collision at any step, or the force as it is written.
+    conserving: with "hertz" and "linear", True makes contacts of any shapes give back what they took in, at a price, see
+    `clast.dem.conserving`; None, the default, does not. With "blaze" True, or None, is the form of the force that keeps the energy of a collision
+    at any step, False the force as it is written.
+    For the law "blaze" alone: attraction: whether a contact may pull where damping outweighs the spring.
     """
 
     law: object = "hertz"
@@ -41,7 +52,7 @@ class DEM:
     margin: float | None = None
     broad: str = "bins"
     attraction: bool = False
-    conserving: bool = True
+    conserving: bool | None = None
     narrow: str = "brute"
     tolerance: float = 1e-6
     penetration: str = "raise"
@@ -59,22 +70,26 @@ class DEM:
             raise ValueError(f"DEM: tolerance = {self.tolerance!r} must be a number above 0 and below 1, a fraction")
         if self.margin is not None and not 0.0 <= float(self.margin) < math.inf:
             raise ValueError(f"DEM: margin = {self.margin} must be 0 m or more, or None")
-        if self.law != "blaze" and (self.attraction or not self.conserving):
-            name = self.law if isinstance(self.law, str) else self.law.__name__
+        if self.law != "blaze" and self.attraction:
+            raise ValueError(f"DEM: attraction is an option of law='blaze', not of {self.name}; leave it out")
+        if self.conserving and self.law not in CONSERVING:
+            known = ", ".join(CONSERVING)
             raise ValueError(
-                f"DEM: attraction and conserving are options of law='blaze', not of {name!r}; leave them out"
+                f"DEM: conserving=True needs a law whose energy is known ({known}), not {self.name}; leave it out"
             )
 
-    @property
+    @functools.cached_property
     def recipe(self):
         """The Law that belongs to `law`; a user's own function gets the damping of the Hertz law."""
         if callable(self.law):
-            return laws.Law(self.law, laws.hertz_damping, laws.hertz_energy, True, True)
+            return own_law.recipe(self.law)
         recipe = laws.LAWS[self.law]
-        return recipe if self.conserving else recipe._replace(function=laws.blaze_plain)
+        if self.law == "blaze":
+            return recipe._replace(function=laws.blaze_plain) if self.conserving is False else recipe
+        return recipe._replace(account=2.5 if recipe.hertzian else 2.0) if self.conserving else recipe
 
     def mixes(self, scene):
-        """Rows of `Mix` for every pair of materials, (m*m, 7)."""
+        """Numbers that the law needs of every pair of materials, (m*m, k): columns as in `Law.needs`."""
         mix = combine(scene.materials, scene.pairs)
         for name in HARD:
             if getattr(mix, name).any():
@@ -92,11 +107,34 @@ class DEM:
             none = np.zeros(mix.young.shape)
             columns = mix.young, mix.shear, own[0], own[1], none, none, none
         else:
-            damping = np.vectorize(self.recipe.damping, otypes=[float])(mix.restitution)
-            stiffness = np.nan_to_num(mix.stiffness, nan=0.0)
-            ratio = np.sqrt(mix.shear / mix.young)
-            columns = mix.young, mix.shear, stiffness, damping, mix.friction, mix.rolling_friction, ratio
+            law = self.recipe
+            columns = [
+                DERIVED[name](mix, law) if name in DERIVED else self._number(scene, mix, name) for name in law.needs
+            ]
         return np.ascontiguousarray(np.stack([column.ravel() for column in columns], axis=1))
+
+    def _number(self, scene, mix, name):
+        """A number of every pair of materials, (m, m), by its name."""
+        if name in mix._fields:
+            return getattr(mix, name)
+        column = combine_numbers(scene.materials, scene.pairs, name)
+        lacking = np.argwhere(np.isnan(column) & may_touch(scene))
+        if len(lacking):
+            a, b = (scene.materials[row].name or f"number {row}" for row in lacking[0])
+            raise ValueError(
+                f"DEM: the law {self.name} needs {name} for materials {a} and {b}; give Material(numbers={{{name!r}: ...}})"
+            )
+        return np.nan_to_num(column)
+
+    @property
+    def name(self):
+        """The name of the law, for messages."""
+        return repr(self.law if isinstance(self.law, str) else self.law.__name__)
+
+    def rolls(self, mixes):
+        """Whether some pair of materials, see `mixes`, has rolling friction."""
+        needs = self.recipe.needs
+        return "rolling" in needs and bool((mixes[:, needs.index("rolling")] > 0.0).any())
 
     def critical_step(self, scene):
         """Time step [s] at which the stiffest contact can no longer be followed, and the body that sets it.
@@ -155,13 +193,18 @@ EXAMPLES = {
 }
 
 
-def check_constants(scene, mix, law, names):
-    """Raise if a law with constants of its own lacks one that a particle of the scene could need."""
+def may_touch(scene):
+    """Which pairs of materials may touch, (m, m) bool: one of them at least moves freely."""
     moving = np.zeros(len(scene.materials), bool)
     moving[scene.bodies.material[scene.bodies.motion == FREE]] = True
     moving[[inlet.material for inlet in scene.inlets]] = True
+    return moving[:, None] | moving
+
+
+def check_constants(scene, mix, law, names):
+    """Raise if a law with constants of its own lacks one that a particle of the scene could need."""
     for name in names:
-        lacking = np.argwhere(np.isnan(getattr(mix, name)) & (moving[:, None] | moving))
+        lacking = np.argwhere(np.isnan(getattr(mix, name)) & may_touch(scene))
         if len(lacking):
             a, b = (scene.materials[row].name or f"number {row}" for row in lacking[0])
             raise ValueError(

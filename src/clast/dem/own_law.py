@@ -1,7 +1,10 @@
 """A law of the user's own, looked at when it is handed over: what is wrong with it is one line, with the line of the law."""
 
+import functools
 import inspect
+import math
 import re
+from numbers import Real
 from pathlib import Path
 
 import numba
@@ -9,9 +12,42 @@ from numba.core import errors as compiler
 from numba.core import types
 
 from ..kernels import backend
-from .laws import Mix, Touch
+from .laws import Law, Mix, Touch, hertz_damping, hertz_energy
 
 RETURNS = "return normal force [N], (x, y, z) shear force on b [N], (x, y, z) slip [m]"
+
+
+def law(function=None, *, keeps=(), needs=None, reach=0.0):
+    """Mark a contact law of your own: `@clast.law(keeps=("slip", "peak"))`.
+
+    A law is a function (touch, mix, dt) of one contact that takes numbers and returns numbers: normal force [N], shear force on b (3,)
+    [N], slip (3,) [m] to remember, and a tuple of all the other numbers that it keeps, if there are any.
+    keeps: names of the numbers that it keeps from step to step; the slip, which every law has, may be among them. `touch.kept` has the
+    others by their names, zero where a contact begins.
+    needs: names of what it reads of the two materials in `mix`: young, shear (the effective moduli E*, G*), friction, restitution, rolling, stiffness,
+    damping, ratio, ..., and numbers of your own, which a material has by Material(numbers={"name": value}); None for `clast.dem.laws.Mix`.
+    reach [m]: the largest gap at which it acts; touch.overlap is then as low as minus that.
+    """
+    if function is None:
+        return functools.partial(law, keeps=keeps, needs=needs, reach=reach)
+    for what, names in (("keeps", keeps), ("needs", needs or ())):
+        if isinstance(names, str) or not all(isinstance(n, str) and n.isidentifier() and n[0] != "_" for n in names):
+            raise TypeError(f'law: {what} must be names, {what}=("peak",) say, got {names!r}')
+        if len(set(names)) < len(names):
+            raise ValueError(f"law: {what} = {names} has a name twice")
+    if not (isinstance(reach, Real) and 0.0 <= reach < math.inf):
+        raise ValueError(f"law: reach = {reach!r} must be 0 m or more")
+    marked = function if isinstance(function, backend.Inner) else backend.func(function)
+    marked.keeps = tuple(name for name in keeps if name != "slip")
+    marked.needs = Mix._fields if needs is None else tuple(needs)
+    marked.reach = float(reach)
+    return marked
+
+
+def recipe(function):
+    """The Law of a user's own function; damping and energy are those of the Hertz law."""
+    told = {name: getattr(function, name) for name in ("keeps", "needs", "reach") if hasattr(function, name)}
+    return Law(function, hertz_damping, hertz_energy, True, True, **told)
 
 
 def check(law):
@@ -26,16 +62,22 @@ def check(law):
     if len(given) != 3:
         raise TypeError(f"DEM: the law {_place(name, plain)} takes {given}; a law takes (touch, mix, dt)")
     three = (0.0, 0.0, 1.0)
-    kinds = (numba.typeof(Touch(0.1, 0.1, three, three, three, 1.0, 1.0)), numba.typeof(Mix(*[1.0] * 7)), types.float64)
+    made = recipe(law)
+    kept = made.kept(*[0.0] * len(made.keeps)) if made.keeps else ()
+    touch, mix = Touch(0.1, 0.1, three, three, three, 1.0, 1.0, kept), made.mix(*[1.0] * len(made.needs))
+    kinds = (numba.typeof(touch), numba.typeof(mix), types.float64)
     try:
         law.compile(kinds)
     except (compiler.NumbaError, TypeError) as fault:
-        raise ValueError(f"DEM: the law {_place(name, plain, fault)} cannot be compiled: {_reason(fault)}") from None
+        told = _reason(fault, {"Touch": Touch, "Mix": made.mix, "Kept": made.kept})
+        raise ValueError(f"DEM: the law {_place(name, plain, fault)} cannot be compiled: {told}") from None
     found = law.overloads[kinds].signature.return_type
     parts = list(found) if isinstance(found, types.BaseTuple) else []
-    fine = len(parts) == 3 and _number(parts[0]) and all(_triple(part) for part in parts[1:])
+    fine = len(parts) == (4 if made.keeps else 3) and _number(parts[0]) and all(_triple(part) for part in parts[1:3])
+    fine = fine and (not made.keeps or _numbers(parts[3], len(made.keeps)))
     if not fine:
-        raise ValueError(f"DEM: the law {_place(name, plain)} returns {_short(found)}; {RETURNS}")
+        more = f", ({', '.join(made.keeps)}{',' if len(made.keeps) == 1 else ''})" if made.keeps else ""
+        raise ValueError(f"DEM: the law {_place(name, plain)} returns {_short(found)}; {RETURNS}{more}")
 
 
 def _number(kind):
@@ -43,7 +85,11 @@ def _number(kind):
 
 
 def _triple(kind):
-    return isinstance(kind, types.BaseTuple) and len(kind) == 3 and all(map(_number, kind))
+    return _numbers(kind, 3)
+
+
+def _numbers(kind, count):
+    return isinstance(kind, types.BaseTuple) and len(kind) == count and all(map(_number, kind))
 
 
 def _short(kind):
@@ -59,7 +105,7 @@ def _place(name, plain, fault=None):
     return f"{name!r} ({Path(plain.__code__.co_filename).name}, line {line})"
 
 
-def _reason(fault):
+def _reason(fault, tables):
     """What the compiler says in the end, without what it went through."""
     lines = [line.strip() for line in str(fault).splitlines()]
     lines = [line for line in lines if line and not line.startswith("Failed in nopython")]
@@ -69,10 +115,8 @@ def _reason(fault):
     told = "it cannot compute" if asked and lines[0].startswith("No implementation") else lines[0]
     if told.startswith("Untyped global name"):
         return f"{told.split(':')[0].replace('Untyped global name', 'it uses')}, which is no number and not marked with clast.func"
-    told = re.sub(r" of type (Touch|Mix)\(.*", lambda found: f"; {found[1]} has {', '.join(_fields(found[1]))}", told)
+    told = re.sub(
+        r" of type (Touch|Mix|Kept)\(.*", lambda found: f"; {found[1]} has {', '.join(tables[found[1]]._fields)}", told
+    )
     told = re.sub(r"\.? ?Raised from .*", "", told)
     return f"{told} {asked[3:].strip()}".strip()[:300]
-
-
-def _fields(name):
-    return {"Touch": Touch, "Mix": Mix}[name]._fields

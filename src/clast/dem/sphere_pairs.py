@@ -13,32 +13,60 @@ from ..broad.near import image
 from ..kernels import backend
 from ..kernels.backend import func, fused, kernel
 from ..kernels.rows import PER_MASS, REACH, SPIN, VELOCITY, spin_at, velocity_at
+from ..kernels.tuples import reader, writer
 from ..kernels.vec import add, load, scale, sub
 from . import laws
-from .laws import Mix, Touch, mix_of
+from .laws import Touch
 
 WIDTH = 64
 BLOCK = 8 * WIDTH  # pairs a task: making the lanes once for 512 pairs costs nothing
 # How far apart along z [m] spheres with one centre are taken to be, so that they have a normal and part.
 ASIDE = 1e-150
 
-# Bound to the kernel by `compose`: the law, and what the scene has.
-law = laws.hertz
+# Rows of the lanes behind what the pair is: the normal force, the numbers that the law keeps, and the material.
+PRESSURE, KEPT = 15, 16
+SLIP, ANGLE = 0, 3  # columns of memory; behind them what the law keeps
+
+
+def acts(law, rolling):
+    """What is bound to a kernel for a `laws.Law`: what acts, and how its numbers are read and written."""
+    count, kept, first = len(law.needs), len(law.keeps), ANGLE + 3 if rolling else ANGLE
+    return {
+        "law": law.answer,
+        "resist": laws.roll if rolling else laws.no_couple,
+        "mix_of": reader(law.mix, count),
+        "lane_mix": reader(law.mix, count, KEPT + kept, True),
+        "kept_of": reader(law.kept, kept, first),
+        "lane_kept": reader(law.kept, kept, KEPT, True),
+        "lane_keep": writer(kept, KEPT, True),
+        "keep": writer(kept, first),
+        "KEEPS": kept,
+        "NEEDS": count,
+    }
+
+
+# Bound to the kernel by `compose`: what acts, and what the scene has.
+law, resist, mix_of, lane_mix, kept_of, lane_kept, lane_keep, keep, KEEPS, NEEDS = acts(
+    laws.LAWS["hertz"], True
+).values()
 ROLLING = False  # some pair of materials has rolling friction
 PERIODIC = False
 UNIFORM = False  # one material
 
 
 @fused
-def touch_balls(d, v, roll_speed, slip, reach, product, lightness, mix, dt, law):
+def touch_balls(d, v, roll_speed, memory, of_both, mix, dt, beyond, law):
     """Answer of one pair of spheres.
 
     d (3,): from centre a to centre b; v (3,): velocity of centre b against a; roll_speed (3,): spin of a times its radius
-    plus the same of b; reach, product: sum and product of the radii; lightness: sum of 1/mass. The contact point
-    divides the line between the centres as the radii do, so the arms are the radii times one factor.
-    Returns overlap, normal, normal force, force on b, slip, and normal x force times that factor: the torque on either
+    plus the same of b; memory: slip, what the law keeps; of_both: sum and product of the radii, sum of 1/mass. The contact point
+    divides the line between the centres as the radii do, so the arms are the radii times one factor. beyond [m]: the largest gap at
+    which the law acts.
+    Returns overlap, normal, normal force, force on b, slip, what the law keeps, and normal x force times that factor: the torque on either
     sphere is this times minus its radius.
     """
+    slip, kept = memory
+    reach, product, lightness = of_both
     distance = math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2])
     inverse = 1.0 / max(distance, 1e-300)
     n = (d[0] * inverse, d[1] * inverse, d[2] * inverse)
@@ -51,20 +79,20 @@ def touch_balls(d, v, roll_speed, slip, reach, product, lightness, mix, dt, law)
     z = v[2] - (w[0] * n[1] - w[1] * n[0])
     opening = x * n[0] + y * n[1] + z * n[2]
     slide = (x - opening * n[0], y - opening * n[1], z - opening * n[2])
-    touch = Touch(max(overlap, 0.0), -opening, n, slide, slip, 1.0 / lightness, product * per_reach)
-    normal, shear, slip = law(touch, mix, dt)
+    touch = Touch(max(overlap, -beyond), -opening, n, slide, slip, 1.0 / lightness, product * per_reach, kept)
+    normal, shear, slip, kept = law(touch, mix, dt)
     # Selected, not multiplied by zero: a law may have no answer where nothing touches.
-    touching = overlap > 0.0
+    touching = overlap > -beyond
     normal = normal if touching else 0.0
     x, y, z = shear[0] if touching else 0.0, shear[1] if touching else 0.0, shear[2] if touching else 0.0
     force = (normal * n[0] + x, normal * n[1] + y, normal * n[2] + z)
     slip = (slip[0] if touching else 0.0, slip[1] if touching else 0.0, slip[2] if touching else 0.0)
     # Only the shear force has a torque; the normal force points at both centres.
     torque = (arm * (n[1] * z - n[2] * y), arm * (n[2] * x - n[0] * z), arm * (n[0] * y - n[1] * x))
-    return overlap, n, normal, force, slip, torque
+    return overlap, n, normal, force, slip, kept, torque
 
 
-def ball_block(block, count, rows, pairs, spheres, mixes, edges, dt, coincident):
+def ball_block(block, count, rows, pairs, spheres, mixes, edges, dt, beyond, coincident):
     """Forces of a block of pairs of spheres, 64 at a time; coincident (blocks,): how many of them have one centre.
 
     Arrays are taken out of their tables once, and rows are counted in unsigned numbers, which numba does not test for
@@ -72,7 +100,7 @@ def ball_block(block, count, rows, pairs, spheres, mixes, edges, dt, coincident)
     slower: the branch costs more than the idle lanes.
     """
     pair, pair_mix, memory, action = pairs.shape, pairs.mix, spheres.memory, spheres.action
-    lane = np.empty((23, WIDTH))
+    lane = np.empty((KEPT + KEEPS + NEEDS, WIDTH))
     mix = mix_of(mixes, 0)
     same = 0
     for first in range(block * BLOCK, min(count, (block + 1) * BLOCK), WIDTH):
@@ -97,62 +125,66 @@ def ball_block(block, count, rows, pairs, spheres, mixes, edges, dt, coincident)
             lane[14, k] = rows[a, PER_MASS] + rows[b, PER_MASS]
             if not UNIFORM:
                 m = np.uintp(pair_mix[p])
-                for i in range(7):
-                    lane[15 + i, k] = mixes[m, i]
+                for i in range(NEEDS):
+                    lane[KEPT + KEEPS + i, k] = mixes[m, i]
+            for i in range(KEEPS):
+                lane[KEPT + i, k] = memory[p, (ANGLE + 3 if ROLLING else ANGLE) + i]
         for k in range(used, WIDTH):
-            for i in range(23):
+            for i in range(KEPT + KEEPS + NEEDS):
                 lane[i, k] = 1.0
         for k in range(WIDTH):
             if not UNIFORM:
-                mix = Mix(lane[15, k], lane[16, k], lane[17, k], lane[18, k], lane[19, k], lane[20, k], lane[21, k])
-            overlap, n, normal, f, slip, torque = touch_balls(
+                mix = lane_mix(lane, k)
+            overlap, n, normal, f, slip, kept, torque = touch_balls(
                 (lane[0, k], lane[1, k], lane[2, k]),
                 (lane[3, k], lane[4, k], lane[5, k]),
                 (lane[6, k], lane[7, k], lane[8, k]),
-                (lane[9, k], lane[10, k], lane[11, k]),
-                lane[12, k],
-                lane[13, k],
-                lane[14, k],
+                ((lane[9, k], lane[10, k], lane[11, k]), lane_kept(lane, k)),
+                (lane[12, k], lane[13, k], lane[14, k]),
                 mix,
                 dt,
+                beyond,
                 law,
             )
             lane[0, k], lane[1, k], lane[2, k] = f
             lane[3, k], lane[4, k], lane[5, k] = torque
             lane[9, k], lane[10, k], lane[11, k] = slip
-            if ROLLING:
+            lane_keep(lane, k, kept)
+            if ROLLING or KEEPS > 0:
                 lane[6, k], lane[7, k], lane[8, k] = n
                 lane[12, k] = overlap
-                lane[22, k] = normal
+                lane[PRESSURE, k] = normal
         for j in range(used):
             k, p = np.uintp(j), np.uintp(first + j)
             for i in range(6):
                 action[p, i] = lane[i, k]
             for i in range(3):
                 memory[p, i] = lane[9 + i, k]
+            for i in range(KEEPS):
+                memory[p, (ANGLE + 3 if ROLLING else ANGLE) + i] = lane[KEPT + i, k] if lane[12, k] > -beyond else 0.0
             if ROLLING:
                 n = (lane[6, k], lane[7, k], lane[8, k])
                 a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
                 radius = rows[a, REACH] * rows[b, REACH] / (rows[a, REACH] + rows[b, REACH])
                 turning = sub(spin_at(rows, b), spin_at(rows, a))
-                roll_pair(p, turning, lane[22, k], lane[12, k], radius, n, pair_mix[p], spheres, mixes, dt)
+                mix = mix_of(mixes, pair_mix[p])
+                roll_pair(p, turning, lane[PRESSURE, k], lane[12, k], radius, n, spheres, mix, dt, resist)
     coincident[block] = same
 
 
 @func
-def roll_pair(p, turning, normal, overlap, radius, n, row, spheres, mixes, dt):
-    """Rolling resistance of contact p: its couple on b and the rolling angle it remembers; row: of its combined material."""
-    mix = mix_of(mixes, row)
-    turned = (spheres.memory[p, 3], spheres.memory[p, 4], spheres.memory[p, 5])
-    stiffness = 8.0 * mix.shear * math.sqrt(radius * max(overlap, 0.0))
-    couple, turned = laws.roll(turned, turning, normal, n, stiffness, radius, mix, dt)
+def roll_pair(p, turning, normal, overlap, radius, n, spheres, mix, dt, resist):
+    """Rolling resistance of contact p: its couple on b and the rolling angle it remembers."""
+    memory = spheres.memory
+    turned = (memory[p, ANGLE], memory[p, ANGLE + 1], memory[p, ANGLE + 2])
+    couple, turned = resist(turned, turning, normal, n, max(overlap, 0.0), radius, mix, dt)
     keep = 1.0 if overlap > 0.0 else 0.0
     for i in range(3):
         spheres.couple[p, i] = keep * couple[i]
-        spheres.memory[p, 3 + i] = keep * turned[i]
+        memory[p, ANGLE + i] = keep * turned[i]
 
 
-def ball_row(p, rows, pairs, spheres, mixes, edges, dt):
+def ball_row(p, rows, pairs, spheres, mixes, edges, dt, beyond):
     """Force of one pair of spheres; the same numbers as `ball_block`, one pair at a time, for a CUDA grid."""
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
     ra, rb = rows[a, REACH], rows[b, REACH]
@@ -163,29 +195,34 @@ def ball_row(p, rows, pairs, spheres, mixes, edges, dt):
         d = (0.0, 0.0, ASIDE)
     v = sub(velocity_at(rows, b), velocity_at(rows, a))
     wa, wb = spin_at(rows, a), spin_at(rows, b)
-    slip = (spheres.memory[p, 0], spheres.memory[p, 1], spheres.memory[p, 2])
+    slip = load(spheres.memory, p)
     mix = mix_of(mixes, pairs.mix[p])
     roll_speed = add(scale(ra, wa), scale(rb, wb))
-    overlap, n, normal, f, slip, torque = touch_balls(
-        d, v, roll_speed, slip, ra + rb, ra * rb, rows[a, PER_MASS] + rows[b, PER_MASS], mix, dt, law
+    of_both = ra + rb, ra * rb, rows[a, PER_MASS] + rows[b, PER_MASS]
+    overlap, n, normal, f, slip, kept, torque = touch_balls(
+        d, v, roll_speed, (slip, kept_of(spheres.memory, p)), of_both, mix, dt, beyond, law
     )
+    keep(spheres.memory, p, kept)
+    if not overlap > -beyond:
+        for i in range(KEEPS):
+            spheres.memory[p, (ANGLE + 3 if ROLLING else ANGLE) + i] = 0.0
     for i in range(3):
         spheres.action[p, i] = f[i]
         spheres.action[p, 3 + i] = torque[i]
         spheres.memory[p, i] = slip[i]
     if ROLLING:
-        roll_pair(p, sub(wb, wa), normal, overlap, ra * rb / (ra + rb), n, pairs.mix[p], spheres, mixes, dt)
+        roll_pair(p, sub(wb, wa), normal, overlap, ra * rb / (ra + rb), n, spheres, mix, dt, resist)
 
 
 def compose(law, rolling, periodic, uniform):
-    """The kernel of pairs of spheres for a law."""
+    """The kernel of pairs of spheres for a `laws.Law`."""
     on_cpu = backend.DEVICE[-1] is backend.CPU
     return kernel(
         ball_block if on_cpu else ball_row,
         fastmath=("contract", "nsz"),
         grain=4,
         allocates=on_cpu,
-        law=law,
+        **acts(law, rolling),
         ROLLING=rolling,
         PERIODIC=periodic,
         UNIFORM=uniform,
@@ -197,9 +234,14 @@ def apply(ball_kernel, state, mixes, edges, dt):
     count = state.spheres_count
     tables = state.there.rows, state.pairs, state.spheres, mixes
     if state.device is not backend.CPU:
-        ball_kernel(count, *tables, edges, dt)
+        ball_kernel(count, *tables, edges, dt, state.beyond)
         return 0
     blocks = (count + BLOCK - 1) // BLOCK
     coincident = np.zeros(blocks, np.int64)
-    ball_kernel(blocks, count, *tables, edges, dt, coincident)
-    return int(coincident.sum())
+    ball_kernel(blocks, count, *tables, edges, dt, state.beyond, coincident)
+    same = int(coincident.sum())
+    if same and state.ghosts:  # each pair is counted by one process
+        way = np.diff(state.rows[state.pairs.shape[:count], :3], axis=1)[:, 0]
+        way -= state.box.length * np.round(way * state.box.inverse)
+        same = len(state.told(np.flatnonzero((way == 0.0).all(1))))
+    return same

@@ -20,7 +20,7 @@ from ..kernels import backend
 from ..kernels.backend import kernel
 from ..kernels.rows import CENTRES, SPINS, VELOCITIES
 from ..motion.integrate import Space, Watch
-from ..motion.slots import find_slots, place_of
+from ..motion.slots import find_named, find_slots, name_pairs, place_of
 from ..motion.state import State
 from ..motion.stepper import Stepper
 from ..narrow.contacts import lower_first, select
@@ -103,7 +103,7 @@ class Hard(Nearby, Swept, Stepper):
         state, history = self.state, self.state.history
         slot = np.nonzero(history.live)[0]
         row = np.searchsorted(state.pairs.slot, slot, side="right") - 1
-        body, part = state.name_pairs(row)
+        body, part = name_pairs(state, row)
         place = place_of(state, slot, row)
         order = np.lexsort((place[:, 1], place[:, 0], part[:, 1], body[:, 1], part[:, 0], body[:, 0]))
         own = np.zeros(0) if self.joints is None else self.joints.state()
@@ -131,7 +131,7 @@ class Hard(Nearby, Swept, Stepper):
         if state.triangulated:
             renew(state, self.reach)
         # Two that flew apart so fast that the list is not made for them any more touch no more.
-        row = state.find_named(kept["body"], kept["part"], all_listed=False)
+        row = find_named(state, kept["body"], kept["part"], among=np.arange(len(state.pairs.shape)))
         listed = np.flatnonzero(row >= 0)
         slot = find_slots(state, row[listed], kept["place"][listed])
         slot, found = slot[slot >= 0], listed[slot >= 0]

@@ -62,6 +62,9 @@ def address(value):
     if isinstance(value, tuple):
         parts = tuple(map(address, value))
         return None if None in parts else ("tuple", parts)
+    if (made := getattr(value, "made", None)) is not None:
+        parts = address(made)
+        return None if parts is None else ("made", parts)
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if (
         not module
@@ -78,6 +81,9 @@ def find(place):
     kind, *rest = place
     if kind == "function":
         return getattr(import_module(rest[0]), rest[1])
+    if kind == "made":
+        maker, arguments = find(rest[0])
+        return maker(*arguments)
     return rest[0] if kind == "value" else tuple(map(find, rest[0]))
 
 
@@ -305,13 +311,15 @@ def compile_all(tasks, tell):
 def when_missing(rehearse):
     """Call rehearse() -> tasks when the next kernel is not found on the disk, once, and compile these tasks side by side."""
     reached.missing.clear()
-    if workers() < 2 or backend.SIMULATED or vars(numba.config)["DISABLE_JIT"]:
-        return
+    if not (workers() < 2 or backend.SIMULATED or vars(numba.config)["DISABLE_JIT"]):
+        reached.missing.append(lambda: compile_now(rehearse))
 
-    def prepare():
+
+def compile_now(rehearse):
+    """Compile the tasks that rehearse() returns, side by side."""
+    reached.missing.clear()
+    if not (workers() < 2 or backend.SIMULATED or vars(numba.config)["DISABLE_JIT"]):
         tasks = rehearse()
         if len(tasks) > 1:
             with watch.telling(len(tasks)) as tell:
                 compile_all(tasks, tell)
-
-    reached.missing.append(prepare)

@@ -129,6 +129,12 @@ def bind(function, **names):
     return bound
 
 
+def made_by(value, maker, *arguments):
+    """The value, a function or a class that maker(*arguments) gave, with a note of that: so other processes can make it too."""
+    value.made = maker, arguments
+    return value
+
+
 # What a kernel is made of.
 PACK = """def {name}({arguments}):
     return pack(_row, ({arguments},))

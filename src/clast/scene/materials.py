@@ -22,7 +22,8 @@ class Material:
     For the law "blaze" alone: blaze_stiffness K_r [N/m^1.5] of the normal force K_r d^1.5; blaze_damping K_D [N s/m^1.5] of
     K_D d^0.5 times the rate; blaze_shear K_T [N s/m], shear force over sliding velocity. In units of cm, g and s
     K_r is 100 times, K_D 100 times and K_T 1000 times as much.
-    For the law "halo" alone: halo_stiffness k_repulsive [N/m] and halo_damping k_damp [N s/m]. name: for messages and files.
+    For the law "halo" alone: halo_stiffness k_repulsive [N/m] and halo_damping k_damp [N s/m].
+    numbers: {name: value} for a law of your own, see `clast.law`; those of two materials are combined like springs. name: for messages and files.
     """
 
     density: float = 2500.0
@@ -40,9 +41,11 @@ class Material:
     blaze_shear: float | None = None
     halo_stiffness: float | None = None
     halo_damping: float | None = None
+    numbers: tuple = ()
     name: str = ""
 
     def __post_init__(self):
+        object.__setattr__(self, "numbers", check_numbers(f"Material {self.name}".rstrip(), self.numbers))
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name in LIMITS and not (field.default is None and value is None):
@@ -95,6 +98,20 @@ def check(place, name, value):
             f"{place}: {name} must be from 1e-30 to 1e30, so that products of it are numbers, got {value!r}"
         )
     return number
+
+
+def check_numbers(place, numbers):
+    """{name: value} as pairs (name, value) in the order of names; an error that names `place` otherwise."""
+    try:
+        pairs = {str(name): float(value) for name, value in dict(numbers).items()}
+    except (TypeError, ValueError):
+        raise TypeError(f"{place}: numbers must be a dict of names with numbers, got {numbers!r}") from None
+    for name, value in pairs.items():
+        if name in LIMITS:
+            raise ValueError(f"{place}: {name} is a property of its own; write {name}={value:g}, not in numbers")
+        if not math.isfinite(value):
+            raise ValueError(f"{place}: numbers[{name!r}] must be finite, got {value!r}")
+    return tuple(sorted(pairs.items()))
 
 
 class Mix(NamedTuple):
@@ -172,6 +189,19 @@ def combine(materials, pairs=None):
     columns = mix._asdict()
     for (i, j), values in (pairs or {}).items():
         for name, value in values.items():
+            if name == "numbers":
+                continue
             rows = pick("property of a material pair", name, columns)
             rows[i, j] = rows[j, i] = value
     return mix
+
+
+def combine_numbers(materials, pairs, name):
+    """The number of this name of all pairs of materials (m,m), NaN where nobody gives it; arguments as for `combine`."""
+    own = np.array([dict(material.numbers).get(name, math.nan) for material in materials], dtype=float)
+    column = harmonic_mean(own[:, None], own[None, :])
+    for (i, j), values in (pairs or {}).items():
+        for known, value in values.get("numbers", ()):
+            if known == name:
+                column[i, j] = column[j, i] = value
+    return column

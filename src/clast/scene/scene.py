@@ -11,7 +11,7 @@ from . import clearance, filling, inputs, packing
 from .drives import Drive, pose, rates
 from .filling import Inlet, Outlet, Sizes
 from .joining import Joinery
-from .materials import OVERRIDES, Material, check
+from .materials import OVERRIDES, Material, check, check_numbers
 from .stacking import join_bodies, join_molds, make_bodies, make_mold, place_shapes
 
 FILLINGS = {"random": "random", "lattice": "lattice", "packed": "packed"}
@@ -245,13 +245,17 @@ class Scene(Joinery):
         """Set what a contact between two materials uses instead of the combined values.
 
         friction, restitution, rolling_friction; young, shear: the effective moduli E* and G* of the pair [Pa];
-        stiffness [N/m]; blaze_stiffness, blaze_damping, blaze_shear: see Material. None keeps what was there.
+        stiffness [N/m]; blaze_stiffness, blaze_damping, blaze_shear, numbers: see Material. None keeps what was there.
         """
         place = "Scene.combine"
         self._check_open(place)
         for name in values:
-            pick("property of a material pair", name, dict.fromkeys(OVERRIDES))
-        values = {name: check(place, name, value) for name, value in values.items() if value is not None}
+            pick("property of a material pair", name, dict.fromkeys((*OVERRIDES, "numbers")))
+        values = {
+            name: check_numbers(place, value) if name == "numbers" else check(place, name, value)
+            for name, value in values.items()
+            if value is not None
+        }
         if not values:
             raise ValueError(f"{place}: nothing to set; give at least one of {', '.join(OVERRIDES)}")
         for material in (material_a, material_b):
@@ -355,7 +359,7 @@ class Scene(Joinery):
         scene.names = list(attributes["names"])
         scene.originals = [None] * len(scene.names)
         for values in attributes["materials"]:
-            known = {field.name: values[field.name] for field in fields(Material)}
+            known = {field.name: values[field.name] for field in fields(Material) if field.name in values}
             scene.materials.append(Material(**known))
         scene._material_rows = {material: row for row, material in enumerate(scene.materials)}
         scene.pairs = {(int(a), int(b)): dict(values) for a, b, values in attributes["pairs"]}

@@ -37,7 +37,7 @@ class Smooth(Stepper):
         self.rolling = self.method.rolls(self.mixes)
         with backend.use(self.device):
             search, law = copy(BROAD[self.method.broad]), self.method.recipe
-            about = {"kept": len(law.keeps), "beyond": law.reach}
+            about = {"kept": len(law.keeps), "beyond": self.method.reach(self.scene, self.mixes)}
             self.state = State(self.scene, self.box, search, self.rolling, self.method.margin, **about)
             self._bind()
         self._around = None  # Space and Watch of the last step
@@ -222,8 +222,12 @@ class Smooth(Stepper):
 
     def elastic_energy(self):
         """Energy [J] stored in the springs of all contacts."""
-        overlap, slip, radius, mix, share = results.springs_of(self.state)
-        return float((share * self.method.recipe.energy(overlap, slip, radius, self.mixes[mix])).sum())
+        law = self.method.recipe
+        if law.energy is None:
+            return 0.0
+        overlap, slip, radius, mix, share, kept = results.springs_of(self.state)
+        kept = law.kept(*kept.T) if law.keeps else ()
+        return float((share * law.energy(overlap, slip, radius, law.mix(*self.mixes[mix].T), kept)).sum())
 
     def describe(self):
         """What Report tells beyond what it tells of all simulations: nothing."""

@@ -386,9 +386,7 @@ class Contacts(NamedTuple):
     slip: np.ndarray  # (c,3) [m], tangential displacement stored in the contact; zero outside a simulation
     force: np.ndarray  # (c,3) [N], on b; zero outside a simulation
     couple: np.ndarray  # (c,3) [N m], of rolling and twisting resistance on b; zero outside a simulation
-    kept: (
-        np.ndarray
-    )  # (c,) the numbers that the law keeps, by their names: kept["peak"]; without names outside a simulation
+    kept: np.ndarray  # (c,) numbers that the law keeps, by their names: kept["peak"]; (c,0) without any
 
 
 class Joints(NamedTuple):
@@ -429,5 +427,5 @@ def empty_contacts(count):
         slip=np.zeros((count, 3)),
         force=np.zeros((count, 3)),
         couple=np.zeros((count, 3)),
-        kept=np.zeros(count, []),
+        kept=np.zeros((count, 0)),
     )

@@ -240,7 +240,13 @@ def test_potentials_push_as_their_energy_falls():
 
 @pytest.mark.parametrize("name", ["jkr", "dmt", "area", "capillary"])
 def test_cohesion_is_the_slope_of_its_energy(name):
-    numbers = {"adhesion": 0.2, "cohesion_density": 1e5, "surface_tension": 0.07, "contact_angle": 0.2, "bridge_volume": 1e-9}
+    numbers = {
+        "adhesion": 0.2,
+        "cohesion_density": 1e5,
+        "surface_tension": 0.07,
+        "contact_angle": 0.2,
+        "bridge_volume": 1e-9,
+    }
     one = One(numbers, law="hertz", cohesion=name, damping="none")
     one.at(1e-6)
     for d in (3e-5, 1e-5, *((-1e-6, -2e-6) if name in ("jkr", "capillary") else ())):
@@ -326,3 +332,96 @@ def test_parts_that_do_not_go_together_are_refused(options, words):
     with pytest.raises(ValueError) as caught:
         clast.DEM(**options)
     assert words in str(caught.value)
+
+
+STICKY = clast.Material(
+    density=1000.0, young=1e6, poisson=0.3, friction=0.0, restitution=0.9, numbers={"adhesion": 0.5}
+)
+
+
+def test_simulated_bodies_of_any_shape_stick_beyond_touch():
+    scene = clast.Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add(clast.Plane(), material=STICKY)
+    ball, box, slow = clast.Sphere(0.001), clast.Polyhedron.box(0.002, 0.002, 0.002), (0.0, 0.0, -0.1)
+    scene.add(ball, position=(0.0, 0.0, 0.00101), velocity=slow, material=STICKY)
+    scene.add(ball, position=[(0.1, 0.0, 0.1), (0.1, 0.0, 0.10201)], velocity=[(0, 0, 0), slow], material=STICKY)
+    scene.add(box, position=(0.2, 0.0, 0.00101), velocity=slow, material=STICKY)
+    scene.add(ball, position=(0.3, 0.0, 0.00101), velocity=(0.0, 0.0, -1.0), material=STICKY)
+    sim = clast.Simulation(scene, clast.DEM(law="hertz", cohesion="jkr"))
+    assert 2e-6 < sim.state.beyond < 1e-4
+    held, longest = {}, {}
+    for _ in range(400):
+        sim.step(5)
+        told = sim.contacts()
+        for pair, gap, force, joined in zip(told.pair.tolist(), told.gap, told.force, told.kept["joined"], strict=True):
+            if joined > 0.0:
+                held[tuple(pair)] = sim.steps
+                if gap > longest.get(tuple(pair), (0.0, 0.0))[0]:
+                    longest[tuple(pair)] = gap, force[2] * (1.0 if pair[0] == 0 or pair == [2, 3] else -1.0)
+    assert set(held) == {(0, 1), (2, 3), (0, 4), (0, 5)}
+    assert held[0, 1] == held[2, 3] == held[0, 4] == sim.steps, "they stick"
+    assert held[0, 5] < sim.steps and sim.bodies.velocity[5, 2] > 0.5, "a fast one leaves"
+    mix = clast.DEM(law="hertz", cohesion="jkr").mixes(scene)
+    for pair, radius in (((0, 1), 1e-3), ((2, 3), 5e-4)):
+        gap, force = longest[pair]
+        assert gap > 0.0 > force, "pulled while apart"
+        e, w = mix[0, 0], 0.5
+        a = np.linspace(1.0, 4.0, 200001) * (np.pi * w * radius**2 / (8.0 * e)) ** (1.0 / 3.0)
+        overlap, curve = jkr_curve(radius, e, w, a)
+        # The dashpot is slow where the gap is largest.
+        assert force == pytest.approx(np.interp(-gap, overlap, curve), rel=0.05)
+
+
+BOND = {"bond_young": 1e7, "bond_shear": 4e6, "bond_size": 0.5, "bond_gap": 1e-5, "bond_viscosity": 1e-3}
+SIZE, SPAN = 0.01, 10  # radius [m], spheres
+
+
+def beam(strength):
+    """Spheres bonded in a row, the first held."""
+    numbers = BOND | {"bond_strength": strength, "bond_shear_strength": 1e9}
+    material = clast.Material(density=1000.0, young=1e7, friction=0.0, numbers=numbers)
+    scene = clast.Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add(clast.Sphere(SIZE), motion="fixed", material=material)
+    places = [(2.0 * SIZE * k, 0.0, 0.0) for k in range(1, SPAN + 1)]
+    scene.add(clast.Sphere(SIZE), position=places, material=material)
+    return clast.Simulation(scene, clast.DEM(law="linear", bonds=True), dt=4e-5)
+
+
+def settle(sim, gravity):
+    """Let the beam come to rest: whenever its motion begins to slow down, it is stopped."""
+    sim.scene.gravity = (0.0, 0.0, -gravity)
+    last, stops = 0.0, 0
+    for _ in range(150):  # what has broken off falls on
+        sim.step(100)
+        now = clast.measure.energy(sim)["kinetic"]
+        if now < last:
+            sim.state.bodies.velocity[:], sim.state.bodies.spin[:] = 0.0, 0.0
+            last, stops = 0.0, stops + 1
+        else:
+            last = now
+        if stops == 6:
+            break
+    return sim
+
+
+def test_simulated_beam_of_bonds_bends_as_euler_and_bernoulli_say_and_breaks_at_its_load():
+    weight = 1000.0 * 4.0 / 3.0 * math.pi * SIZE**3
+    inertia, place = math.pi * (0.5 * SIZE) ** 4 / 4.0, 2.0 * SIZE * np.arange(1, SPAN + 1)
+    # Clamped at the centre of the held sphere, a weight at each centre; shear is 0.3 % of it.
+    per_gravity = weight * (place**2 * (3.0 * place[-1] - place)).sum() / (6.0 * 1e7 * inertia)
+    per_gravity += weight * 2.0 * SIZE * np.arange(SPAN, 0, -1).sum() / (4e6 * math.pi * (0.5 * SIZE) ** 2)
+    sim = settle(beam(1e6), 0.1)
+    assert -sim.bodies.position[-1, 2] == pytest.approx(0.1 * per_gravity, rel=1e-2)
+    assert sim.contacts().kept["bond"].sum() == SPAN
+    # The largest tension is at the first bond, which is felt at the contact point.
+    moment = weight * (place - SIZE).sum()
+    strength = 1e5
+    breaks = strength * inertia / (moment * 0.5 * SIZE)
+    sim = beam(strength)
+    for part in (0.5, 0.9, 0.98):
+        settle(sim, part * breaks)
+    assert (sim.contacts().kept["bond"] > 0.0).sum() == SPAN
+    settle(sim, 1.02 * breaks)
+    left = sim.contacts()
+    assert (left.kept["bond"] > 0.0).sum() < SPAN
+    assert [0, 1] not in left.pair[left.kept["bond"] > 0.0].tolist()

@@ -70,7 +70,7 @@ def contacts_of(state, keeps=()):
         if len(points.couple) + len(spheres.couple)
         else none
     )
-    kept = np.zeros(len(row), [(name, float) for name in keeps])
+    kept = np.zeros(len(row), [(name, float) for name in keeps]) if keeps else np.zeros((len(row), 0))
     first_kept = spheres.memory.shape[1] - len(keeps)
     for i, name in enumerate(keeps):
         kept[name] = np.concatenate([spheres.memory[ball, first_kept + i], history.kept[slot, i]])

@@ -41,15 +41,21 @@ demo: setup  ## a rotating drum of 4,000 spheres: numbers and a picture
 # One process a core; tests/conftest.py says which tests belong together in one, and in what order they start.
 PARALLEL := -n auto --dist loadgroup
 
-test: setup  ## the quick tests
+# Where Chromium is, the page is tested in it; without a network for its driver these tests are skipped and say so.
+CHROMIUM := $(shell command -v chromium || command -v google-chrome)
+BROWSER := .venv/.browser
+
+$(BROWSER): requirements-browser.lock $(STAMP)
+	@$(PIP) install -r requirements-browser.lock && touch $@ || echo "the driver of Chromium could not be installed" >&2
+
+test: setup $(if $(CHROMIUM),$(BROWSER))  ## the quick tests
 	@$(BIN)/python -m pytest -q $(PARALLEL)
 
-test-all: setup  ## every test, the slow ones too
+test-all: setup $(if $(CHROMIUM),$(BROWSER))  ## every test, the slow ones too
 	@$(BIN)/python -m pytest -q $(PARALLEL) -m ""
 
-test-page: setup  ## the page in the browser and the report, in headless Chromium (apt install chromium)
-	@$(PIP) install -r requirements-browser.lock
-	@$(BIN)/python -m pytest -q -m "" tests/scenes/test_browser.py
+test-page: setup $(BROWSER)  ## the page in the browser and the report, in headless Chromium (apt install chromium)
+	@$(BIN)/python -m pytest -q tests/scenes/test_browser.py
 
 docs: setup  ## the documentation site into build/site, for reading without a network
 	@$(PIP) install -r requirements-docs.lock

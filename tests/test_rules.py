@@ -24,6 +24,7 @@ ORDER = (
     ("motion",),
     ("dem", "joints"),
     ("dvi",),
+    ("mpi",),
     ("files", "measure"),
     ("run",),
     ("scenes",),

@@ -152,7 +152,6 @@ class Hulls(NamedTuple):
     side: (
         np.ndarray
     )  # (3,l) unit, in the plane of the face, at right angles to the side from corner loop[k] to the next, outward
-    loop_edge: np.ndarray  # (l,) int32, the edge from corner loop[k] to the next, row of edge
     side_offset: np.ndarray  # (l,) [m]; within the outline of the face side . x <= side_offset
     inner: np.ndarray  # (h,) [m], radius of the largest ball about the centre of mass inside
     outer: np.ndarray  # (h,) [m], radius of the least ball about the centre of mass around
@@ -288,6 +287,9 @@ class History(NamedTuple):
     normal: np.ndarray  # (c,3) unit
     # Of hard contacts, which keep no slip, share, angle, numbers of a law and normal, no rows each:
     impulse: np.ndarray  # (c,3) [N s] on the second shape, or (c,6) with couples over a length
+    account: (
+        np.ndarray
+    )  # (c,11) what the contact of two bodies holds, see clast.dem.conserving; (0,11) where nobody keeps account
 
 
 class Wrench(NamedTuple):
@@ -329,8 +331,9 @@ def geometry_points(pairs, count, device=np):
     return ContactPoints(many, arm, normal, gap, feature, radius, line, none, none)
 
 
-def empty_points(pairs, count, rolling, kept=0, device=np):
-    """ContactPoints and History for forces, of so many pairs with `count` slots in all, none in use; kept: numbers that the law keeps."""
+def empty_points(pairs, count, rolling, kept=0, device=np, accounts=False):
+    """ContactPoints and History for forces, of so many pairs with `count` slots in all, none in use; kept: numbers that the law
+    keeps."""
     points = geometry_points(pairs, count, device)
     count = len(points.gap)
     wide = count if rolling else 0
@@ -353,6 +356,7 @@ def empty_points(pairs, count, rolling, kept=0, device=np):
         arm=last_arm,
         normal=last_normal,
         impulse=device.zeros((0, 3), np.float64),
+        account=device.zeros((count if accounts else 0, 11), np.float64),
     )
     return points, history
 
@@ -370,6 +374,7 @@ def impulse_points(pairs, count, width):
         arm=np.zeros((count, 3)),
         normal=none,
         impulse=np.zeros((count, width)),
+        account=np.zeros((0, 11)),
     )
     return points, history
 
@@ -415,8 +420,17 @@ class Springs(NamedTuple):
     damping: np.ndarray  # (s,) [N s/m] or [N m s/rad]
 
 
+# The columns of Contacts that tell where bodies touch.
+GEOMETRY = ("pair", "shape", "point", "normal", "gap", "feature")
+
+
 def empty_contacts(count):
     """Contacts with room for `count` rows. What is zero for most is zero here: memory nobody writes to costs nothing."""
+    return with_forces(empty_geometry(count))
+
+
+def empty_geometry(count):
+    """The same without rows of slip and forces."""
     return Contacts(
         pair=np.empty((count, 2), np.int64),
         shape=np.zeros((count, 2), np.int32),
@@ -424,8 +438,15 @@ def empty_contacts(count):
         normal=np.empty((count, 3)),
         gap=np.empty(count),
         feature=np.zeros(count, np.int32),
-        slip=np.zeros((count, 3)),
-        force=np.zeros((count, 3)),
-        couple=np.zeros((count, 3)),
-        kept=np.zeros((count, 0)),
+        slip=np.zeros((0, 3)),
+        force=np.zeros((0, 3)),
+        couple=np.zeros((0, 3)),
+        kept=np.zeros((0, 0)),
     )
+
+
+def with_forces(contacts):
+    """Contacts with zeros for slip and forces, from those that `empty_geometry` made."""
+    count = len(contacts.gap)
+    slip, force, couple = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros((count, 3))
+    return contacts._replace(slip=slip, force=force, couple=couple, kept=np.zeros((count, 0)))

@@ -4,10 +4,12 @@ Outcomes that begin with BAD are what must never happen. The quick tests take a 
 """
 
 import hashlib
+import itertools
 import json
 import math
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +30,8 @@ from clast.files.trajectory import Trajectory
 BAD = "BAD: "
 HERE = Path(__file__).resolve().parent
 MEMORY = 6 << 30  # bytes of address space that an attack may take
-SECONDS = 10  # that one try may take
+SECONDS = 10  # of processor time that one try may take: other work on the machine is no hang
+PATIENCE = 300  # [s] that one try may take if it waits for something
 
 
 def apart(maker, tries, **given):
@@ -47,7 +50,8 @@ def apart(maker, tries, **given):
                 counted[json.loads(line)] += 1
                 first += 1
         if run.returncode:
-            what = "hang" if run.returncode == -signal.SIGALRM else f"ended with {run.returncode}"
+            hang = run.returncode in (-signal.SIGALRM, -signal.SIGPROF)
+            what = "hang" if hang else f"ended with {run.returncode}"
             counted[f"{BAD}{what} (try {first})"] += 1
             first += 1
     return counted
@@ -59,10 +63,12 @@ def work(maker, given, first, tries):
     os.dup2(2, 1)  # what else is printed is no outcome
     attempt = MAKERS[maker](**given)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    for late in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(late, signal.SIG_DFL)
     for k in range(first, tries):
         # The first try may compile kernels.
-        signal.alarm(SECONDS if k > first else 600)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS if k > first else 600)
+        signal.alarm(PATIENCE if k > first else 3600)
         try:
             told = attempt(k)
         except BaseException as fault:
@@ -109,7 +115,14 @@ def damage(folder, seed, tries, name, how):
     return apart("damage", tries, folder=str(folder), seed=seed, name=name, how=how)
 
 
-def damaging(folder, seed, name, how):
+def every_cut(folder, name, share, shares):
+    """The file `name` of a run cut to every length: share, share + shares, share + 2 shares and so on."""
+    small_run(Path(folder))
+    tries = len(range(share, (Path(folder) / name).stat().st_size, shares))
+    return apart("damage", tries, folder=str(folder), seed=share, name=name, how="cut", shares=shares)
+
+
+def damaging(folder, seed, name, how, shares=0):
     folder = Path(folder)
     if not (folder / name).exists():
         small_run(folder)
@@ -118,8 +131,7 @@ def damaging(folder, seed, name, how):
 
     def attempt(k):
         random = np.random.default_rng([seed, k])
-        # All lengths one after the other, 1,000 of each piece of the campaign.
-        at = (1000 * (seed - 1000) + k) % len(whole) if how == "cut" else int(random.integers(len(whole)))
+        at = seed + k * shares if shares else int(random.integers(len(whole)))
         changed = bytearray(whole[:at] if how == "cut" else whole)
         if how == "flip":
             changed[at] ^= 1 << int(random.integers(8))
@@ -412,7 +424,7 @@ def try_scene(folder, text, steps):
             if len(ready.scene.bodies.number) <= 1000 and steps:
                 sim = ready.simulation()
                 sim.step(steps)
-                sim.check_times(ready.until, ready.every)
+                sim.check_times(ready.until, ready.every or ready.until)
         except (errors.ClastError, ValueError) as fault:
             return one_line(fault)
     return "taken"
@@ -553,6 +565,14 @@ def shapes():
     }
 
 
+def outer_radius(shape):
+    """Of the ball about the origin of its body that holds the shape [m]."""
+    scene = clast.Scene()
+    scene.add(shape)
+    shapes = scene.shapes()  # of a body at the origin
+    return float((np.linalg.norm(shapes.centre, axis=1) + shapes.radius).max())
+
+
 def poses(seed, tries, one, two):
     """Random poses of two particles: finite, unit normals, the same seen from the other."""
     random = np.random.default_rng([seed, len(one), len(two)])
@@ -568,7 +588,10 @@ def poses(seed, tries, one, two):
         "not finite": ~finite,
         "normal is no unit": ~(np.abs(length - 1.0) < 1e-12),
         "gap differs when swapped": ~(np.abs(forth.gap - back.gap) < 1e-9),
-        "deeper than both": forth.gap < -2.5,
+        # Away from their balls, bodies are apart by at least as much, and moving them along the line of their centres parts them.
+        "phantom depth": ~(forth.gap > np.linalg.norm(position, axis=1) - outer_radius(a) - outer_radius(b) - 1e-9),
+        "normal differs when swapped": (forth.gap > 1e-3)
+        & ~(np.linalg.norm(forth.normal + back.normal, axis=1) < 1e-6),
     }
     counted = Counter(fine=tries)
     for name, wrong in checks.items():
@@ -648,13 +671,19 @@ PLACES = ("position", "velocity", "spin", "drive", "law", "joint")
 
 
 def not_numbers(seed, tries, places=PLACES):
-    """NaN or infinity in the state, in a law, in a drive or in a motor: named within a step or two, and never in a checkpoint."""
+    """NaN or infinity in the state, in a law, in a drive or in a motor: named by the next step."""
     counted = Counter()
     for k in range(tries):
         random = np.random.default_rng([seed, k])
         value = (math.nan, math.inf, -math.inf)[k // len(places) % 3]
         counted[_poison(random, places[k % len(places)], value)] += 1
     return counted
+
+
+def step_until(sim, condition):
+    """Steps, one by one, until the condition holds."""
+    while not condition():
+        sim.step()
 
 
 def _poison(random, what, value):
@@ -671,21 +700,18 @@ def _poison(random, what, value):
         scene.add(clast.Plane())
     if what != "joint":
         scene.fill(clast.Sphere(0.01), count=8, box=((0, 0, 0), (0.1, 0.1, 0.1)), seed=1)
+    method = clast.Complementarity() if what == "joint" else clast.DEM(law=breaking if what == "law" else "hertz")
+    sim = clast.Simulation(scene, method, dt={"joint": 1e-3, "law": 1e-4}.get(what, "auto"))
     try:
-        if what == "joint":
-            sim = clast.Simulation(scene, clast.Complementarity(), dt=1e-3)
-            sim.step(8)
+        if what in ("drive", "joint"):
+            step_until(sim, lambda: sim.time > begin)
         elif what == "law":
-            sim = clast.Simulation(scene, clast.DEM(law=breaking), dt=1e-4)
-            sim.step(3000)
+            step_until(sim, lambda: sim.bodies.position[1:, 2].min() < 0.01 - 1e-6)
         else:
-            sim = clast.Simulation(scene)
             sim.step(int(random.integers(1, 30)))
-            if what != "drive":
-                sim.stepper.finish()
-                row = int(np.flatnonzero(np.isfinite(sim.state.bodies.mass))[int(random.integers(8))])
-                getattr(sim.state.bodies, what)[row, int(random.integers(3))] = value
-            sim.step(40 if what == "drive" else 2)
+            row = int(np.flatnonzero(np.isfinite(sim.state.bodies.mass))[int(random.integers(8))])
+            getattr(sim.state.bodies, what)[row, int(random.integers(3))] = value
+        sim.step()  # the first that meets it
     except (clast.ClastError, ValueError) as fault:
         return one_line(fault).replace("refused", "named")
     return f"{BAD}{value} in {what} goes on in silence"
@@ -723,11 +749,23 @@ def bits(folder, seed, tries, kinds=None, stored=True):
     return apart("bits", tries, folder=str(folder), seed=seed, kinds=list(kinds or bullets()), stored=stored)
 
 
+def share_everything():
+    """From now on all threads get a share even of the smallest loop, and sums are made of small parts: few bodies would else stay on one thread."""
+    from clast.kernels import backend
+
+    def launch(kernel, count, arguments):
+        if (int(count[-1]) if kernel.phased else count) > 0:
+            kernel.loop(count, *arguments)
+
+    backend.CPU.launch, backend.CPU.chunk = staticmethod(launch), 8
+
+
 def restarting(folder, seed, kinds, stored):
     from clast.kernels import backend
 
     names = [(kind, method) for kind in kinds for method in ("dem", "hard")]
     known = golden() if stored else {}
+    share_everything()
     whole = {}
 
     def attempt(k):
@@ -770,6 +808,7 @@ def store_golden():
     from llvmlite.binding import get_host_cpu_name
 
     stored = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
+    share_everything()
     mine = {}
     for kind in bullets():
         for method in ("dem", "hard"):
@@ -808,45 +847,62 @@ def churn(count):
     return clast.Simulation(scene)
 
 
+CHECKPOINTS = 200  # of a long run
+
+
 def soak_on(folder, count, steps):
-    """Go on with a long run, or begin it; at its end tell the hash of its state, and what memory it took at a tenth and at the end."""
+    """Go on with a long run, or begin it; at its end tell the hash of its state, and the memory [kB] it took at each tenth."""
     folder = Path(folder)
     sim = clast.resume(folder) if (folder / "checkpoint.h5").exists() else churn(count)
-    memory, tenth = {}, steps // 10
-    while sim.steps < steps:
-        sim.run(until=min(sim.steps + tenth, steps) * sim.dt, every=tenth * sim.dt, output=folder, progress=False)
-        memory[sim.steps] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    told = {"hash": state_hash(sim), "memory": memory}
+    every, memory = steps // CHECKPOINTS, {}
+    for tenth in range(1, 11):
+        end = tenth * steps // 10
+        if sim.steps < end:
+            sim.run(until=end * sim.dt, every=every * sim.dt, output=folder, progress=False)
+            memory[sim.steps] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    told = {"hash": state_hash(sim), "memory": memory, "steps": sim.steps, "bodies": len(sim.bodies.number)}
     (folder / "end.json").write_text(json.dumps(told))
 
 
 def soak(folder, seed, tries, count=40, steps=2000):
-    """A long run that is killed and continued so many times, and one that is not: the same end, and no memory that grows."""
+    """A long run that is killed and continued so many times, and one that is not: the same end, and no memory that grows.
+
+    What is in the folder already is not done again."""
     folder, random = Path(folder), np.random.default_rng(seed)
     source = str(Path(clast.__file__).parents[1])
+    whole, killed = folder / "whole", folder / "killed"
 
     def start(name):
-        command = [sys.executable, "-c", SOAK, str(folder / name), str(HERE), str(count), str(steps)]
+        name.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-c", SOAK, str(name), str(HERE), str(count), str(steps)]
         return subprocess.Popen(command, env=os.environ | {"PYTHONPATH": source})
 
-    (folder / "whole").mkdir()
-    (folder / "killed").mkdir()
-    began = time.perf_counter()
-    if start("whole").wait():
-        return Counter({f"{BAD}the run that was not stopped failed": 1})
-    lasts = time.perf_counter() - began
-    for _ in range(tries):
-        run = start("killed")
-        time.sleep(float(random.uniform(0.3, 1.0)) * lasts / (tries + 1) + 2.0)
+    if not (whole / "end.json").exists():
+        shutil.rmtree(whole, ignore_errors=True)  # one that was stopped would not be one that was not
+        if start(whole).wait():
+            return Counter({f"{BAD}the run that was not stopped failed": 1})
+    kills = folder / "kills.txt"
+    for _ in range(len(kills.read_text().split()) if kills.exists() else 0, tries):
+        run, seen, last, between = start(killed), 0, _written(killed), 0
+        # Each after its share of the checkpoints, and then at any moment before the next.
+        while seen < CHECKPOINTS // (tries + 1) and run.poll() is None:
+            time.sleep(0.005)
+            now = _written(killed)
+            if now != last:
+                seen, last, between = seen + 1, now, now - (last or now)
+        time.sleep(float(random.uniform(0.0, 1.0)) * min(between * 1e-9, 60.0))
+        if run.poll() is not None:
+            return Counter({f"{BAD}ended with {run.returncode} before it was killed": 1})
         run.kill()
         run.wait()
-    while not (folder / "killed" / "end.json").exists():
-        if start("killed").wait():
-            return Counter({f"{BAD}the run that was killed does not go on": 1})
-    whole, killed = (json.loads((folder / name / "end.json").read_text()) for name in ("whole", "killed"))
-    if whole["hash"] != killed["hash"]:
+        with kills.open("a") as file:
+            file.write(f"{checkpoint.read(killed / 'checkpoint.h5')[1]['simulation']['steps']}\n")
+    if not (killed / "end.json").exists() and start(killed).wait():
+        return Counter({f"{BAD}the run that was killed does not go on": 1})
+    one, other = (json.loads((name / "end.json").read_text()) for name in (whole, killed))
+    if one["hash"] != other["hash"]:
         return Counter({f"{BAD}another end after {tries} kills (seed {seed})": 1})
-    used = list(whole["memory"].values())
+    used = list(one["memory"].values())
     grown = used[-1] / used[len(used) // 2]
     if grown > 1.1:
         return Counter({f"{BAD}memory grew to {grown:.2f} times in the second half": 1})
@@ -906,6 +962,12 @@ def enclose(scene, kind, material):
                 scene.add(clast.Quad(corners), material=material)
     elif kind == "mesh":
         scene.add(clast.MeshWall(*lattice(3)), material=material)
+    elif kind == "pillar":  # a solid cylinder amid thin walls
+        enclose(scene, "quads", material)
+        scene.add(clast.Cylinder(0.2 * SIDE, 0.4 * SIDE, inside=False), material=material)
+        return lambda x: (
+            (np.abs(x) < SIDE).all(1) & ~((np.hypot(x[:, 0], x[:, 1]) < 0.2 * SIDE) & (np.abs(x[:, 2]) < 0.2 * SIDE))
+        )
     else:  # a shell, endless or as long as the room
         length = 2.0 * SIDE if kind == "finite shell" else math.inf
         scene.add(clast.Cylinder(SIDE, length), material=material)
@@ -921,7 +983,7 @@ def enclose(scene, kind, material):
     return lambda x: (np.abs(x) < SIDE).all(1)
 
 
-ROOMS = ("planes", "quads", "mesh", "finite shell", "endless shell")
+ROOMS = ("planes", "quads", "mesh", "finite shell", "endless shell", "pillar")
 
 
 def shots(seed, tries, method, kinds=None, rooms=ROOMS, fastest=1000.0, steps=60):
@@ -938,7 +1000,7 @@ def shoot(seed, k, method, kinds=None, rooms=ROOMS, fastest=1000.0, steps=60):
     scene = clast.Scene(gravity=(0, 0, -9.81))
     within = enclose(scene, room, stone)
     count, speed = 6, fastest ** float(random.random())
-    places = np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)]) * 0.4 * SIDE
+    places = 0.4 * SIDE * np.array([at for at in itertools.product((-1, 0, 1), repeat=3) if any(at)])
     direction = random.normal(size=(count, 3))
     direction /= np.linalg.norm(direction, axis=1)[:, None]
     turn = random.normal(size=(count, 4))

@@ -325,6 +325,7 @@ def test_twisting_is_a_spring_with_a_limit_that_turns_with_the_normal():
         ({"law": "linear", "cohesion": "jkr"}, "cohesion='jkr' is of Hertz contacts"),
         ({"law": "blaze", "shear": "rescaled"}, "parts of built-in laws, not of 'blaze'"),
         ({"law": "luding", "damping": "tsuji"}, "take damping='none'"),
+        ({"law": "hertz", "cohesion": "dmt", "conserving": True}, "conserving=True is of laws as they are"),
         ({"law": "hertz", "bonds": True, "twisting": "spring"}, "leave twisting out"),
     ],
 )

@@ -6,15 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import clast
+
 sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
 
 from impacts import collide
 
 
-@pytest.mark.parametrize("wall", ["plane"])
-def test_boxes_at_a_wall_keep_their_energy_but_for_what_shares_of_points_leave(wall):
+def test_boxes_at_a_wall_keep_their_energy_but_for_what_shares_of_points_leave():
     """At dt="auto" 0.13 % on average, and 2.6 % at the most of 200; with shares by the overlap itself ten times as much."""
-    error = collide("box", wall, 40, 1.0)
+    error = collide("box", "plane", 40, 1.0)
     assert len(error) == 40
     assert np.abs(error).mean() < 3e-3
     assert np.abs(error).max() < 0.03
@@ -24,3 +25,58 @@ def test_a_contact_of_one_point_keeps_more_the_finer_the_step():
     coarse, fine = (np.abs(collide("sphere", "plane", 40, part)).max() for part in (1.0, 0.5))
     assert coarse < 1e-3
     assert fine < 0.5 * coarse
+
+
+@pytest.mark.parametrize(("one", "two"), [("rock", "plane"), ("box", "box"), ("rock", "rock"), ("box", "rock")])
+def test_with_accounts_no_impact_gains_one_percent_and_the_error_falls_with_the_step(one, two):
+    """Without accounts the worst of these 200 gain 13, 2.8, 2.9 and 2.7 %, at any step."""
+    coarse, fine = (collide(one, two, 200, part, conserving=True) for part in (1.0, 0.5))
+    assert len(coarse) == 200
+    assert coarse.max() < 0.01
+    assert coarse.min() > -0.01
+    assert np.abs(fine).mean() < 0.7 * np.abs(coarse).mean()
+
+
+def test_a_box_with_accounts_rests_and_its_account_is_even():
+    """Below the angle of friction the box stays, held by the force that it has without accounts."""
+    stone = clast.Material(density=700.0, young=1e7, poisson=0.25, friction=0.5, restitution=0.3)
+    angle = 0.95 * np.arctan(0.5)
+    scene = clast.Scene(gravity=(9.81 * np.sin(angle), 0.0, -9.81 * np.cos(angle)))
+    scene.add(clast.Plane(), material=stone)
+    scene.add(clast.Polyhedron.box(0.1, 0.1, 0.1), position=(0.0, 0.0, 0.0499), material=stone)
+    sim = clast.Simulation(scene, clast.DEM(conserving=True))
+    sim.run(until=0.5, progress=False)
+    assert np.abs(sim.bodies.velocity[1]).max() < 1e-5
+    force = sim.contacts().force.sum(0)
+    np.testing.assert_allclose(np.abs(force), 0.7 * 9.81 * np.abs([np.sin(angle), 0.0, np.cos(angle)]), atol=1e-3)
+    account = sim.stepper.state.history.account
+    assert np.abs(account[:, 1] - 1.0).max() < 0.1
+
+
+def test_accounts_go_on_after_a_restart_to_the_bit(tmp_path):
+    stone = clast.Material(density=700.0, young=1e7, poisson=0.25, friction=0.3, restitution=1.0)
+
+    def falling():
+        scene = clast.Scene()
+        scene.add(clast.Plane(), material=stone)
+        rock = clast.Polyhedron.random(faces=14, seed=3, radius=0.05)
+        q = np.random.default_rng(3).normal(size=(6, 4))
+        place = [(0.06 * (k % 2), 0.05 * (k // 2 % 2), 0.06 + 0.09 * (k // 2)) for k in range(6)]
+        scene.add(rock, position=place, orientation=q, velocity=(0.0, 0.0, -0.5), material=stone)
+        return clast.Simulation(scene, clast.DEM(conserving=True))
+
+    whole = falling()
+    for _ in range(200):
+        whole.step(5)
+        history = whole.stepper.state.history
+        factor = history.account[history.live == 1, 1]
+        if len(factor) and np.abs(factor - 1.0).max() > 1e-3:
+            break  # there is something to lose
+    else:
+        pytest.fail("no rock was on the ground with an account")
+    whole.save(tmp_path / "half.h5")
+    half = clast.resume(tmp_path / "half.h5")
+    whole.step(200)
+    half.step(200)
+    np.testing.assert_array_equal(half.bodies.position, whole.bodies.position)
+    np.testing.assert_array_equal(half.bodies.spin, whole.bodies.spin)

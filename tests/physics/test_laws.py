@@ -224,8 +224,10 @@ def test_blaze_says_what_it_needs():
         ValueError, match=r"'blaze' needs blaze_damping for materials floor and clay; give .*K_D \[N s/m"
     ):
         clast.Simulation(scene, clast.DEM(law="blaze"))
-    with pytest.raises(ValueError, match=r"attraction and conserving are options of law='blaze', not of 'hertz'"):
+    with pytest.raises(ValueError, match=r"attraction is an option of law='blaze', not of 'hertz'"):
         clast.DEM(attraction=True)
+    with pytest.raises(ValueError, match=r"conserving=True needs a law whose energy is known .*, not 'halo'"):
+        clast.DEM(law="halo", conserving=True)
 
 
 def test_blaze_step_is_a_third_of_the_contact_time_at_five_percent():

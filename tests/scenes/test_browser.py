@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,7 +32,6 @@ FLAGS = (
     ),
 )
 WIDE, HIGH = 1300, 500
-pytestmark = pytest.mark.slow
 if CHROMIUM is None:
     pytest.skip("needs Chromium: apt install chromium, or say where it is by CLAST_CHROMIUM", allow_module_level=True)
 
@@ -154,6 +154,17 @@ def test_colours_change(shown):
     until_seen(page, tab, {1: "blue", 2: "red"})
 
 
+def test_the_screenshot_is_handed_to_the_user(shown):
+    page, tab = shown
+    until_seen(page, tab, {1: "blue", 2: "red"})
+    _, place = seen(page, tab)
+    with tab.expect_download(timeout=180_000) as download:
+        tab.get_by_role("button", name="screenshot", exact=True).click()
+    assert download.value.suggested_filename == f"clast-{page.frame.step}.png"
+    shot = np.asarray(Image.open(download.value.path()).convert("RGB"), dtype=int)
+    assert shot.shape == (HIGH, WIDE, 3) and [hue(shot, place[k]) for k in (1, 2)] == ["blue", "red"]
+
+
 @pytest.mark.parametrize("number", [1, 3])
 def test_a_click_tells_the_numbers_of_that_body(shown, number):
     page, tab = shown
@@ -211,6 +222,19 @@ def test_a_run_that_goes_on_obeys_its_buttons(chromium):
         look.close()
         run.join(20)
     assert not run.is_alive()
+
+
+def test_a_worker_of_the_documentation_runs_from_files(chromium, tmp_path):
+    """Without it the search field of the site is not there."""
+    shim = (Path(__file__).parents[2] / "docs" / "site" / "worker.js").read_text()
+    (tmp_path / "worker.js").write_text("addEventListener('message', event => postMessage(event.data + 1))")
+    told = "worker.addEventListener('message', event => document.title = event.data)"
+    script = f"const worker = new Worker('worker.js'); {told}; worker.postMessage(41)"
+    (tmp_path / "page.html").write_text(f"<script>{shim}</script><body><script>{script}</script></body>")
+    tab = chromium.new_page()
+    tab.goto((tmp_path / "page.html").as_uri())
+    wait(lambda: tab.title() == "42", tab)
+    tab.close()
 
 
 def test_the_report_draws_its_plots(chromium, small_run, tmp_path):

@@ -14,6 +14,7 @@ import pytest
 
 from clast.cli import answer
 from clast.files import checkpoint
+from clast.files.trajectory import Trajectory
 
 RUN = ["run", "box", "--count", "40", "--quiet"]
 
@@ -47,6 +48,14 @@ def test_run_leaves_all_it_promises(done):
     }
     report = json.loads((done / "report.json").read_text())
     assert report["steps"] == round(0.02 / 3e-5)
+
+
+def test_a_run_of_few_steps_needs_no_time_between_frames(tmp_path):
+    file = tmp_path / "ball.toml"
+    file.write_text("[[bodies]]\nradius = 0.01\nposition = [0, 0, 1]\n[run]\nuntil = 4e-4\ndt = 1e-4\n")
+    assert answer(["run", str(file), "--output", str(tmp_path / "out"), "--quiet"]) == 0
+    with Trajectory(tmp_path / "out" / "trajectory.h5") as frames:
+        assert [frame.step for frame in frames] == [0, 1, 2, 3, 4]
 
 
 def test_report(done, capsys):

@@ -34,8 +34,8 @@ every = 2e-4
 
 
 def stopped(arguments, how, cache, workers):
-    """(exit code, what was said, seconds from the signal to the end) of a command that compiles everything and is stopped
-    a second after the first kernel is there."""
+    """(exit code, what was said, kernels that were finished between the signal and the end) of a command that compiles everything and is
+    stopped a second after the first kernel is there."""
     process = subprocess.Popen(
         [sys.executable, "-m", "clast", *map(str, arguments)],
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache), "CLAST_WORKERS": str(workers)},
@@ -53,12 +53,12 @@ def stopped(arguments, how, cache, workers):
             time.sleep(0.05)
         time.sleep(1.0)
         assert process.poll() is None
+        before = len(list(cache.rglob("*.nbi")))
         process.send_signal(how)
-        began = time.monotonic()
-        said = process.communicate(timeout=100)[1]
+        said = process.communicate()[1]
     finally:
         process.kill()
-    return process.returncode, said, time.monotonic() - began
+    return process.returncode, said, len(list(cache.rglob("*.nbi"))) - before
 
 
 def one_line(said):
@@ -70,12 +70,12 @@ def test_a_run_that_is_stopped_while_it_compiles_can_go_on(how, workers, tmp_pat
     folder, file = tmp_path / "out", tmp_path / "balls.toml"
     file.write_text(BALLS)
     arguments = ["run", file, "--output", folder, "--quiet"]
-    code, said, took = stopped(arguments, how, tmp_path / "cache", workers)
+    code, said, later = stopped(arguments, how, tmp_path / "cache", workers)
     assert code == 130, said
     assert one_line(said)
     assert "interrupted while kernels were compiled at t = 0 s" in said
     assert f"clast run --resume {folder}" in said
-    assert took < 10.0  # a second where nothing else runs; the kernels take longer
+    assert later <= max(workers, 1)  # those at work that moment; the run needs many more
     assert not checkpoint.read(folder / "checkpoint.h5")[1]["simulation"]["begun"]
     # With the kernels that are there, it goes on as if it had never been stopped.
     assert answer(["run", "--resume", str(folder), "--quiet"]) == 0
@@ -90,11 +90,11 @@ def test_a_run_that_is_stopped_while_it_compiles_can_go_on(how, workers, tmp_pat
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_compiling_everything_can_be_stopped(how, tmp_path):
-    code, said, took = stopped(["check", "--compile"], how, tmp_path / "cache", workers=2)
+    code, said, later = stopped(["check", "--compile"], how, tmp_path / "cache", workers=2)
     assert code == 130, said
     assert one_line(said)
     assert "interrupted; kernels that were compiled so far are kept" in said
-    assert took < 10.0
+    assert later <= 2
 
 
 def falling():

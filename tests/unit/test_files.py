@@ -187,6 +187,17 @@ def test_frames_come_back_with_changing_numbers_of_bodies(tmp_path):
             run[3]
 
 
+def test_a_trajectory_that_is_open_hides_nothing_from_who_opens_it_again(tmp_path):
+    path = tmp_path / "trajectory.h5"
+    with trajectory.Trajectory(path, "w") as run:
+        run.append(0.0, 0, columns(2))
+        with trajectory.Trajectory(path) as early:
+            run.append(0.1, 10, columns(2))
+            with trajectory.Trajectory(path) as late:
+                assert [frame.step for frame in late] == [0, 10]
+            assert [frame.step for frame in early] == [0]
+
+
 def test_a_trajectory_goes_on_after_an_earlier_checkpoint(tmp_path):
     path = tmp_path / "trajectory.h5"
     with trajectory.Trajectory(path, "a") as run:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from clast.dem import forces, history, laws
+from clast.dem.conserving import no_account
 from clast.narrow.polyhedra import order_points
 from clast.narrow.polyhedron_polyhedron import POINT
 from clast.tables import Pairs, Shapes, Wrench, empty_points
@@ -34,7 +35,7 @@ class Manifold:
         self.wrench = Wrench(np.zeros((1, 3)), np.zeros((1, 2, 3)), np.zeros(1, np.int8))
         wide = history.COLUMNS, history.PAST_COLUMNS
         lists = (np.zeros(slots, np.int64) for _ in range(5))
-        self.scratch = *lists, *(np.zeros((slots, columns)) for columns in wide)
+        self.scratch = *lists, *(np.zeros((slots, width)) for width in wide)
 
     def put(self, points, overlaps, normals=None):
         """Contact points (k,2) in the plane z = 0 that overlap by so much [m]; the other slots are not in use."""
@@ -59,7 +60,9 @@ class Manifold:
         *lists, near, past = self.scratch
         tables = self.rows, self.shapes, self.pairs, self.points, self.history, self.wrench, near, past
         about = forces.About(False, False, self.rolling, False, False, True)
-        count = history.match(0, 1, (shares, False, False), 0, tuple(lists), tables, about)
+        count = history.match(
+            0, 1, (shares, False, False), 0, tuple(lists), tables, (0.0,) * 6, 1e-5, no_account, about
+        )
         return near[:count, history.SLIP : history.SLIP + 3]
 
 

@@ -13,7 +13,8 @@ from clast import cli, view
 
 pytest.importorskip("viser")
 websockets = pytest.importorskip("websockets.sync.client")
-from clast.view import live, server  # noqa: E402
+from clast.files.trajectory import Trajectory  # noqa: E402
+from clast.view import browser, live, server  # noqa: E402
 from clast.view.browser import Browser, Frames, Moment  # noqa: E402
 
 
@@ -156,7 +157,8 @@ def test_a_run_is_shown_frame_by_frame(small_run):
             shown.least.value = 0.0
             control.value = value
             shown.redraw()
-            assert len(shown.server.scene.get_handle_by_name(name).points) > 0
+            middle_of = np.asarray(shown.server.scene.get_handle_by_name(name).points).mean(axis=1) / shown.zoom
+            assert len(middle_of) > 0 and (middle_of[:, 0] > middle).all()  # on the side that the cut leaves
             control.value = type(value)(0)
             shown.redraw()
             assert shown.server.scene.get_handle_by_name(name) is None
@@ -274,3 +276,27 @@ def test_a_scene_that_is_empty_at_first_can_be_shown():
     scene.inlet(clast.Sphere(0.01), box=((-1, -1, 1), (1, 1, 2)), rate=100.0)
     shown = Browser(Moment(scene), port=0)
     shown.close()
+
+
+def test_a_run_that_is_opened_at_its_first_frame_gets_its_slider_later(small_run, tmp_path, monkeypatch):
+    monkeypatch.setattr(browser, "LOOK", 0.0)
+    with Trajectory(small_run / "trajectory.h5") as run:
+        groups, attributes, frames = run.groups, run.attributes, run[:3]
+    path = tmp_path / "trajectory.h5"
+    with Trajectory(path, "w") as writing:
+        writing.header(groups, attributes)
+        writing.append(frames[0].time, frames[0].step, frames[0].columns)
+        shown = Browser(Frames(path), port=0)
+        try:
+            assert not shown.over_time.visible
+            for frame in frames[1:]:
+                writing.append(frame.time, frame.step, frame.columns)
+            end = time.monotonic() + 100.0
+            while not (shown.over_time.visible and shown.slider.max == 2):
+                assert time.monotonic() < end, "nobody looked again"
+                time.sleep(0.01)
+            shown.slider.value = 2
+            shown.show(2)
+            assert shown.frame.step == frames[2].step
+        finally:
+            shown.close()

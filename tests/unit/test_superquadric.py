@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import clast
-from clast import Compound, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Scene, Simulation, Sphere, Superquadric
+from clast import Compound, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Scene, Simulation, Sphere, Superquadric, files
+from clast.files.trajectory import Trajectory
 from clast.scenefile import load
+from clast.view.stage import Stage
 
 SOME = [(0.4, 0.6), (1.4, 0.2), (0.1, 0.1), (1.9, 1.9), (0.3, 1.7), (1.0, 0.1)]
 
@@ -120,3 +122,15 @@ def test_scene_files_have_superquadrics(tmp_path):
 def test_what_makes_no_superquadric_is_told(numbers, told):
     with pytest.raises(ValueError, match=told):
         Superquadric(*numbers)
+
+
+def test_pictures_and_files_tell_the_radius_of_the_ball_with_its_volume(tmp_path):
+    shape, scene = Superquadric(0.03, 0.02, 0.01, 0.3, 0.5), Scene()
+    scene.add(shape, scale=2.0)
+    expected = 2.0 * (0.75 * shape.volume / np.pi) ** (1.0 / 3.0)
+    assert Stage.of(scene, None).size == pytest.approx([expected], rel=1e-12)
+    with Trajectory(tmp_path / "trajectory.h5", "w") as frames:
+        frames.header(scene.describe()[0])
+        frames.append(0.0, 0, scene.bodies)
+    path = files.export(tmp_path / "trajectory.h5", tmp_path / "run.dump")
+    assert files.load_spheres(path).radius == pytest.approx([expected], rel=1e-6)  # frames are in single precision

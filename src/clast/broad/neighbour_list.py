@@ -234,6 +234,9 @@ def copy_history(d, source, c, target):
                 target.angle[c, i] = source.angle[d, i]
         for i in range(target.kept.shape[1]):
             target.kept[c, i] = source.kept[d, i]
+        if len(target.account) > 0:
+            for i in range(target.account.shape[1]):
+                target.account[c, i] = source.account[d, i]
         if len(target.impulse) > 0:
             for i in range(target.impulse.shape[1]):
                 target.impulse[c, i] = source.impulse[d, i]

@@ -153,11 +153,13 @@ def tell_of_compiling(quiet):
 
 def start(ready, what, until, every, output, dt, device, overwrite, quiet=False):
     """A new run: (simulation, folder, plan). Nothing is written before every check has passed."""
+    from ..mpi.team import first_does, first_says
+
     name = what if what in NAMES else Path(what).stem
     output = Path("out") / name if output is None else output
     if output.exists() and not output.is_dir():
         raise Wrong(f"--output {output}: is a file; give a folder")
-    earlier = [file for file in RESULTS if (output / file).exists()]
+    earlier = first_says([file for file in RESULTS if (output / file).exists()])
     if earlier and not overwrite:
         raise Wrong(
             f"{output} holds an earlier run; go on with it (clast run --resume {output}), "
@@ -175,19 +177,25 @@ def start(ready, what, until, every, output, dt, device, overwrite, quiet=False)
             sim, late = ready.simulation(dt=dt, device=device, check=False), {"overlap_limit": ready.overlap_limit}
     for doubt in doubts:
         complain(f"warning: {doubt.message}", OK)
-    plan = {
-        "scene": ready.title,
-        "source": ready.source or name,
-        "until": ready.until if until is None else until,
-        "every": min(ready.every, until or ready.until) if every is None else every,
-        **late,
-    }
+    until = ready.until if until is None else until
+    if every is None:
+        # A time that nobody typed is none to complain about: it fits the run and is at least a step.
+        every = fifty_frames(sim, until) if ready.every is None else ready.every
+        every = max(until, sim.dt) if every > until else every
+    plan = {"scene": ready.title, "source": ready.source or name, "until": until, "every": every, **late}
     check_times(sim, plan)
-    for file in earlier:
-        (output / file).unlink()
-    for file in (output / "text").glob("[0-9]*.txt"):
-        file.unlink()
+
+    def clear():
+        for file in [*(output / name for name in earlier), *(output / "text").glob("[0-9]*.txt")]:
+            file.unlink()
+
+    first_does(clear)
     return sim, output, plan
+
+
+def fifty_frames(sim, until):
+    """Time between frames [s] of a run to this time [s] for which none was given."""
+    return max((until - sim.time) / 50.0, sim.dt)
 
 
 def check_times(sim, plan):
@@ -225,7 +233,7 @@ def go_on(path, until, every, output, device):
         raise Wrong(f"--resume {path}: until when? add --until T")
     if plan["until"] <= sim.time:
         raise Wrong(f"{path} is at t = {sim.time:g} s already; to go on say a later time, --until {2.0 * sim.time:g}")
-    plan.setdefault("every", max((plan["until"] - sim.time) / 50.0, sim.dt))
+    plan.setdefault("every", fifty_frames(sim, plan["until"]))
     check_times(sim, plan)
     limit = plan.pop("overlap_limit", None)
     if limit is not None and sim.stepper.fresh:
@@ -238,20 +246,28 @@ def go_on(path, until, every, output, device):
 def carry_out(sim, output, plan, quiet, live=False):
     """Run to the end, then tell the numbers and where everything is."""
     from ..kernels import watch
+    from ..mpi.team import first_does, leads
     from ..run.runner import write_checkpoint
 
     options = {"record": plan["record"], "text": plan["text"]}
     with typed_by_user("--record"):
         sim.check_record(plan["record"])
+    if live and sim.team is not None:
+        raise Wrong(f"--live looks at one process, and {sim.team.size} share the run; leave it out, and use clast view")
     if live:
         from ..view.live import Live
 
         options["between"] = Live(sim)
         print(f"look on: {options['between'].address}")
-    output.mkdir(parents=True, exist_ok=True)
-    note = output / "run.writing.json"
-    note.write_text(json.dumps(plan, indent=2) + "\n", encoding="utf-8")
-    note.replace(output / "run.json")
+
+    def begin():
+        output.mkdir(parents=True, exist_ok=True)
+        note = output / "run.writing.json"
+        note.write_text(json.dumps(plan, indent=2) + "\n", encoding="utf-8")
+        note.replace(output / "run.json")
+
+    first_does(begin)
+    quiet = quiet or not leads()
     if "overlap_limit" in plan:  # it was stopped before it began
         write_checkpoint(sim, output / "checkpoint.h5", begun=False)
         raise Stopped(f"interrupted while kernels were compiled at t = 0 s; go on with: clast run --resume {output}")
@@ -264,8 +280,9 @@ def carry_out(sim, output, plan, quiet, live=False):
         saved = go if (output / "checkpoint.h5").exists() else "nothing had been saved yet"
         when = " while kernels were compiled" if isinstance(stop, watch.Stopped) else ""
         raise Stopped(f"interrupted{when} at t = {sim.time:.6g} s; {saved}") from None
+    told = sim.report()
     if not quiet:
-        print(sim.report())
+        print(told)
         print(
             f"\nlook at it: clast view {output}     a picture: clast render {output}     a page: clast report {output}"
         )

@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..broad.near import image
 from ..kernels import backend
 from ..kernels.backend import func, fused, kernel
-from ..kernels.kinds import is_wall
 from ..kernels.launch import same
 from ..kernels.rows import PER_MASS, SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.tuples import reader, writer
 from ..kernels.vec import add, cross, dot, load, scale, sub
 from . import history as remembered
 from . import laws, tangent
+from .conserving import balance, no_account
 from .history import forget, list_lone, match
 from .laws import Mix, Touch
+from .partners import between, moving_row
 
 WIDTH = 64
 BLOCK = 256  # manifolds a task
@@ -48,6 +48,7 @@ class Acts(NamedTuple):
     lane_kept: object  # (lane, k) -> the same, of a lane
     keep: object  # (array, row, kept): writes it into History.kept
     lane_keep: object  # (lane, k, kept)
+    settle: object  # keeps account of energies, see `clast.dem.conserving`
 
 
 def acts(law, rolling):
@@ -62,11 +63,12 @@ def acts(law, rolling):
         reader(law.kept, kept, KEPT, True),
         writer(kept),
         writer(kept, KEPT, True),
+        balance if law.account > 0.0 else no_account,
     )
 
 
 # Bound to the kernel: what acts, and what the scene has.
-law, resist, mix_of, lane_mix, kept_of, lane_kept, keep, lane_keep = acts(laws.LAWS["hertz"], True)
+law, resist, mix_of, lane_mix, kept_of, lane_kept, keep, lane_keep, settle = acts(laws.LAWS["hertz"], True)
 KEEPS = 0  # how many numbers the law keeps beside the slip
 NEEDS = len(Mix._fields)  # how many it needs of the materials
 LONE = (
@@ -77,6 +79,7 @@ ROLLING = False
 PERIODIC = False
 UNIFORM = False  # one material
 SHARING = True  # points of one area of contact share a stiffness; else each has a spring of its own
+ACCOUNT = 0.0  # see `clast.dem.laws.Law.account`
 
 
 class About(NamedTuple):
@@ -91,6 +94,7 @@ class About(NamedTuple):
     kept: int = 0
     needs: int = 0
     beyond: float = 0.0  # [m], the largest gap at which the law acts
+    account: float = 0.0
 
 
 @fused
@@ -120,25 +124,6 @@ def answer(v, spins, arms, centre, n, overlap, memory, of_both, mix, dt, law, lo
     if not lone:
         normal, _, _, _ = respond(overlap, -opening, n, slide, slip, kept, of_both, mix, dt, law)
     return pressure, add(scale(normal, n), shear), slip_after, kept_after
-
-
-@func
-def moving_row(s, shapes, parts):
-    """The row that tells how shape s moves: that of its body; without parts the shape's own is the same, except for a wall, whose
-    pieces stay behind between lists."""
-    # One type on both sides, or the compiler would make a float of the row.
-    return np.uintp(shapes.body[s]) if parts or is_wall(shapes.kind[s]) else np.uintp(s)
-
-
-@func
-def between(s, t, a, b, i, rows, edges, periodic):
-    """From the centre of row a along axis i to that of row b, or to its image; s, t: the shapes that touch."""
-    d = rows[b, i] - rows[a, i]
-    if periodic:
-        # The image for which the shapes themselves are near: a part, or the piece of a wall, may lie far from its body's centre.
-        near = rows[t, i] - rows[s, i]
-        d = image(d, edges[i], edges[3 + i]) if a == s and b == t else d + (image(near, edges[i], edges[3 + i]) - near)
-    return d
 
 
 @func
@@ -275,7 +260,7 @@ def work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt
     if about.lone:
         found = list_lone(first, last, now, whose, pairs, points, history, wrench)
     else:
-        found = match(first, last, family, spheres, lists, tables, about)
+        found = match(first, last, family, spheres, lists, tables, edges, dt, acts.settle, about)
     for at in range(0, found, WIDTH):
         used = min(WIDTH, found - at)
         for k in range(used):
@@ -324,8 +309,8 @@ def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixe
     lists = (now[0], now[1], now[2], before[0], before[1])
     near = np.empty((0 if LONE else room, remembered.COLUMNS + KEEPS))
     tables = (rows, shapes, pairs, points, history, wrench, near, np.empty((past, remembered.PAST_COLUMNS + KEEPS)))
-    about = About(LONE, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING, KEEPS, NEEDS, beyond)
-    acts = Acts(law, resist, mix_of, lane_mix, kept_of, lane_kept, keep, lane_keep)
+    about = About(LONE, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT)
+    acts = Acts(law, resist, mix_of, lane_mix, kept_of, lane_kept, keep, lane_keep, settle)
     lane = np.empty((KEPT + KEEPS + NEEDS, WIDTH))
     work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt, acts, about)
 
@@ -339,9 +324,9 @@ def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, m
     low, high = pairs.slot[pairs.manifold[m]], pairs.slot[pairs.manifold[m + 1]]
     lists = now[low:high], whose[low:high], own[low:high], before[low:high], whom[low:high]
     near, past = near[low:high], past[low:high]
-    about = About(False, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING, KEEPS, NEEDS, beyond)
+    about = About(False, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT)
     tables = rows, shapes, pairs, points, history, wrench, near, past
-    found = match(m, m + 1, family, spheres, lists, tables, about)
+    found = match(m, m + 1, family, spheres, lists, tables, edges, dt, settle, about)
     for h in range(found):
         c, q = lists[0][h], lists[1][h]
         if h == 0 or lists[1][h - 1] != q:
@@ -410,6 +395,7 @@ def compose(law, rolling, periodic, uniform, parts):
             SHARING=law.shares,
             KEEPS=len(law.keeps),
             NEEDS=len(law.needs),
+            ACCOUNT=law.account,
         )
         for lone in ((False, True) if on_cpu else (False,))
     }

@@ -323,8 +323,11 @@ def list_points(first, last, packed, lists, pairs, points, history, wrench, beyo
 
 
 @func
-def match(first, last, family, spheres, lists, tables, about):
-    """List the points in use of the manifolds first to last and their pairs: how many; near: what they share and take up."""
+def match(first, last, family, spheres, lists, tables, edges, dt, settle, about):
+    """List the points in use of the manifolds first to last and their pairs: how many; near: what they share and take up.
+
+    settle: `clast.dem.conserving.balance`, or `no_account` where nobody keeps account of energies.
+    """
     rows, shapes, pairs, points, history, wrench, near, past = tables
     now, whose, own, before, whom = lists
     found, old = list_points(first, last, family[2], lists, pairs, points, history, wrench, about.beyond)
@@ -353,6 +356,8 @@ def match(first, last, family, spheres, lists, tables, about):
             high += 1
         if area:
             take_up_area(begin, end, low, high, near, past, about)
+            former = before[np.uintp(low)] if high > low else -1
+            settle(begin, end, former, q + spheres, lists, tables, edges, dt, about)
         else:
             alone = pairs.slot[np.uintp(tail)] == pairs.slot[np.uintp(head)] + 1
             for k in range(begin, end):

@@ -280,6 +280,7 @@ class Law(NamedTuple):
     resist: object = None  # what answers rolling and twisting, see `clast.dem.tangent`; None: a spring with a limit
     turns: bool = False  # that is more than rolling friction
     composed: bool = False  # the function has four results though it may keep nothing
+    account: float = 0.0  # the power of the overlap with which its energy grows, where accounts are kept (`clast.dem.conserving`); else 0
 
     @property
     def mix(self):

@@ -16,6 +16,7 @@ from ..tables import FREE, is_particle
 from . import composed, laws, own_law
 
 CROWD = 8.0  # points of contact, each with a spring of its own, that the time step of the law "halo" allows for
+CONSERVING = ("hertz", "linear", "blaze")  # laws that know the option
 PULL = -1e300  # [N], the least normal force of a law that may pull
 STRONG = 0.2  # bond_strength over bond_young at the most
 FLAT = 4.0  # how many times as large as the ball of a body the radius of curvature of its surface is taken to be at the most
@@ -56,11 +57,21 @@ class DEM:
     apart along the normals of their faces, and counts the contacts, and lets bodies go through thin walls.
     For triangulated particles alone: narrow: how the distance of two triangles is found, "brute", "penalty",
     "hybrid-pairs" or "hybrid-batches", and tolerance: to which fraction of their size; see `clast.triangle_distance`.
-    For the law "blaze" alone: attraction: whether a contact may pull where damping outweighs the spring;
-    conserving: the form of the force that keeps the energy of a collision at any step, or the force as it is written.
+    conserving: with "hertz" and "linear", True makes contacts of any shapes give back what they took in, at a price, see
+    `clast.dem.conserving`; None, the default, does not. With "blaze" True, or None, is the form of the force that keeps the energy of a collision
+    at any step, False the force as it is written.
+    For the law "blaze" alone: attraction: whether a contact may pull where damping outweighs the spring.
     """
 
     law: object = "hertz"
+    integrator: str = "verlet"
+    margin: float | None = None
+    broad: str = "bins"
+    attraction: bool = False
+    conserving: bool | None = None
+    narrow: str = "brute"
+    tolerance: float = 1e-6
+    penetration: str = "raise"
     damping: str = "auto"
     shear: str = "auto"
     shear_damping: bool = True
@@ -68,14 +79,6 @@ class DEM:
     rolling: str = "spring"
     twisting: str = "none"
     bonds: bool = False
-    integrator: str = "verlet"
-    margin: float | None = None
-    broad: str = "bins"
-    attraction: bool = False
-    conserving: bool = True
-    narrow: str = "brute"
-    tolerance: float = 1e-6
-    penetration: str = "raise"
 
     def __post_init__(self):
         if callable(self.law):
@@ -108,9 +111,16 @@ class DEM:
             raise ValueError(f"DEM: tolerance = {self.tolerance!r} must be a number above 0 and below 1, a fraction")
         if self.margin is not None and not 0.0 <= float(self.margin) < math.inf:
             raise ValueError(f"DEM: margin = {self.margin} must be 0 m or more, or None")
-        if self.law != "blaze" and (self.attraction or not self.conserving):
+        if self.law != "blaze" and self.attraction:
+            raise ValueError(f"DEM: attraction is an option of law='blaze', not of {self.name}; leave it out")
+        if self.conserving and not self._plain:
             raise ValueError(
-                f"DEM: attraction and conserving are options of law='blaze', not of {self.name}; leave them out"
+                "DEM: conserving=True is of laws as they are; leave it out, or damping, shear, cohesion and the like"
+            )
+        if self.conserving and self.law not in CONSERVING:
+            known = ", ".join(CONSERVING)
+            raise ValueError(
+                f"DEM: conserving=True needs a law whose energy is known ({known}), not {self.name}; leave it out"
             )
 
     @property
@@ -126,7 +136,9 @@ class DEM:
         if not self._plain or self.law not in laws.LAWS:
             return composed.choose(self.law, *(getattr(self, name) for name in PARTS))
         recipe = laws.LAWS[self.law]
-        return recipe if self.conserving else recipe._replace(function=laws.blaze_plain)
+        if self.law == "blaze":
+            return recipe._replace(function=laws.blaze_plain) if self.conserving is False else recipe
+        return recipe._replace(account=2.5 if recipe.hertzian else 2.0) if self.conserving else recipe
 
     def mixes(self, scene):
         """Numbers that the law needs of every pair of materials, (m*m, k): columns as in `Law.needs`."""

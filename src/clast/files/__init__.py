@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import errors, tables
+from ..mpi.team import first_does
 from . import checkpoint, csv, disk, spheres, text, vti, vtk
 from .spheres import Spheres, load_spheres
 from .trajectory import Trajectory
@@ -47,9 +48,14 @@ def save(path, scene):
         raise TypeError(f"save: the second argument must be a clast.Scene, got {scene!r}")
     path = Path(path)
     writer = errors.pick("file format", path.suffix.lower(), WRITERS)
-    path.parent.mkdir(parents=True, exist_ok=True)
     bodies = scene.bodies
     shapes = scene.shapes()
+    first_does(lambda: _save(path, writer, scene, bodies, shapes))
+
+
+def _save(path, writer, scene, bodies, shapes):
+    """See `save`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     _whole(path, writer, particle_columns(bodies, shapes, scene.parts, scene.hulls, scene.surfaces))
     if writer is vtk.write_points:
         for name, place, table in (("polyhedra", vtk.polygons, "hulls"), ("meshes", vtk.skins, "surfaces")):
@@ -60,13 +66,13 @@ def save(path, scene):
         bent = np.flatnonzero(scene.parts.power[shapes.part, 0] > 0.0)
         if len(bent):
             told = vtk.particles(bodies, scene.molds, scene.parts, scene.hulls, scene.surfaces)
-            owner, centre, turn, axes, _, _, power = (column[told[6][:, 0] > 0.0] for column in told)
-            skin = vtk.superquadrics(centre, turn, axes, power)
+            told = vtk.Particles(*(column[told.power[:, 0] > 0.0] for column in told))
+            skin = vtk.superquadrics(told.centre, told.orientation, told.axes, told.power)
             _whole(
                 path.with_name(f"{path.stem}.superquadrics.vtp"),
                 vtk.write_polygons,
                 skin,
-                {"number": bodies.number[owner[skin.owner]]},
+                {"number": bodies.number[told.body[skin.owner]]},
             )
         walls = vtk.surfaces(bodies, scene.molds, scene.parts, scene.meshes)
         if walls:
@@ -84,13 +90,12 @@ def export(folder, path):
 
         def write(writing):
             for k, frame in enumerate(run):
-                body, centre, turn, axes, *_ = vtk.particles(
+                found = vtk.particles(
                     frame.columns, groups["molds"], groups["parts"], groups.get("hulls"), groups.get("surfaces")
                 )
-                told = {
-                    name: np.asarray(frame.columns[name])[body] for name in ("number", "velocity", "spin", "material")
-                }
-                told |= {"position": centre, "orientation": turn, "axes": axes, "radius": np.cbrt(axes.prod(axis=1))}
+                names = ("number", "velocity", "spin", "material")
+                told = {name: np.asarray(frame.columns[name])[found.body] for name in names}
+                told |= {"position": found.centre} | {n: getattr(found, n) for n in ("orientation", "axes", "radius")}
                 spheres.write_dump(writing, told, time=frame.time, step=frame.step, append=k > 0)
 
         _whole(path, write)
@@ -100,8 +105,12 @@ def export(folder, path):
 def save_text(path, scene, time=None):
     """Write place and radius [m] of every particle of a scene as text, one line each; time [s] goes into the first line."""
     columns = particle_columns(scene.bodies, scene.shapes(), scene.parts, scene.hulls, scene.surfaces)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _whole(path, text.write, columns, time)
+
+    def write():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _whole(path, text.write, columns, time)
+
+    first_does(write)
 
 
 def save_grid(path, origin, spacing, columns):
@@ -120,10 +129,8 @@ def particle_columns(bodies, shapes, parts, hulls=None, surfaces=None):
     rows = np.flatnonzero(tables.is_particle(shapes.kind))
     owner = shapes.body[rows]
     axes = vtk.half_axes(parts, shapes.part[rows], bodies.scale[owner], hulls, surfaces)
-    even = (axes == axes[:, :1]).all(axis=1)  # The root of a cube would lose the last digit.
-    radius = np.where(even, axes[:, 0], np.cbrt(axes.prod(axis=1)))
+    radius = vtk.ball_radius(parts, shapes.part[rows], bodies.scale[owner], axes)
     power = parts.power.reshape(-1, 2)[shapes.part[rows]]
-    radius = np.where(power[:, 0] > 0.0, parts.ball[shapes.part[rows]] * bodies.scale[owner], radius)
     own = {"number": bodies.number[owner], "position": shapes.centre[rows], "radius": radius, "axes": axes}
     names = ("velocity", "spin", "orientation", "force", "torque", "mass", "material", "motion")
     told = {name: getattr(bodies, name)[owner] for name in names}

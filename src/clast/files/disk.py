@@ -182,12 +182,13 @@ class Journaled(Sink):
 
 
 class Before(io.RawIOBase):
-    """A file that is only read, as it was at the last commit; records: of its journal."""
+    """A file that is only read, as it was at the last commit; records: of its journal, none if there is none."""
 
     def __init__(self, path, records):
         super().__init__()
         self.file = open(path, "rb", buffering=0)  # noqa: SIM115
-        self.records, self.place, self.end = records, 0, records[0][0]
+        self.records, self.place = records, 0
+        self.end = records[0][0] if records else os.fstat(self.file.fileno()).st_size
 
     def readable(self):
         return True
@@ -240,13 +241,16 @@ def read_journal(file):
 
 
 def as_committed(path):
-    """What h5py is to read: the path, or where a journal is left the file as it was before."""
+    """The file open for h5py, which does not close it; where a journal is left, as it was before.
+
+    Never by its path: HDF5 would take a file that is open already for the same one, and not see what was written since.
+    """
     try:
         with open(journal_of(path), "rb") as journal:
             records = list(read_journal(journal))
     except FileNotFoundError:
         records = []
-    return Before(path, records) if records else path
+    return Before(path, records)
 
 
 def put_all(file, data):

@@ -48,7 +48,8 @@ class Trajectory:
         if mode not in ("r", "w", "a"):
             raise ValueError(f"trajectory mode must be 'r', 'w' or 'a', got {mode!r}")
         self._mode = mode
-        self._sink: Any = None
+        self._sink: Any = None  # what h5py writes to, or
+        self._source: Any = None  # reads from
         self._file: Any = None
         self._patiently(self._begin, fresh=False)
 
@@ -61,7 +62,8 @@ class Trajectory:
                 self._look()
             with self._reading():
                 if mode == "r":  # No lock: looking at a run must not stop it.
-                    self._file = h5py.File(disk.as_committed(self.path), "r", locking=False)
+                    self._source = disk.as_committed(self.path)
+                    self._file = h5py.File(self._source, "r")
                 else:
                     self._file = self._open(fresh)
                 found = self._file.attrs["format"], self._file.attrs["version"]
@@ -229,6 +231,8 @@ class Trajectory:
         if self._sink is None:
             if self._file is not None:
                 self._file.close()
+            if self._source is not None:
+                self._source.close()
             return
         try:
             if self._file is not None:

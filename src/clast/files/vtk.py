@@ -163,12 +163,21 @@ def _runs(start, rows):
     return owner, np.arange(len(owner)) + np.repeat(start[rows] - np.cumsum(count) + count, count)
 
 
-def particles(bodies, molds, parts, hulls=None, surfaces=None):
-    """All particles of all bodies: rows of bodies (s,), centres (s,3) [m], orientations (s,4), half-axes (s,3) [m], rows of hulls
-    (s,) and of surfaces (s,), -1 for all but polyhedra and triangulated particles, and exponents (s,2), 0 for all but superquadrics.
+class Particles(NamedTuple):
+    """One row for each particle of every body."""
 
-    Tables as in `surfaces`; hulls or surfaces may be left out where there are none. For the axes see `half_axes`.
-    """
+    body: np.ndarray  # (s,) row of bodies
+    centre: np.ndarray  # (s,3) [m]
+    orientation: np.ndarray  # (s,4) turns its own axes into those of the world
+    axes: np.ndarray  # (s,3) [m], see `half_axes`
+    hull: np.ndarray  # (s,) row of hulls, -1 for all but polyhedra
+    surface: np.ndarray  # (s,) row of surfaces, -1 for all but triangulated particles
+    power: np.ndarray  # (s,2) exponents, 0 for all but superquadrics
+    radius: np.ndarray  # (s,) [m], of the ball with its volume
+
+
+def particles(bodies, molds, parts, hulls=None, surfaces=None):
+    """All particles of all bodies. Tables as in `surfaces`; hulls or surfaces may be left out where there are none."""
     bodies, molds, parts = (_columns(table) for table in (bodies, molds, parts))
     mold = np.asarray(bodies["mold"], dtype=int)
     # Every part of every body: repeat the bodies by their number of parts, then count up within each.
@@ -185,8 +194,8 @@ def particles(bodies, molds, parts, hulls=None, surfaces=None):
     kind, feature = np.asarray(parts["kind"])[part], np.asarray(parts["feature"])[part]
     hull, surface = (tables.rows_in(table, kind, feature) for table in ("hulls", "surfaces"))
     orientation = part_orientation(orientation, parts, part)
-    power = np.asarray(parts["power"])[part]
-    return body, centre, orientation, half_axes(parts, part, scale, hulls, surfaces), hull, surface, power
+    power, axes = np.asarray(parts["power"])[part], half_axes(parts, part, scale, hulls, surfaces)
+    return Particles(body, centre, orientation, axes, hull, surface, power, ball_radius(parts, part, scale, axes))
 
 
 def part_orientation(orientation, parts, part):
@@ -218,6 +227,15 @@ def half_axes(parts, part, scale, hulls=None, surfaces=None):
                 )
             size[solid] = np.asarray(_columns(table)["ball"])[row[solid], None]
     return size * np.asarray(scale)[:, None]
+
+
+def ball_radius(parts, part, scale, axes):
+    """Radius (s,) [m] of the ball with the volume of these rows of parts (s,) at size factors (s,), whose half-axes are axes (s,3) [m]."""
+    parts = _columns(parts)
+    even = (axes == axes[:, :1]).all(axis=1)  # The root of a cube would lose the last digit.
+    radius = np.where(even, axes[:, 0], np.cbrt(axes.prod(axis=1)))
+    bent = np.asarray(parts["power"]).reshape(-1, 2)[part, 0] > 0.0
+    return np.where(bent, np.asarray(parts["ball"])[part] * np.asarray(scale), radius)
 
 
 def rotate(orientation, vector):

@@ -7,13 +7,15 @@ small enough to hand on, and a kernel is optimised once, with all that it calls:
 
 import gc
 import threading
+from types import CodeType
 from typing import Any
 
 import numba
-from llvmlite.binding import Linkage
+from llvmlite.binding import Linkage, create_new_function_pass_manager
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
+from numba.core.untyped_passes import InlineClosureLikes
 
 from . import quick, watch
 
@@ -113,9 +115,13 @@ class OnceLibrary(OuterLibrary):
 
 
 def shorten(library, module):
-    """Simplify each function by itself, so that there is less to hand on."""
+    """Simplify each function by itself, so that there is less to hand on: the least that makes it small, as a kernel is optimised whole later."""
     module.data_layout = library._codegen._data_layout
-    manager, builder = library._codegen._function_pass_manager()
+    manager, builder = create_new_function_pass_manager(), library._codegen._pass_builder()
+    manager.add_sroa_pass()
+    manager.add_simplify_cfg_pass()
+    manager.add_instruction_combine_pass()
+    manager.add_simplify_cfg_pass()
     for function in module.functions:
         if not function.is_declaration:
             manager.run(function, builder)
@@ -130,7 +136,12 @@ class _Compiler(Compiler):
         if self.state.library is None:
             self.state.library = self.library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
             self.state.library.enable_object_caching()
-        return super().define_pipelines()
+        managers = super().define_pipelines()
+        # A function without functions inside has none to put into it; numba would go through its variables three times to see.
+        if not any(isinstance(constant, CodeType) for constant in self.state.func_id.code.co_consts):
+            for manager in managers:
+                manager.passes = [one for one in manager.passes if one[0] is not InlineClosureLikes]
+        return managers
 
 
 class InnerCompiler(_Compiler):

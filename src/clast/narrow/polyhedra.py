@@ -245,8 +245,12 @@ def write_points(c, count, q, away, sign, radius, work, points):
     order_points(work, count)
     for i in range(4):
         points.gap[c + i] = work[POINT * i + 3] if i < count else np.inf
+    own = n = (0.0, 0.0, 0.0)
     for i in range(count):
-        n = rotate(q, get(work, POINT * i + 4))
+        # Most often the points of a pair have one normal.
+        m = get(work, POINT * i + 4)
+        if m[0] != own[0] or m[1] != own[1] or m[2] != own[2]:
+            own, n = m, rotate(q, m)
         arm = add(away, add(rotate(q, get(work, POINT * i)), scale(0.5 * work[POINT * i + 3], n)))
         points.radius[c + i] = radius
         points.feature[c + i] = int(work[POINT * i + 7])

@@ -165,10 +165,9 @@ class _Reader(Shaper):
                 ADDERS[name](self, f"{name}[{i}]", entry, scene)
         if not any(data.get(name) for name in ("bodies", "fill", "inlet")):
             self.fail("bodies", "there is nothing that moves; add [[bodies]], [[fill]] or [[inlet]]")
-        every = run.until / 50.0 if run.every is None else run.every
         title, places = head.title or self.path.stem, tuple(self.places)
         return Ready(
-            scene, method, run.dt or "auto", run.until, every, title, run.overlap_limit, str(self.path), places
+            scene, method, run.dt or "auto", run.until, run.every, title, run.overlap_limit, str(self.path), places
         )
 
     def method(self, run):

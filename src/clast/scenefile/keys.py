@@ -353,7 +353,11 @@ class RunKeys(Section):
     twisting: str = key("resistance to twisting", '"spring"', "none")
     bonds: bool = key("bodies that touch at the start are bonded", "true", False)
     attraction: bool = key("law blaze: contacts may pull where damping outweighs the spring", "true", False)
-    conserving: bool = key("law blaze: a form that keeps the energy of a collision at any step", "false", True)
+    conserving: bool | None = key(
+        "laws hertz and linear: contacts give back what they took in; blaze: false is the force as published",
+        "true",
+        None,
+    )
     integrator: str | None = key("how motion is integrated", '"verlet"', None)
     margin: float | None = key("extra reach of the neighbour search [m]", "0.001", None, ge=0)
     broad: str | None = key("how pairs that may touch are found", '"bins"', None)

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..errors import SceneError
 from ..kernels import ahead
+from ..mpi.team import first_does
 from ..narrow.contacts import find_contacts
 from ..run.rehearsal import rehearse
 from ..run.simulation import Simulation
@@ -20,7 +21,7 @@ GRAVITY = 9.81  # [m/s^2]
 class Ready:
     """A scene with all that a run needs.
 
-    scene: Scene; method: DEM(...); dt [s] or "auto"; until, every [s]; title: one line for people;
+    scene: Scene; method: DEM(...); dt [s] or "auto"; until [s]; every [s] or None for fifty frames; title: one line for people;
     overlap_limit: how deep two bodies may overlap at the start, as a share of the smaller radius, half-axis or ball inside;
     source: the scene file, if there is one; places: (body numbers, where they stand in it), for messages.
     """
@@ -29,7 +30,7 @@ class Ready:
     method: Any
     dt: float | str
     until: float
-    every: float
+    every: float | None
     title: str
     overlap_limit: float = 0.05
     source: str = ""
@@ -42,7 +43,7 @@ class Ready:
             # The look takes kernels too: they are compiled together with those of the run.
             ahead.when_missing(lambda: rehearse(self.scene, self.method, dt, look=True))
             try:
-                check_overlap(self.scene, self.overlap_limit, self.places)
+                first_does(lambda: check_overlap(self.scene, self.overlap_limit, self.places))
             except SceneError as fault:
                 raise SceneError(f"{self.source}: {fault}" if self.source else str(fault)) from None
         return Simulation(self.scene, self.method, dt=dt, device=device)

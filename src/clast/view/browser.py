@@ -18,11 +18,14 @@ from .stage import VIEW_ANGLE, Stage, camera
 EXTENT = 10.0  # length units of the page across all that is shown: its near and far limits are made for rooms, not for grains
 CACHE = 200  # frames that are kept in memory
 TRAILED = 200  # bodies that draw trails
+LOOK = 2.0  # [s] between two looks at a run that may have grown
 PICKED = (255, 0, 200)
 
 
 class Frames:
     """The frames of a run folder; looks again when the file has grown."""
+
+    grows = True
 
     def __init__(self, path):
         self.path = path
@@ -70,6 +73,8 @@ class Frames:
 class Moment:
     """One moment of a scene as if it were a run of one frame."""
 
+    grows = False
+
     def __init__(self, scene, time=0.0, step=0, contacts=None):
         groups, self.attributes = scene.describe()
         columns = groups.pop("bodies")
@@ -81,9 +86,6 @@ class Moment:
 
     def __getitem__(self, index):
         return self.frame
-
-    def grown(self):
-        return False
 
 
 class Browser:
@@ -154,9 +156,11 @@ class Browser:
         gui = self.server.gui
         gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
         first = self.source[0]
-        if len(self.source) > 1:
-            with gui.add_folder("Time"):
-                self.slider = gui.add_slider("frame", 0, len(self.source) - 1, 1, len(self.source) - 1)
+        if self.source.grows:
+            last = len(self.source) - 1
+            self.over_time = gui.add_folder("Time", visible=last > 0)  # a run may have its first frame alone so far
+            with self.over_time:
+                self.slider = gui.add_slider("frame", 0, max(last, 1), 1, last)
                 self.slider.on_update(lambda event: self.show(int(self.slider.value)))
                 self.playing = gui.add_checkbox("play", False)
                 self.rate = gui.add_slider("frames a second", 1, 60, 1, 25)
@@ -216,7 +220,7 @@ class Browser:
                 stage = stage._replace(contacts={"pair": np.zeros((0, 2), int), "force": np.zeros((0, 3))})
             paint = self._paint(stage)
             size = self.zoom * batches.sizes(stage, frame.columns)
-            size[~self._visible(stage)] = 0.0
+            size[~self._kept(stage.centre)] = 0.0
             with self.server.atomic():
                 self._place(stage, paint, size)
                 self._move_walls(frame)
@@ -297,13 +301,13 @@ class Browser:
             paint[np.asarray(stage.columns["number"])[stage.body] == self.picked] = PICKED
         return paint
 
-    def _visible(self, stage):
-        """Which particles (s,) the cut leaves."""
+    def _kept(self, points):
+        """Which of these points (k,3) [m] the cut leaves."""
         axis = "xyz".find(self.cut.value)
         if axis < 0:
-            return np.ones(len(stage.centre), dtype=bool)
+            return np.ones(len(points), dtype=bool)
         place = self.low[axis] + self.depth.value * (self.high[axis] - self.low[axis])
-        return (stage.centre[:, axis] > place) == bool(self.other.value)
+        return (points[:, axis] > place) == bool(self.other.value)
 
     def _move_walls(self, frame):
         for handle, number, driven in self.walls:
@@ -330,6 +334,8 @@ class Browser:
 
     def _line(self, name, points, paint, width):
         scene = self.server.scene
+        keep = self._kept(points.mean(axis=1))
+        points, paint = points[keep], paint[keep]
         if len(points):
             scene.add_line_segments(
                 name, (self.zoom * points).astype(np.float32), paint, thickness=max(self.zoom * width, 1e-3)
@@ -417,17 +423,18 @@ class Browser:
         )
         data = io.BytesIO()
         Image.fromarray(shot[..., :3]).save(data, "PNG")
-        client.send_file_download(f"clast-{self.frame.step}.png", data.getvalue())
+        client.send_file_download(f"clast-{self.frame.step}.png", data.getvalue(), save_immediately=True)
 
     def _play(self):
         began, first, looked = None, 0, clock.monotonic()
         while not self.closed:
             clock.sleep(1.0 / 60.0)
             now = clock.monotonic()
-            if len(self.source) > 1 and now - looked > 2.0:
+            if self.source.grows and now - looked > LOOK:
                 looked = now
                 if self.source.grown():
-                    self.slider.max = len(self.source) - 1
+                    self.slider.max = max(len(self.source) - 1, 1)
+                    self.over_time.visible = len(self.source) > 1
             if len(self.source) < 2 or not self.playing.value:
                 began = None
                 continue

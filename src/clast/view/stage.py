@@ -19,6 +19,7 @@ class Stage(NamedTuple):
     orientation: np.ndarray  # (s,4) turns the own axes of the particle into those of the world
     axes: np.ndarray  # (s,3) [m], half-axes along its own axes; of a sphere its radius three times, of a
     # polyhedron or mesh that of the ball with its volume
+    size: np.ndarray  # (s,) [m], radius of the ball with its volume
     ball: np.ndarray  # (s,) bool, a sphere, or an ellipsoid with equal half-axes
     hull: np.ndarray  # (s,) row of hulls, -1 for all but polyhedra
     surface: np.ndarray  # (s,) row of surfaces, -1 for all but triangulated particles
@@ -31,11 +32,6 @@ class Stage(NamedTuple):
     axis: np.ndarray | None  # (3,) unit, about which a drum turns
     contacts: dict  # columns of contacts as in a trajectory frame; empty if they are not known
 
-    @property
-    def size(self):
-        """Radius (s,) [m]; of what is not a sphere that of the ball with its volume."""
-        return np.where(self.ball, self.radius, np.cbrt(self.axes.prod(axis=1)))
-
     @classmethod
     def of(cls, subject, groups, walls=True):
         """From what `render` takes; walls: False to leave them out."""
@@ -43,7 +39,9 @@ class Stage(NamedTuple):
         columns, groups = _sort_out(subject, groups)
         molds, parts = groups["molds"], groups["parts"]
         hulls, surfaces = groups.get("hulls"), groups.get("surfaces")
-        body, centre, orientation, axes, hull, surface, power = vtk.particles(columns, molds, parts, hulls, surfaces)
+        body, centre, orientation, axes, hull, surface, power, size = vtk.particles(
+            columns, molds, parts, hulls, surfaces
+        )
         radius, ball = axes.max(axis=1, initial=0.0), (axes == axes[:, :1]).all(axis=1) & (hull < 0) & (surface < 0)
         ball &= power[:, 0] == 0.0
         radius = np.where(power[:, 0] > 0.0, np.linalg.norm(axes, axis=1), radius)
@@ -55,7 +53,7 @@ class Stage(NamedTuple):
         skins = vtk.surfaces(columns, molds, parts, groups["meshes"], around=_box(centre, radius)) if walls else []
         finite = [wall for wall in skins if not wall.flat]
         floors = [wall for wall in skins if wall.flat and wall.axis[2] > 0.7]
-        rows = (centre, radius, orientation, axes, ball, hull, surface, power, body)
+        rows = (centre, radius, orientation, axes, size, ball, hull, surface, power, body)
         stage = cls(*rows, columns, hulls, surfaces, finite, _drum_axis(columns, finite), contacts)
         points, _ = _outline(stage)
         return stage._replace(walls=finite + [vtk.plate(floor, points) for floor in floors])
@@ -65,7 +63,7 @@ class Stage(NamedTuple):
         keep = np.ones(len(self.centre), dtype=bool)
         for point, normal in cuts:
             keep &= (self.centre - point) @ np.asarray(normal, dtype=float) <= 0.0
-        names = ("centre", "radius", "orientation", "axes", "ball", "hull", "surface", "power", "body")
+        names = ("centre", "radius", "orientation", "axes", "size", "ball", "hull", "surface", "power", "body")
         return self._replace(**{name: getattr(self, name)[keep] for name in names})
 
 

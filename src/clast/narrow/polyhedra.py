@@ -12,6 +12,7 @@ from ..kernels.backend import func, kernel
 from ..kernels.vec import add, dot, load, load4, quat_matrix, quat_multiply, rotate, scale, sub, unrotate
 from ..tables import CYLINDER, PLANE, POLYHEDRON, SPHERE, TRIANGLE
 from .ellipsoids import between
+from .order import comes_second
 from .polyhedron_cylinder import hull_cylinder
 from .polyhedron_distance import hull_distance
 from .polyhedron_manifold import contact_points
@@ -268,6 +269,13 @@ def clear(c, points):
 
 
 @func
+def turn_normal(c, points):
+    """Let the normal in slot c point the other way."""
+    for i in range(3):
+        points.normal[c, i] = -points.normal[c, i]
+
+
+@func
 def pair_points(where, tables, pairs, points, edges, periodic, margin, keeps, work, sphere_points, distance):
     """Contact points of pairs of particles; where: first pair, the pair behind the last, pairs before the first slot.
 
@@ -278,10 +286,17 @@ def pair_points(where, tables, pairs, points, edges, periodic, margin, keeps, wo
     for p in range(first, last):
         a, b = pairs.shape[p, 0], pairs.shape[p, 1]
         c = pairs.slot[p - spheres]
+        two = shapes.kind[a] == POLYHEDRON and shapes.kind[b] == POLYHEDRON
         swap = shapes.kind[a] != POLYHEDRON
+        if two:
+            swap = comes_second(a, b, shapes, between(a, b, shapes.centre, edges, periodic))
         s, t = (b, a) if swap else (a, b)
-        if shapes.kind[t] == POLYHEDRON:
+        if two:
+            if swap and keeps:
+                turn_normal(c, points)
             found = hull_hull(s, t, c, tables, points, edges, periodic, margin, keeps, work, distance)
+            if swap and keeps and found == 0:
+                turn_normal(c, points)
         else:
             found = sphere_points(s, t, bodies, shapes, parts, hulls, edges, periodic, margin, work)
         points.count[p - spheres] = found

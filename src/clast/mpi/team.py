@@ -128,11 +128,11 @@ class Team:
         if not _team:
             sys.excepthook = self._leave
 
-    def _leave(self, kind, fault, trace):
+    def _leave(self, category, fault, trace):
         """In place of `sys.excepthook`: others may wait for this process, so all end."""
         if self.rank == 0 or not self.all_leave():
-            sys.__excepthook__(kind, fault, trace)
-        self.leave(130 if kind is KeyboardInterrupt else 1)
+            sys.__excepthook__(category, fault, trace)
+        self.leave(130 if category is KeyboardInterrupt else 1)
 
     def _share_cores(self):
         """Divide the cores of a machine among its processes, unless the user has said how many threads to take."""
@@ -219,9 +219,9 @@ class Team:
         whole = np.empty((int(counts.sum()), *array.shape[1:]), array.dtype)
         parts = counts * size
         where = np.concatenate([[0], np.cumsum(parts)[:-1]])
-        kind = self.MPI.BYTE
+        byte = self.MPI.BYTE
         if size:  # records without columns have none
-            self.comm.Allgatherv([array, len(array) * size, kind], [whole, parts, where, kind])
+            self.comm.Allgatherv([array, len(array) * size, byte], [whole, parts, where, byte])
         return whole
 
     def hand_round(self, parcels):
@@ -233,9 +233,9 @@ class Team:
             size[rank] = len(data)
         self.comm.Alltoall(size, coming)
         arrived = {int(rank): np.empty(coming[rank], np.uint8) for rank in np.nonzero(coming)[0]}
-        kind = self.MPI.BYTE
-        requests = [self.comm.Irecv([data, kind], rank, tag=1) for rank, data in arrived.items()]
-        requests += [self.comm.Isend([data, kind], rank, tag=1) for rank, data in packed.items()]
+        byte = self.MPI.BYTE
+        requests = [self.comm.Irecv([data, byte], rank, tag=1) for rank, data in arrived.items()]
+        requests += [self.comm.Isend([data, byte], rank, tag=1) for rank, data in packed.items()]
         self.MPI.Request.Waitall(requests)
         self.sent += int(size.sum())
         self.messages += len(packed)

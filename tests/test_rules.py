@@ -23,6 +23,7 @@ ORDER = (
     ("motion",),
     ("dem", "joints"),
     ("dvi",),
+    ("mpi",),
     ("files", "measure"),
     ("run",),
     ("scenes",),

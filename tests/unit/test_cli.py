@@ -129,6 +129,8 @@ FAULTS = {
     ("report", "."): ".: there is no trajectory.h5 in it",
     ("render", "nowhere"): "nowhere: no such folder",
     ("render", ".", "--picture", "a.png", "--movie", "a.gif"): "--picture and --movie: one at a time",
+    ("view", "ball.toml", "--port", "65536"): "port 65536: must be from 0 to 65535",
+    ("view", "ball.toml", "--address", "no such name"): "address 'no such name': this machine cannot listen there",
 }
 
 

@@ -18,6 +18,9 @@ __all__ = ["NAMES", "answer", "app", "complain", "main", "running", "showing", "
 def main(arguments=None):
     """Run a command and leave with its exit code: 0 done, 1 the run failed, 2 wrong input, 130 interrupted."""
     code = answer(arguments)
+    team = sys.modules.get("clast.mpi.team")
+    if code != OK and team is not None:
+        team.leave(code)  # others may wait for this one
     watch = sys.modules.get("clast.kernels.watch")
     if watch is not None and watch.abandoned():
         # The compiler is at work in another thread; to wait for it takes long, to take the ground from under it ends badly.

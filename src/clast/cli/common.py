@@ -41,9 +41,30 @@ class Stopped(Exception):
 
 
 def complain(message, code):
-    """Print one line on standard error and return the exit code."""
-    print("clast: " + " ".join(str(message).split()), file=sys.stderr)
+    """Print one line on standard error and return the exit code. Of several processes the first one speaks; another only if that
+    has nothing to say."""
+    rank = first_speaks(code)
+    if rank is not None:
+        print(f"clast: {rank}" + " ".join(str(message).split()), file=sys.stderr, flush=True)
     return code
+
+
+def first_speaks(code):
+    """What a message of this process begins with; None if it is not to be printed."""
+    from ..mpi.team import find, launched
+
+    if launched() == 1:
+        return ""
+    try:
+        team = find()
+    except ImportError:
+        return ""
+    if team is None or team.rank == 0:
+        return ""
+    if code == OK:
+        return None
+    team.let_first_speak()
+    return f"rank {team.rank}: "
 
 
 @contextmanager

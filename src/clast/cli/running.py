@@ -153,11 +153,13 @@ def tell_of_compiling(quiet):
 
 def start(ready, what, until, every, output, dt, device, overwrite, quiet=False):
     """A new run: (simulation, folder, plan). Nothing is written before every check has passed."""
+    from ..mpi.team import first_does, first_says
+
     name = what if what in NAMES else Path(what).stem
     output = Path("out") / name if output is None else output
     if output.exists() and not output.is_dir():
         raise Wrong(f"--output {output}: is a file; give a folder")
-    earlier = [file for file in RESULTS if (output / file).exists()]
+    earlier = first_says([file for file in RESULTS if (output / file).exists()])
     if earlier and not overwrite:
         raise Wrong(
             f"{output} holds an earlier run; go on with it (clast run --resume {output}), "
@@ -182,10 +184,12 @@ def start(ready, what, until, every, output, dt, device, overwrite, quiet=False)
         every = max(until, sim.dt) if every > until else every
     plan = {"scene": ready.title, "source": ready.source or name, "until": until, "every": every, **late}
     check_times(sim, plan)
-    for file in earlier:
-        (output / file).unlink()
-    for file in (output / "text").glob("[0-9]*.txt"):
-        file.unlink()
+
+    def clear():
+        for file in [*(output / name for name in earlier), *(output / "text").glob("[0-9]*.txt")]:
+            file.unlink()
+
+    first_does(clear)
     return sim, output, plan
 
 
@@ -242,20 +246,28 @@ def go_on(path, until, every, output, device):
 def carry_out(sim, output, plan, quiet, live=False):
     """Run to the end, then tell the numbers and where everything is."""
     from ..kernels import watch
+    from ..mpi.team import first_does, leads
     from ..run.runner import write_checkpoint
 
     options = {"record": plan["record"], "text": plan["text"]}
     with typed_by_user("--record"):
         sim.check_record(plan["record"])
+    if live and sim.team is not None:
+        raise Wrong(f"--live looks at one process, and {sim.team.size} share the run; leave it out, and use clast view")
     if live:
         from ..view.live import Live
 
         options["between"] = Live(sim)
         print(f"look on: {options['between'].address}")
-    output.mkdir(parents=True, exist_ok=True)
-    note = output / "run.writing.json"
-    note.write_text(json.dumps(plan, indent=2) + "\n", encoding="utf-8")
-    note.replace(output / "run.json")
+
+    def begin():
+        output.mkdir(parents=True, exist_ok=True)
+        note = output / "run.writing.json"
+        note.write_text(json.dumps(plan, indent=2) + "\n", encoding="utf-8")
+        note.replace(output / "run.json")
+
+    first_does(begin)
+    quiet = quiet or not leads()
     if "overlap_limit" in plan:  # it was stopped before it began
         write_checkpoint(sim, output / "checkpoint.h5", begun=False)
         raise Stopped(f"interrupted while kernels were compiled at t = 0 s; go on with: clast run --resume {output}")
@@ -268,8 +280,9 @@ def carry_out(sim, output, plan, quiet, live=False):
         saved = go if (output / "checkpoint.h5").exists() else "nothing had been saved yet"
         when = " while kernels were compiled" if isinstance(stop, watch.Stopped) else ""
         raise Stopped(f"interrupted{when} at t = {sim.time:.6g} s; {saved}") from None
+    told = sim.report()
     if not quiet:
-        print(sim.report())
+        print(told)
         print(
             f"\nlook at it: clast view {output}     a picture: clast render {output}     a page: clast report {output}"
         )

@@ -66,7 +66,10 @@ def check(
     import numba
 
     from ..kernels import backend
+    from ..mpi.team import launched, leads
 
+    if launched() > 1 and find_spec("mpi4py") and not leads():
+        return
     settings = vars(numba.config)  # numba makes them when it is imported
     print(f"clast       {version('clast')}, Python {sys.version.split()[0]}, numba {numba.__version__}")
     print(f"device      cpu, {numba.get_num_threads()} threads of {settings['NUMBA_NUM_THREADS']}")
@@ -76,10 +79,28 @@ def check(
     for name, (extra, purpose) in OPTIONAL.items():
         state = "present" if find_spec(name) else f"missing, for {purpose}: pip install 'clast[{extra}]'"
         print(f"{name:<11} {state}")
+    print(f"processes   {tell_of_mpi()}")
     if compile_all:
         compile_kernels()
     else:
         print("kernels     compiled when first needed; clast check --compile does it for all ready scenes at once")
+
+
+def tell_of_mpi():
+    """Which MPI there is, and how many processes it started."""
+    from importlib.util import find_spec
+    from shutil import which
+
+    if find_spec("mpi4py") is None:
+        return "1; mpi4py is missing, for runs on many: pip install 'clast[mpi-local]', or clast[mpi] where there is an MPI"
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as fault:  # the package is there, the library is not
+        return f"1; mpi4py finds no MPI library ({' '.join(str(fault).split())}); pip install 'clast[mpi-local]'"
+    library = " ".join(MPI.Get_library_version().replace("Version:", "").split()[:2]).rstrip(",")
+    beside = Path(sys.executable).with_name("mpirun")
+    launcher = which("mpirun") or (str(beside) if beside.exists() else "no mpirun found")
+    return f"{MPI.COMM_WORLD.size}; {library} by mpi4py, {launcher}"
 
 
 def writable(folder):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..kernels import backend
-from ..motion.slots import find_slots, place_of
+from ..motion.slots import find_named, find_slots, name_pairs, place_of
 from ..motion.state import ball_radii
 from ..narrow.contacts import lower_first, select, sort_pairs
 from ..narrow.dispatch import OVERLAP, SPHERES, Listed
@@ -16,19 +16,24 @@ def reach_of(state):
     return state.beyond if state.beyond > 0.0 else OVERLAP
 
 
-def slots_in_use(state):
-    """Slots of contact points that touch (c,), and the row of the neighbour list of each."""
+def slots_in_use(state, everyone=False):
+    """Slots of contact points that touch (c,), and the row of the neighbour list of each; everyone: those too that another process tells
+    of, see `State.told`."""
     gap, slot = state.device.to_host(state.points.gap), state.device.to_host(state.pairs.slot)
     rows = np.nonzero(gap < state.beyond)[0]
-    return rows, np.searchsorted(slot, rows, side="right") - 1 + state.spheres_count
+    pair = np.searchsorted(slot, rows, side="right") - 1 + state.spheres_count
+    if state.ghosts and not everyone:
+        kept = np.isin(pair, state.told(np.unique(pair)))
+        rows, pair = rows[kept], pair[kept]
+    return rows, pair
 
 
 def touching(state):
     """Number of pairs that carry a force."""
     slot, row = slots_in_use(state)
     loaded = state.device.to_host(state.points.force)[slot].any(1)
-    balls = state.device.to_host(state.spheres.action)[:, :3].any(1)
-    return int(np.count_nonzero(balls)) + len(np.unique(row[loaded]))
+    balls = np.nonzero(state.device.to_host(state.spheres.action)[:, :3].any(1))[0]
+    return len(state.told(balls)) + len(np.unique(row[loaded]))
 
 
 def measure_spheres(state):
@@ -39,7 +44,7 @@ def measure_spheres(state):
         look = Listed(state, state.device.to_device(listed), SPHERES.slots)
         SPHERES.find(look, 0, state.spheres_count, reach_of(state))
     points = state.device.table(look.points)
-    row = np.nonzero(points.count)[0]
+    row = state.told(np.nonzero(points.count)[0])
     points = ContactPoints(*(column[row] if len(column) >= len(points.count) else column for column in points))
     # The force acts where the radii divide the line between the centres.
     own, other = state.shapes.radius[listed[row]].T
@@ -115,19 +120,27 @@ def springs_of(state):
 # What a checkpoint holds.
 
 
-def remember(state):
-    """Tables of what contacts remember and do, named by body number and part, in an order that has nothing to do with rows."""
+def remember(state, chosen=None):
+    """Tables of what contacts remember and do, named by body number and part, in an order that has nothing to do with rows.
+
+    chosen: None for all, or a function that tells of rows of the neighbour list (k,) which are meant, (k,) bool.
+    """
     state.fetch()
     table = state.device.table
     spheres, points, history = (table(t) for t in (state.spheres, state.points, state.history))
     ball = np.nonzero(spheres.memory.any(1) | spheres.action.any(1))[0]
-    body, part = state.name_pairs(ball)
+    slot, row = slots_in_use(state, everyone=chosen is not None)
+    if chosen is None:
+        ball = state.told(ball)
+    else:
+        meant = chosen(row)
+        ball, slot, row = ball[chosen(ball)], slot[meant], row[meant]
+    body, part = name_pairs(state, ball)
     order = np.lexsort((part[:, 1], body[:, 1], part[:, 0], body[:, 0]))
     kept = {"body": body[order], "part": part[order], "memory": spheres.memory[ball[order]]}
     kept["action"] = spheres.action[ball[order]]
     kept["couple"] = spheres.couple[ball[order]] if len(spheres.couple) else np.zeros((0, 3))
-    slot, row = slots_in_use(state)
-    body, part = state.name_pairs(row)
+    body, part = name_pairs(state, row)
     place = place_of(state, slot, row)
     order = np.lexsort((place[:, 1], place[:, 0], part[:, 1], body[:, 1], part[:, 0], body[:, 0]))
     slot = slot[order]
@@ -139,27 +152,36 @@ def remember(state):
     }
 
 
-def recall(state, groups):
-    """Give the contacts of a fresh neighbour list what `remember` kept."""
+def recall(state, groups, among=None):
+    """Give the contacts of a neighbour list what `remember` kept.
+
+    among: None for a fresh list, which must have all of them; or the rows of it (k,) that may be meant, because bodies have come with
+    what their contacts remember, and have moved since: what is not near any more is forgotten, as it is by a list that is made anew.
+    """
     if state.triangulated:
         renew(state, 0.0)
-    kept, named = groups["spheres"], groups["points"]
-    state.spheres = filled(state, state.spheres, state.find_named(kept["body"], kept["part"]), kept)
-    rows = state.find_named(named["body"], named["part"])
-    slot = find_slots(state, rows, named["place"])
-    if (slot < 0).any():
+    kept, named, history = groups["spheres"], groups["points"], groups["history"]
+    ball = find_named(state, kept["body"], kept["part"], among)
+    rows = find_named(state, named["body"], named["part"], among)
+    listed = rows >= 0
+    slot = np.full(len(rows), -1)
+    slot[listed] = find_slots(state, rows[listed], named["place"][listed])
+    if among is None and (slot < 0).any():
         raise ValueError("the contacts in the checkpoint do not fit its bodies; the file was made by another version")
-    many = np.bincount(rows - state.spheres_count, minlength=len(state.device.to_host(state.points.count)))
+    state.spheres = filled(state, state.spheres, ball, kept)
+    many = np.bincount(rows[slot >= 0] - state.spheres_count, minlength=len(state.device.to_host(state.points.count)))
+    count = many + (0 if among is None else state.device.to_host(state.points.count))
     points = filled(state, state.points, slot, named)
-    state.points = points._replace(count=state.device.to_device(many.astype(np.int32)))
-    state.history = filled(state, state.history, slot, groups["history"])
-    state.wrench = state.wrench._replace(live=state.device.to_device((many > 0).astype(np.int8)))
+    state.points = points._replace(count=state.device.to_device(count.astype(np.int32)))
+    state.history = filled(state, state.history, slot, history)
+    live = (many > 0) | (among is not None and state.device.to_host(state.wrench.live) > 0)
+    state.wrench = state.wrench._replace(live=state.device.to_device(live.astype(np.int8)))
 
 
 def filled(state, table, rows, columns):
-    """A table of the neighbour list with these rows put into it."""
-    table = state.device.table(table)
+    """A table of the neighbour list with these rows put into it, except where they are -1."""
+    table, found = state.device.table(table), rows >= 0
     for name, column in table._asdict().items():
         if name in columns and len(columns[name]):
-            column[rows] = columns[name]
+            column[rows[found]] = columns[name][found]
     return state.device.upload(table)

@@ -61,7 +61,7 @@ class Smooth(Stepper):
         """Forces at the very beginning, which the first kick needs; no time passes. Later calls do nothing."""
         if self.fresh:
             with backend.use(self.device):
-                self.state.rebuild()
+                self.rebuild()
                 self._forces(0.0)
                 self._advance(self._kernels.finish, 0.0)
             self.fresh = False
@@ -88,7 +88,8 @@ class Smooth(Stepper):
     def _advance(self, stage, dt):
         kernel, kicks = stage
         state, chunk = self.state, self.device.chunk
-        chunks, there = (len(state.bodies.mass) + chunk - 1) // chunk, state.there
+        there = state.there
+        chunks = (len(there.moving.mass) + chunk - 1) // chunk
         if len(self._moved) != chunks:
             self._moved, self._status = self.device.zeros(chunks, np.float64), self.device.zeros(chunks, np.int8)
         acting = state.pairs, state.spheres, state.wrench
@@ -97,28 +98,39 @@ class Smooth(Stepper):
         # The same objects while nothing in them changes: then the launch is the same, and known.
         if self._around is None or not all(map(is_, (*space, *watch), (*self._around[0], *self._around[1]))):
             self._around = space, watch
-        kernel(chunks, chunk, there.bodies, there.rows, there.inertias, *acting, dt, kicks, *self._around)
+        kernel(chunks, chunk, there.moving, there.rows, there.inertias, *acting, dt, kicks, *self._around)
 
     def _find_pairs(self):
         """Make the list of pairs anew if a body may have moved out of it."""
         state, began = self.state, clock.perf_counter()
         with backend.use(self.device):
+            self.meet_ghosts()
             far = math.sqrt(self.device.peak(self._moved))
             if state.has_parts:
                 bodies, shapes, parts = state.kernel_tables[:3]
                 there = state.there
                 moved = state.reference, there.turned_from
                 far = max(far, place_parts(bodies, shapes, parts, self.box, there.rows, *moved))
+            far = self.farthest(far)
             state.since += 1
             # Two bodies may have come towards each other, or a body and a wall.
             state.closed = far + max(far, state.walls_moved())
             if far > min(self._least, state.size):
                 self._check_speed()
             if state.closed >= state.margin - state.beyond:
-                state.rebuild()
+                self.rebuild()
             else:
                 state.follow()
         self.seconds["pairs"] += clock.perf_counter() - began
+
+    # What several processes that share a run do otherwise, see `clast.mpi.stepper`.
+
+    def meet_ghosts(self):
+        """Bring bodies that other processes move to where these have moved them; there are none."""
+
+    def farthest(self, far):
+        """How far [m] any body of any process has moved since the list was made; far: of this one."""
+        return far
 
     def _collide(self):
         """Forces of all contacts."""
@@ -202,7 +214,7 @@ class Smooth(Stepper):
                 )
 
     def rebuild(self):
-        """Make the list of pairs anew because bodies came or went."""
+        """Make the list of pairs anew because bodies have moved out of it, came or went."""
         self.state.rebuild()
 
     def remember(self):
@@ -224,9 +236,13 @@ class Smooth(Stepper):
         return results.contacts_of(self.state, self.method.recipe.keeps)
 
     def elastic_energy(self):
-        """Energy [J] stored in the springs of all contacts."""
+        """Energy [J] stored in the springs of all contacts; an exact sum, the same in any order of memory."""
+        return math.fsum(self.springs().tolist())
+
+    def springs(self):
+        """Energy [J] stored in each contact, (c,)."""
         overlap, slip, radius, mix, share = results.springs_of(self.state)
-        return float((share * self.method.recipe.energy(overlap, slip, radius, self.mixes[mix])).sum())
+        return share * self.method.recipe.energy(overlap, slip, radius, self.mixes[mix])
 
     def describe(self):
         """What Report tells beyond what it tells of all simulations: nothing."""

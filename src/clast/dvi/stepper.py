@@ -20,7 +20,7 @@ from ..kernels import backend
 from ..kernels.backend import kernel
 from ..kernels.rows import CENTRES, SPINS, VELOCITIES
 from ..motion.integrate import Space, Watch
-from ..motion.slots import find_slots, place_of
+from ..motion.slots import find_named, find_slots, name_pairs, place_of
 from ..motion.state import State
 from ..motion.stepper import Stepper
 from ..narrow.contacts import lower_first, select
@@ -103,7 +103,7 @@ class Hard(Nearby, Swept, Stepper):
         state, history = self.state, self.state.history
         slot = np.nonzero(history.live)[0]
         row = np.searchsorted(state.pairs.slot, slot, side="right") - 1
-        body, part = state.name_pairs(row)
+        body, part = name_pairs(state, row)
         place = place_of(state, slot, row)
         order = np.lexsort((place[:, 1], place[:, 0], part[:, 1], body[:, 1], part[:, 0], body[:, 0]))
         own = np.zeros(0) if self.joints is None else self.joints.state()
@@ -130,7 +130,7 @@ class Hard(Nearby, Swept, Stepper):
             self.joints.prepare(state.rows, state.bodies, self.time, self.dt)
         if state.triangulated:
             renew(state, self.reach)
-        slot = find_slots(state, state.find_named(kept["body"], kept["part"]), kept["place"])
+        slot = find_slots(state, find_named(state, kept["body"], kept["part"]), kept["place"])
         found = slot >= 0
         state.history.live[slot[found]] = 1
         state.history.impulse[slot[found]], state.history.arm[slot[found]] = kept["impulse"][found], kept["arm"][found]

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import errors, tables
+from ..mpi.team import first_does
 from . import checkpoint, csv, disk, spheres, text, vti, vtk
 from .spheres import Spheres, load_spheres
 from .trajectory import Trajectory
@@ -47,9 +48,14 @@ def save(path, scene):
         raise TypeError(f"save: the second argument must be a clast.Scene, got {scene!r}")
     path = Path(path)
     writer = errors.pick("file format", path.suffix.lower(), WRITERS)
-    path.parent.mkdir(parents=True, exist_ok=True)
     bodies = scene.bodies
     shapes = scene.shapes()
+    first_does(lambda: _save(path, writer, scene, bodies, shapes))
+
+
+def _save(path, writer, scene, bodies, shapes):
+    """See `save`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     _whole(path, writer, particle_columns(bodies, shapes, scene.parts, scene.hulls, scene.surfaces))
     if writer is vtk.write_points:
         for name, place, table in (("polyhedra", vtk.polygons, "hulls"), ("meshes", vtk.skins, "surfaces")):
@@ -99,8 +105,12 @@ def export(folder, path):
 def save_text(path, scene, time=None):
     """Write place and radius [m] of every particle of a scene as text, one line each; time [s] goes into the first line."""
     columns = particle_columns(scene.bodies, scene.shapes(), scene.parts, scene.hulls, scene.surfaces)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _whole(path, text.write, columns, time)
+
+    def write():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _whole(path, text.write, columns, time)
+
+    first_does(write)
 
 
 def save_grid(path, origin, spacing, columns):

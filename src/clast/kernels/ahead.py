@@ -311,13 +311,15 @@ def compile_all(tasks, tell):
 def when_missing(rehearse):
     """Call rehearse() -> tasks when the next kernel is not found on the disk, once, and compile these tasks side by side."""
     reached.missing.clear()
-    if workers() < 2 or backend.SIMULATED or vars(numba.config)["DISABLE_JIT"]:
-        return
+    if not (workers() < 2 or backend.SIMULATED or vars(numba.config)["DISABLE_JIT"]):
+        reached.missing.append(lambda: compile_now(rehearse))
 
-    def prepare():
+
+def compile_now(rehearse):
+    """Compile the tasks that rehearse() returns, side by side."""
+    reached.missing.clear()
+    if not (workers() < 2 or backend.SIMULATED or vars(numba.config)["DISABLE_JIT"]):
         tasks = rehearse()
         if len(tasks) > 1:
             with watch.telling(len(tasks)) as tell:
                 compile_all(tasks, tell)
-
-    reached.missing.append(prepare)

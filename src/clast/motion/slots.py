@@ -1,8 +1,37 @@
-"""Names of contact points that outlive their slots, for files: what tells the points of one pair apart."""
+"""Names of pairs and contact points that outlive their rows, for files and for bodies that go to another process."""
 
 import numpy as np
 
 from ..tables import MESH
+
+
+def name_pairs(state, rows):
+    """Numbers of the bodies (k,2) and of the parts within them (k,2) of these rows of the neighbour list."""
+    shape = state.device.to_host(state.pairs.shape)[rows]
+    body = state.shapes.body[shape]
+    return state.bodies.number[body], state.shapes.number[shape] - state.label[body]
+
+
+def find_named(state, number, part, among=None):
+    """Rows (k,) of the neighbour list of pairs that `name_pairs` named, all of which must be there; among: rows to look at, and -1 for
+    pairs that are not there."""
+    shape, partial = state.device.to_host(state.pairs.shape), among is not None
+    rows = among if partial else np.arange(len(shape))
+    row = np.argsort(state.bodies.number, kind="stable")
+    if len(number) == 0 or (partial and len(rows) == 0):
+        return np.full(len(number), -1)
+    body = row[np.minimum(np.searchsorted(state.bodies.number, number, sorter=row), max(len(row) - 1, 0))]
+    key = state.label[body] + part
+    listed = state.shapes.number[shape[rows]]
+    wide = state.next_label
+    names, wanted = listed[:, 0] * wide + listed[:, 1], key[:, 0] * wide + key[:, 1]
+    order = np.append(np.argsort(names), len(names))
+    names = np.append(names, -1)
+    at = order[np.searchsorted(names[:-1], wanted, sorter=order[:-1])]
+    there = (names[at] == wanted) & (state.bodies.number[body] == number).all(1)
+    if not partial and not there.all():
+        raise ValueError("the contacts in the checkpoint do not fit its bodies; the file was made by another version")
+    return np.where(there, np.append(rows, -1)[at], -1)
 
 
 def place_of(state, slot, row):

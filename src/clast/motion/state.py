@@ -152,6 +152,8 @@ class State(Asked):
             turned_from=device.zeros((0, 4), np.float64),
             forms=device.zeros((0, 8), np.float64),
         )
+        # Bodies in the last rows that another process moves: they act on those of this one, not on each other, nor on walls.
+        self.ghosts = 0
         self.next_label = 0
         self.label = self.new_labels(bodies)
         self.place(Bodies(*(np.array(column) for column in bodies)))
@@ -205,6 +207,7 @@ class State(Asked):
         places = {"position": CENTRES, "velocity": VELOCITIES, "spin": SPINS}
         moving = {name: view(rows, n, place.start, place.stop) for name, place in places.items()}
         there.bodies = device.upload(self.bodies, **moving)
+        there.moving = Bodies(*(column[: n - self.ghosts] for column in there.bodies)) if self.ghosts else there.bodies
         there.shapes = device.upload(self.shapes, centre=view(rows, len(rows), CENTRES.start, CENTRES.stop))
         if len(self.shapes.body) > n:
             place_parts(there.bodies, there.shapes, there.parts, self.box, rows)
@@ -218,28 +221,12 @@ class State(Asked):
             for name in ("orientation", "force", "torque"):
                 getattr(self.bodies, name)[:] = self.device.to_host(getattr(there.bodies, name))
 
-    def name_pairs(self, rows):
-        """Numbers of the bodies (k,2) and of the parts within them (k,2) of these rows of the neighbour list."""
-        shape = self.device.to_host(self.pairs.shape)[rows]
-        body = self.shapes.body[shape]
-        return self.bodies.number[body], self.shapes.number[shape] - self.label[body]
-
-    def find_named(self, number, part):
-        """Rows of the neighbour list of pairs that `name_pairs` named."""
-        row = np.argsort(self.bodies.number, kind="stable")
-        body = row[np.minimum(np.searchsorted(self.bodies.number, number, sorter=row), max(len(row) - 1, 0))]
-        key = self.label[body] + part
-        listed = self.shapes.number[self.device.to_host(self.pairs.shape)]
-        wide = self.next_label
-        names, wanted = listed[:, 0] * wide + listed[:, 1], key[:, 0] * wide + key[:, 1]
-        order = np.argsort(names)
-        found = np.searchsorted(names, wanted, sorter=order)
-        found = order[np.minimum(found, len(names) - 1)] if len(names) else found
-        if len(wanted) and (len(names) == 0 or not np.array_equal(names[found], wanted)):
-            raise ValueError(
-                "the contacts in the checkpoint do not fit its bodies; the file was made by another version"
-            )
-        return found
+    def told(self, rows):
+        """Those of the rows of the neighbour list (k,) that this process tells of: not those whose first body is a ghost, of which the
+        process tells that moves it."""
+        if self.ghosts == 0:
+            return rows
+        return rows[self.shapes.body[self.pairs.shape[rows, 0]] < len(self.bodies.number) - self.ghosts]
 
     def send_driven(self):
         """Tell the kernels where driven bodies have been put."""
@@ -282,7 +269,8 @@ class State(Asked):
             self.permute(order)
             former = np.ascontiguousarray(former[order])
         free = self.bodies.motion[self.shapes.body] == FREE
-        tag = device.to_device(np.where(free, self.shapes.body, np.int32(-1)))
+        own = free & (self.shapes.body < len(self.bodies.number) - self.ghosts)
+        tag = device.to_device(np.where(own, self.shapes.body, np.int32(-1)))  # two that have the same make no pair
         tables, at_hand = self.kernel_tables, self.tables
         if grow is not None:
             wide = self.shapes._replace(radius=self.shapes.radius + grow())
@@ -429,13 +417,18 @@ class State(Asked):
         self.permute(order)
         self.former = order if self.former is None else np.ascontiguousarray(self.former[order])
 
-    def insert(self, bodies):
-        """Add rows of Bodies."""
-        n = len(self.bodies.number)
+    def insert(self, bodies, label=None):
+        """Add rows of Bodies; label (n,): if they have been given already."""
+        n, own = len(self.bodies.number), len(self.bodies.number) - self.ghosts
         former = np.arange(n, dtype=np.int32) if self.former is None else self.former
-        self.former = np.concatenate([former, np.full(len(bodies.number), -1, np.int32)])
-        self.label = np.concatenate([self.label, self.new_labels(bodies)])
-        self.place(Bodies(*(np.concatenate([a, b]) for a, b in zip(self.bodies, bodies, strict=True))))
+        new = np.full(len(bodies.number), -1, np.int32)
+
+        def join(a, b):
+            return np.concatenate([a[:own], b, a[own:]])
+
+        label = self.new_labels(bodies) if label is None else label
+        self.former, self.label = join(former, new), join(self.label, label)
+        self.place(Bodies(*(join(a, b) for a, b in zip(self.bodies, bodies, strict=True))))
 
     # How far walls have moved since the list was made. A wall's surface may turn in itself, as a drum about its
     # axis does, without anything coming nearer. Plain numbers, because this runs in every step for a few walls.

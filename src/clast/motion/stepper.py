@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import Diverged, Escaped, Penetrated
 from ..narrow import mesh_slots
 from ..scene import drives
-from ..tables import FREE
+from ..tables import FREE, Bodies
 
 
 class Stepper:
@@ -37,6 +37,44 @@ class Stepper:
     def time(self):
         """Simulated time [s]."""
         return self.steps * self.dt
+
+    # What several processes that share a run answer otherwise, see `clast.mpi.stepper`.
+
+    listen: tuple = (lambda: False, lambda: False)
+
+    def heard(self):
+        """What `listen` tells, for all processes: whether the run is to stop, whether it is time to look at it."""
+        return tuple(bool(ask()) for ask in self.listen)
+
+    def everywhere(self, rows):
+        """The rows of an array of all processes."""
+        return rows
+
+    def together(self, check):
+        """Call a function that may raise."""
+        check()
+
+    def own(self):
+        """How many bodies this process moves, the first of the State."""
+        return len(self.state.bodies.number)
+
+    def admit(self, bodies):
+        """Take in Bodies that came through an inlet."""
+        self.state.insert(bodies)
+
+    def around(self, low, high):
+        """Bodies and Shapes, among them all that reach into the box from low to high (3,) [m]."""
+        return self.state.bodies, self.state.shapes
+
+    def ranks(self):
+        """What Report tells of the processes; nothing of one."""
+        return {}
+
+    def bodies(self):
+        """All Bodies, sorted by number, a copy."""
+        self.state.fetch()
+        order = np.argsort(self.state.bodies.number, kind="stable")
+        return Bodies(*(column[order] for column in self.state.bodies))
 
     def counted(self):
         """What is counted over steps, for a checkpoint."""
@@ -92,7 +130,7 @@ class Stepper:
         cross and push is set, a count. manifolds (s,): those whose surfaces cross, see `mesh_slots.find_points`."""
         if len(manifolds):
             listed = self.state.candidates.listed
-            self.crossings += len(manifolds)
+            self.crossings += len(self.state.told(listed.rows[listed.manifold[manifolds]] + self.state.spheres_count))
             if not push:
                 self._penetrated(listed.pair[listed.manifold[manifolds[0]]], "their surfaces cross", time)
             self._look_inside(manifolds, time)

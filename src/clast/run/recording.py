@@ -1,7 +1,8 @@
 """What a run keeps beside its frames: numbers over time by name, how long it took, and where particles are as text."""
 
 import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from .. import files, measure
 from ..errors import nearest, pick
 from ..files import disk
 from ..files.trajectory import Trajectory
+from ..mpi.team import first_does, first_says
 from ..tables import FREE
 
 # Frames with more contact points than this leave them out unless asked for: collecting and keeping them would take longer than
@@ -182,29 +184,40 @@ def recording(sim, folder, record, before, text):
         yield None
         return
     path = folder / "trajectory.h5"
-    fresh = sim.steps == 0 or not path.exists()
-    with Trajectory(path, "w" if fresh else "a") as file:
-        if sim.steps == 0:
-            # Of an earlier run in this folder: nobody must go on from there with the frames of this one.
-            for name in ("checkpoint.h5", "checkpoint.previous.h5"):
-                (folder / name).unlink(missing_ok=True)
-        if fresh:
-            groups, attributes = sim.scene.describe()
-            groups.pop("bodies")
-            file.header(groups, attributes)
-        else:
-            due = before is not None and sim.steps == round(round(sim.time / before) * before / sim.dt)
-            file.truncate_after(sim.steps if due else sim.steps - 1)
-        spent = Spent(folder / "timing.csv", sim, fresh)
+    groups, attributes = sim.scene.describe()
+    groups.pop("bodies")
+    with ExitStack() as open_files:
+        # Of several processes the first one has the file; all have a part in what is written.
+        file: Any = None
+        spent: Any = None
+
+        def begin():
+            nonlocal file, spent
+            fresh = sim.steps == 0 or not path.exists()
+            file = open_files.enter_context(Trajectory(path, "w" if fresh else "a"))
+            if sim.steps == 0:
+                # Of an earlier run in this folder: nobody must go on from there with the frames of this one.
+                for name in ("checkpoint.h5", "checkpoint.previous.h5"):
+                    (folder / name).unlink(missing_ok=True)
+            if fresh:
+                file.header(groups, attributes)
+            else:
+                due = before is not None and sim.steps == round(round(sim.time / before) * before / sim.dt)
+                file.truncate_after(sim.steps if due else sim.steps - 1)
+            spent = Spent(folder / "timing.csv", sim, fresh)
 
         def write(sim):
-            if file.last_step < sim.steps:
-                told, contacts = record.scalars(sim, file.last_step)
-                file.append(sim.time, sim.steps, sim.bodies, told, contacts)
+            last = first_says(None if file is None else file.last_step)
+            if last < sim.steps:
+                told, contacts = record.scalars(sim, last)
+                bodies = sim.bodies
+                first_does(lambda: file.append(sim.time, sim.steps, bodies, told, contacts))
                 if text:
-                    files.save_text(folder / "text" / f"{len(file) - 1:06d}.txt", sim.scene, time=sim.time)
-            spent.write(sim)
+                    name = f"{first_says(None if file is None else len(file)) - 1:06d}.txt"
+                    files.save_text(folder / "text" / name, sim.scene, time=sim.time)
+            first_does(lambda: spent.write(sim))
 
+        first_does(begin)
         yield write
 
 

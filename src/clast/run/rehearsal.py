@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 
 from ..kernels import ahead
+from ..mpi import team
 from ..narrow.contacts import find_contacts
 from ..tables import FREE, Bodies
 
@@ -63,7 +64,7 @@ def rehearse(scene, method, dt, look=False):
     from .simulation import Simulation
 
     span = np.ptp(scene.bodies.position, axis=0).max() if len(scene.bodies.number) else 0.0
-    with ahead.listening() as heard, warnings.catch_warnings():
+    with ahead.listening() as heard, warnings.catch_warnings(), team.alone():
         warnings.simplefilter("ignore")
         if look:
             with contextlib.suppress(Exception, ahead.Enough):

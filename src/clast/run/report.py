@@ -52,6 +52,7 @@ class Report:
     grid: dict  # of the broad phase "spacetree" in its last search: levels, cells, vertices, comparisons; empty for others
     crossings: int  # pairs of triangulated bodies whose surfaces crossed, summed over steps
     coincident: int  # pairs of spheres that had one centre and were parted along z, summed over steps of DEM
+    ranks: dict  # of processes that share the run, a list each, see `clast.mpi.stepper.Ranked.ranks`; empty for one
     made: dict  # what it was made with: method and its options, versions, device, threads
 
     @classmethod
@@ -86,6 +87,7 @@ class Report:
             grid=counters._asdict() if counters is not None else {},
             crossings=sim.stepper.crossings,
             coincident=sim.stepper.coincident,
+            ranks=sim.stepper.ranks(),
             made=made_with(sim),
         )
 
@@ -120,6 +122,19 @@ class Report:
             ("energy", ", ".join(f"{name} {value:.4g}" for name, value in self.energy.items()) + " J"),
             ("momentum", "({:.4g}, {:.4g}, {:.4g}) kg m/s".format(*self.momentum)),
         ]
+        if self.ranks:
+            told = self.ranks
+            busy = [max(spent - waited, 1e-9) for spent, waited in zip(told["seconds"], told["waited"])]
+            waited = ", ".join(f"{100.0 * w / max(s, 1e-9):.0f} %" for s, w in zip(told["seconds"], told["waited"]))
+            sent = sum(told["bytes"]) / max(self.steps, 1) / len(busy)
+            lines += [
+                (
+                    "processes",
+                    f"{len(busy)} with {min(told['bodies']):,} to {max(told['bodies']):,} bodies and {min(told['ghosts']):,} to "
+                    f"{max(told['ghosts']):,} ghosts; the busiest worked {max(busy) * len(busy) / sum(busy):.2f} of the mean",
+                ),
+                ("exchange", f"{sent:,.0f} bytes a step and process; waiting took {waited} of the time"),
+            ]
         for kind, gates in (("inlet", self.inlets), ("outlet", self.outlets)):
             for k, told in gates.items():
                 lines.append((f"{kind} {k}", f"{told['count']:,} bodies, {told['mass']:.6g} kg"))

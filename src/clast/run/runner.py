@@ -15,6 +15,8 @@ from ..dvi.method import Complementarity
 from ..errors import ClastError, Diverged
 from ..files import checkpoint, disk
 from ..kernels import backend, watch
+from ..motion.stepper import Stepper
+from ..mpi.team import first_does, leads
 from ..scene import inputs
 from .progress import Progress
 from .recording import Record, recording, whole, write_series
@@ -75,10 +77,8 @@ def run(sim, *, until, every, output, progress, record=(), text=False, between=N
     sim.check_times(until, every)
     folder, kept = folder_of(output), Record(sim, record)
     if folder is not None:
-        with disk.writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "report.json").unlink(missing_ok=True)  # of what ended earlier
-    bar = Progress(until=until, start=sim.time) if progress else Nothing()
+        first_does(lambda: make_folder(folder))
+    bar = Progress(until=until, start=sim.time) if progress and leads() else Nothing()
     compiled = []
 
     def tell(name, done):
@@ -86,17 +86,18 @@ def run(sim, *, until, every, output, progress, record=(), text=False, between=N
 
     before, sim.every, first = sim.every, float(every), sim.steps
     with bar, stoppable() as stop, backend.watching(tell, lambda: stop.asked):
+        sim.stepper.listen = lambda: stop.asked is not None, lambda: sim.clock() - sim.glanced > GLANCE
         try:
             with recording(sim, folder, kept, before, text) as write:
                 for _ in sim.frames(until=until, every=every, between=lambda: glance(sim, bar, stop, between)):
                     if write is not None:
                         # The frame first: after a crash between the two the run goes on from the checkpoint before, and
                         # the frame is made again by the same steps.
-                        refuse_nonsense(sim)
+                        sim.stepper.together(lambda: refuse_nonsense(sim))
                         write(sim)
                         write_checkpoint(sim, folder / "checkpoint.h5")
                     glance(sim, bar, stop, between if sim.steps == first else None, now=True)
-                    if stop.asked:
+                    if sim.stepper.heard()[0]:
                         break
         except watch.Stopped:
             if folder is not None and sim.stepper.fresh:
@@ -107,14 +108,23 @@ def run(sim, *, until, every, output, progress, record=(), text=False, between=N
             if folder is not None and (folder / "checkpoint.h5").exists():
                 fault.args = (f"{fault}; the last good state is in {folder / 'checkpoint.h5'}",)
             raise
-    if stop.asked:
+    stopped, sim.stepper.listen = sim.stepper.heard()[0], Stepper.listen
+    if stopped:
+        asked = stop.asked or "a signal to another process"
         if folder is not None:
             write_checkpoint(sim, folder / "checkpoint.h5")
             tell_numbers(sim, folder)
-            raise KeyboardInterrupt(f"{stop.asked} at t = {sim.time:.6g} s; go on with clast.resume({str(folder)!r})")
-        raise KeyboardInterrupt(f"{stop.asked} at t = {sim.time:.6g} s")
+            raise KeyboardInterrupt(f"{asked} at t = {sim.time:.6g} s; go on with clast.resume({str(folder)!r})")
+        raise KeyboardInterrupt(f"{asked} at t = {sim.time:.6g} s")
     if folder is not None:
         tell_numbers(sim, folder)
+
+
+def make_folder(folder):
+    """Make the folder of a run, without what an earlier one told at its end."""
+    with disk.writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "report.json").unlink(missing_ok=True)
 
 
 def folder_of(output):
@@ -126,18 +136,24 @@ def folder_of(output):
 
 def tell_numbers(sim, folder):
     """Write report.json, and series.csv from all frames."""
-    whole(folder / "report.json", json.dumps(sim.report().as_dict(), indent=2) + "\n")
-    write_series(folder)
+    told = json.dumps(sim.report().as_dict(), indent=2) + "\n"
+
+    def write():
+        whole(folder / "report.json", told)
+        write_series(folder)
+
+    first_does(write)
 
 
 def glance(sim, bar, stop, between=None, now=False):
     """Keep the progress bar going, and who looks on; returns whether the run is to stop."""
     if between is not None:
         between(sim, lambda: stop.asked is not None)
-    if now or sim.clock() - sim.glanced > GLANCE:
+    stopping, look = sim.stepper.heard()
+    if now or look:
         sim.glanced = sim.clock()
         bar.update(time=sim.time, steps=sim.steps, contacts=sim.touching(), energy=sim.kinetic_energy())
-    return stop.asked is not None
+    return stopping
 
 
 def refuse_nonsense(sim):
@@ -159,7 +175,7 @@ def write_checkpoint(sim, path, begun=True):
     for which no kernel is needed."""
     if begun:
         sim.start()
-    refuse_nonsense(sim)
+    sim.stepper.together(lambda: refuse_nonsense(sim))
     groups, attributes = sim.scene.describe()
     groups |= {"flows": sim.flows.remember()} | (sim.stepper.remember() if begun else {})
     attributes["simulation"] = {
@@ -170,7 +186,7 @@ def write_checkpoint(sim, path, begun=True):
         "options": options_of(sim.method),
         "every": sim.every,
     }
-    checkpoint.write(path, groups, attributes)
+    first_does(lambda: checkpoint.write(path, groups, attributes))
 
 
 def options_of(method):

@@ -45,7 +45,8 @@ class Servo:
             raise ValueError("Servo: it drives the wall of another simulation; make one for each")
         if not isinstance(sim.method, DEM):
             raise ValueError(
-                "Servo: walls that hold a force need clast.DEM(...); hard contacts have joints and springs for that"
+                "Servo: walls that hold a force need clast.DEM(...); with hard contacts join a plate to the world "
+                "by a slider and give that a motor(force=)"
             )
         self._sim, self._number = sim, number
 
@@ -65,4 +66,5 @@ class Servo:
         slot, pair = slots_in_use(state)
         wall = int(np.flatnonzero(state.bodies.number == self._number)[0])
         own = state.shapes.body[state.device.to_host(state.pairs.shape)[pair, 1]] == wall
-        return -math.fsum((state.device.to_host(state.points.force)[slot[own]] @ self.axis).tolist())
+        mine = state.device.to_host(state.points.force)[slot[own]] @ self.axis
+        return -math.fsum(self._sim.stepper.everywhere(mine).tolist())

@@ -18,11 +18,13 @@ from ..dvi.stepper import Hard
 from ..errors import ClastError, Unavailable, pick
 from ..files import checkpoint
 from ..kernels import ahead, backend, watch
+from ..mpi import team
+from ..mpi.stepper import Ranked
 from ..scene import clearance, inputs
 from ..scene.filling import Newcomers
 from ..scene.scene import Scene
 from ..scene.solids import make_solids
-from ..tables import FREE, Bodies, is_particle, rows_in
+from ..tables import FREE, is_particle, rows_in
 from . import runner
 from .flows import Flows
 from .recording import Record
@@ -75,7 +77,8 @@ class Simulation:
         self.scene, self.method = scene, method
         self._compiled = watch.seconds()
         self.box = periodic_box(scene)
-        self.stepper = STEPPERS[type(method)](scene, method, self.device, self.box, dt)
+        self.team = team.find()  # the processes that share the run, or None
+        self.stepper = self._make_stepper(dt)
         self.dt, self.state, self.seconds = self.stepper.dt, self.stepper.state, self.stepper.seconds
         self.flows = Flows(scene, self.dt)
         for number, drive in scene.drives.items():
@@ -94,6 +97,17 @@ class Simulation:
         self.counted = 0
         self.every = None  # [s], time between the frames of the last run
         scene.hand_over(SimpleNamespace(bodies=lambda: self.bodies))
+
+    def _make_stepper(self, dt):
+        given = self.scene, self.method, self.device, self.box, dt
+        if self.team is None:
+            return STEPPERS[type(self.method)](*given)
+        if not isinstance(self.method, DEM):
+            raise ValueError(
+                f"Simulation: {self.team.size} processes share a run by clast.DEM(...) only; start one process for "
+                f"clast.{type(self.method).__name__}(...)"
+            )
+        return Ranked(*given, self.team)
 
     @property
     def steps(self):
@@ -123,9 +137,7 @@ class Simulation:
     @property
     def bodies(self):
         """Bodies sorted by number, a copy of the present state."""
-        self.state.fetch()
-        order = np.argsort(self.state.bodies.number, kind="stable")
-        return Bodies(*(column[order] for column in self.state.bodies))
+        return self.stepper.bodies()
 
     def step(self, count=1):
         """Take `count` steps."""
@@ -159,8 +171,13 @@ class Simulation:
             self._check_centres()
             self._looked = True
         if not self._prepared and self.device is backend.CPU:
-            own = weakref.ref(self)
-            ahead.when_missing(lambda: [] if (sim := own()) is None else rehearse(sim.scene, sim.method, sim.dt))
+            if self.team is None:
+                own = weakref.ref(self)
+                ahead.when_missing(lambda: [] if (sim := own()) is None else rehearse(sim.scene, sim.method, sim.dt))
+            else:
+                # Now, while every process has the whole scene; one compiles, the others load what it has made.
+                with self.team.first_before_others():
+                    ahead.compile_now(lambda: rehearse(self.scene, self.method, self.dt) if self.team.rank == 0 else [])
         self._prepared = True
         self.stepper.start()
 
@@ -172,14 +189,16 @@ class Simulation:
         self.stepper.finish()
         state.fetch()
         with backend.use(self.device):
-            gone = np.zeros(len(state.bodies.number), bool)
+            gone, changed = np.zeros(self.stepper.own(), bool), False
+            own = slice(0, len(gone))
             for outlet, flow in zip(scene.outlets, self.flows.outlets, strict=True):
                 # Where outlets overlap, the first one counts.
-                taken = outlet.holds(state.bodies.position) & (state.bodies.motion == FREE) & ~gone
-                flow.note(self.steps, state.bodies.mass[taken])
+                taken = outlet.holds(state.bodies.position[own]) & (state.bodies.motion[own] == FREE) & ~gone
+                masses = self.stepper.everywhere(state.bodies.mass[own][taken])
+                flow.note(self.steps, masses)
                 gone |= taken
-            changed = bool(gone.any())
-            if changed:
+                changed |= len(masses) > 0
+            if gone.any():
                 state.remove(np.nonzero(gone)[0])
             for k, inlet in enumerate(scene.inlets):
                 owed = inlet.total(self.time) - self.flows.inlets[k].count
@@ -190,8 +209,9 @@ class Simulation:
 
     def _pour(self, k, inlet, owed):
         """Let in as many of the bodies that are due as find room; the rest stays due."""
-        scene, bodies, shapes = self.scene, self.state.bodies, self.state.shapes
+        scene = self.scene
         low, high = np.array(inlet.low), np.array(inlet.high)
+        bodies, shapes = self.stepper.around(low, high)
         known = clearance.known_balls(shapes, low, high, self.box.length)
         # In a fixed order, so that the same bodies enter at the same places after a restart.
         order = np.argsort(shapes.number[known.shape], kind="stable")
@@ -210,7 +230,7 @@ class Simulation:
         position, scale, orientation, placed = inlet.place(flow.count, owed, known, newcomers, attempt=self.steps)
         if placed:
             poured = self.scene.pour(inlet, position, scale, orientation)
-            self.state.insert(poured)
+            self.stepper.admit(poured)
             flow.note(self.steps, poured.mass)
         return placed > 0
 
@@ -290,11 +310,12 @@ class Simulation:
     def kinetic_energy(self):
         """Energy of the motion of all free bodies [J], spin included as if they were balls; cheap."""
         self.state.fetch()
-        bodies = self.state.bodies
-        free = bodies.motion == FREE
-        fast = np.einsum("ni,ni->n", bodies.velocity, bodies.velocity)[free]
-        turning = np.einsum("ni,ni->n", bodies.spin, bodies.spin)[free]
-        return 0.5 * float(bodies.mass[free] @ fast + bodies.inertia[free] @ turning)
+        bodies, own = self.state.bodies, self.stepper.own()
+        free = np.flatnonzero(bodies.motion[:own] == FREE)
+        fast = np.einsum("ni,ni->n", bodies.velocity[free], bodies.velocity[free])
+        turning = np.einsum("ni,ni->n", bodies.spin[free], bodies.spin[free])
+        mine = 0.5 * float(bodies.mass[free] @ fast + bodies.inertia[free] @ turning)
+        return float(self.stepper.everywhere(np.array([mine])).sum())
 
     def check_times(self, until, every):
         """End and time between frames [s] as numbers that a run can follow."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..errors import SceneError
 from ..kernels import ahead
+from ..mpi.team import first_does
 from ..narrow.contacts import find_contacts
 from ..run.rehearsal import rehearse
 from ..run.simulation import Simulation
@@ -42,7 +43,7 @@ class Ready:
             # The look takes kernels too: they are compiled together with those of the run.
             ahead.when_missing(lambda: rehearse(self.scene, self.method, dt, look=True))
             try:
-                check_overlap(self.scene, self.overlap_limit, self.places)
+                first_does(lambda: check_overlap(self.scene, self.overlap_limit, self.places))
             except SceneError as fault:
                 raise SceneError(f"{self.source}: {fault}" if self.source else str(fault)) from None
         return Simulation(self.scene, self.method, dt=dt, device=device)

@@ -1,0 +1,76 @@
+"""Which process moves which bodies: space is cut in two, each half in two, until there is a tile for each process.
+
+A cut halves the work, not the bodies: points have weights. Outer tiles have no end, so that every place is in one tile. Results do not
+depend on where cuts are.
+"""
+
+import numpy as np
+
+
+class Cuts:
+    """Tiles of space, one for each of `size` processes: `owner` tells who has a place, `distance` how far a tile is.
+
+    box: the periodic Box of the world.
+    """
+
+    def __init__(self, size, box, points, weight):
+        """points (n,3) [m] with weights (n,): a sample of what is to be divided."""
+        self.size, self.box = size, box
+        self.axis, self.place = np.zeros(max(size - 1, 0), np.int64), np.zeros(max(size - 1, 0))
+        # Children of each cut: another cut, or -1 - rank.
+        self.child = np.zeros((max(size - 1, 0), 2), np.int64)
+        self.low, self.high = np.full((size, 3), -np.inf), np.full((size, 3), np.inf)
+        self._made = 0
+        weight = np.asarray(weight, float)
+        self._cut(0, size, np.asarray(points, float), weight, np.full(3, -np.inf), np.full(3, np.inf))
+        for axis in np.flatnonzero(box.length > 0.0):
+            self.low[:, axis] = np.maximum(self.low[:, axis], box.low[axis])
+            self.high[:, axis] = np.minimum(self.high[:, axis], box.low[axis] + box.length[axis])
+
+    def _cut(self, first, count, points, weight, low, high):
+        """Divide the points among `count` processes from rank `first` on; returns the number of the cut, or -1 - rank."""
+        if count == 1:
+            self.low[first], self.high[first] = low, high
+            return -1 - first
+        cut, half = self._made, count // 2
+        self._made += 1
+        span = np.ptp(points, axis=0) if len(points) else np.ones(3)
+        axis = int(np.argmax(span))
+        order = np.argsort(points[:, axis], kind="stable")
+        heap = np.cumsum(weight[order])
+        at = int(np.searchsorted(heap, heap[-1] * half / count)) if len(heap) else 0
+        at = min(max(at, 0), max(len(points) - 2, 0))
+        x = points[order, axis]
+        # Between two bodies: then none stands on the cut.
+        place = 0.5 * (x[at] + x[at + 1]) if len(x) > 1 else float(x[0]) if len(x) else 0.0
+        self.axis[cut], self.place[cut] = axis, place
+        below = points[:, axis] < place
+        middle = high.copy(), low.copy()
+        middle[0][axis], middle[1][axis] = place, place
+        self.child[cut, 0] = self._cut(first, half, points[below], weight[below], low, middle[0])
+        self.child[cut, 1] = self._cut(first + half, count - half, points[~below], weight[~below], middle[1], high)
+        return cut
+
+    def owner(self, position):
+        """Rank (n,) of the process in whose tile each position (n,3) [m] is."""
+        at = np.zeros(len(position), np.int64) if self.size > 1 else np.full(len(position), -1)
+        while (going := np.flatnonzero(at >= 0)).size:
+            cut = at[going]
+            above = position[going, self.axis[cut]] >= self.place[cut]
+            at[going] = self.child[cut, above.astype(np.int64)]
+        return -1 - at
+
+    def distance(self, position, rank):
+        """How far [m] positions (n,3) are from the tile of a rank, over the edges of the periodic box too: (n,)."""
+        square = np.zeros(len(position))
+        for axis in range(3):
+            low, high, length = self.low[rank, axis], self.high[rank, axis], self.box.length[axis]
+            x = position[:, axis]
+            away = np.maximum(np.maximum(low - x, x - high), 0.0)
+            if length > 0.0:
+                # An image of a place on the other side of the box may be nearer.
+                away = np.minimum(
+                    away, np.minimum(np.maximum(low - (x - length), 0.0), np.maximum(x + length - high, 0.0))
+                )
+            square += away * away
+        return np.sqrt(square)

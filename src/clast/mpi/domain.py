@@ -1,0 +1,275 @@
+"""The bodies of one process among those of all: its own, walls, and ghosts of what others move nearby.
+
+Every process has an ordinary State: first the bodies in its tile and all walls, which every process has, then ghosts, whose places come from
+their owners in every step. The owner of a body finds all its contacts itself; a contact of two bodies of two processes is found twice, from
+the same numbers and so with the same bits, and each has its history. When the list of pairs is made anew, bodies
+that have left the tile go to their new owner together with what their contacts remember.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..dem import results
+from ..motion.state import REORDER, place_parts, place_shapes
+from ..tables import FREE, Bodies
+from .cuts import Cuts
+
+SAMPLE = 200_000  # bodies, of all processes, by which space is cut
+UNEVEN = 1.1  # work of the busiest process over the mean above which space is cut anew
+PAUSE = 4  # lists, at the least, between two such cuts
+LARGE = 4.0  # times the typical radius: who is near a larger body is asked of that body, not of its tile
+ROUNDING = 1e-9
+
+
+def body_reach(molds, parts):
+    """Radius (m,) [m] about the centre of mass that contains all parts of each mold, at size factor 1."""
+    far = np.linalg.norm(parts.offset, axis=1) + parts.reach
+    return np.maximum.reduceat(far, molds.first) if len(far) else far
+
+
+class Domain:
+    """What this process has of the bodies of a State, and what it exchanges with others."""
+
+    def __init__(self, team, state):
+        self.team, self.state = team, state
+        self.reach = body_reach(state.molds, state.parts)
+        lone = (state.molds.count == 1) & ~state.parts.offset[state.molds.first].any(1)
+        self.turning = state.turning or not bool(lone.all())  # whether it matters to others how a body is turned
+        self.coming: list[tuple] = []  # ghosts: (rank, first row, behind the last)
+        self.going: list[tuple] = []  # own bodies that others have: (rank, rows, room for what is sent of them)
+        self.moved = self.recut = 0  # bodies that went to another process; how often space was cut anew
+        self.uneven = 1.0  # work of the busiest process over the mean, at the last look
+        self._looked = 0  # list at which that was
+        self.columns: list[Any] = [("label", np.int64)]
+        self.columns += [(name, column.dtype, column.shape[1:]) for name, column in state.bodies._asdict().items()]
+        self.divide()
+
+    @property
+    def own(self):
+        """Rows of bodies that are not ghosts: the first so many."""
+        return len(self.state.bodies.number) - self.state.ghosts
+
+    # Who has what.
+
+    def divide(self):
+        """Every process has all bodies: keep those in the own tile, and walls."""
+        state = self.state
+        free = np.flatnonzero(state.bodies.motion == FREE)
+        some = free[:: max(1, len(free) // SAMPLE)]
+        self.cuts = Cuts(self.team.size, state.box, state.bodies.position[some], np.ones(len(some)))
+        mine = np.ones(len(state.bodies.number), bool)
+        mine[free] = self.cuts.owner(state.bodies.position[free]) == self.team.rank
+        state.permute(np.flatnonzero(mine).astype(np.int32))
+
+    def balance(self, seconds):
+        """Cut space anew if one process works much more than others. seconds: what this one has worked since the last look.
+
+        A body weighs what its process took for each, so that dense places and dear shapes get smaller tiles. Clocks decide where
+        bodies are, and no result depends on that.
+        """
+        state, team, own = self.state, self.team, self.own
+        if state.rebuilds - self._looked < PAUSE:
+            return False
+        self._looked = state.rebuilds
+        free = np.flatnonzero(state.bodies.motion[:own] == FREE)
+        work = np.array(team.everywhere((seconds, float(len(free)))))
+        busy, many = work.T
+        # Processes that have nothing to do yet have no clock to go by.
+        load = busy if (many > 0.0).all() else many
+        self.uneven = float(load.max() * team.size / max(load.sum(), 1e-300))
+        if self.uneven > UNEVEN and many.sum() > team.size:
+            some = free[:: max(1, int(many.sum()) // SAMPLE)]
+            weight = load[team.rank] / max(len(some), 1)
+            sample = team.join(np.column_stack([state.bodies.position[some], np.full(len(some), weight)]))
+            self.cuts = Cuts(team.size, state.box, sample[:, :3], sample[:, 3])
+            self.recut += 1
+        return True
+
+    def rebuild(self):
+        """Make the list of pairs anew: bodies go where they belong, ghosts come, and contacts keep what they remember."""
+        state = self.state
+        rows, kept, arrived, memory = self._migrate()
+        label = np.concatenate([state.label[kept], arrived["label"]])
+        bodies = Bodies(
+            *(np.concatenate([column[kept], arrived[name]]) for name, column in state.bodies._asdict().items())
+        )
+        number, former = state.bodies.number, state.former
+        former = np.arange(len(number), dtype=np.int32) if former is None else former
+        # What was here and may be here again under another rule: ghosts, and what leaves.
+        known = np.concatenate([rows, np.arange(self.own, len(number))])
+        known = known[np.argsort(number[known], kind="stable")]
+
+        def before(wanted):
+            if len(known) == 0:
+                return np.full(len(wanted), -1, np.int32)
+            at = known[np.minimum(np.searchsorted(number[known], wanted), len(known) - 1)]
+            return np.where(number[at] == wanted, former[at], -1).astype(np.int32)
+
+        come = before(arrived["number"])
+        former_own = np.concatenate([former[kept], come])
+        state.ghosts = 0
+        if state.rebuilds % REORDER == 0:
+            state.label = label
+            state.place(bodies)
+            order = state.sort_bodies()
+            label, former_own = label[order], former_own[order]
+            bodies = Bodies(*(column[order] for column in bodies))
+        ghosts = self._choose_ghosts(bodies, label)
+        state.ghosts = len(ghosts)
+        state.label = np.concatenate([label, ghosts["label"]])
+        former = np.concatenate([former_own, before(ghosts["number"])])
+        whole = Bodies(*(np.concatenate([getattr(bodies, name), ghosts[name]]) for name in Bodies._fields))
+        first = state.pairs is None
+        state.place(whole)
+        state.former = None if first else former
+        state.rebuild(sort=False)
+        if memory is not None:
+            self._recall(arrived["number"], memory)
+
+    def _migrate(self):
+        """Send bodies that have left the tile to their new owners. Returns rows that leave, rows that stay, records that come and what
+        their contacts remember, None if nothing came."""
+        state, team = self.state, self.team
+        bodies, own = state.bodies, self.own
+        free = np.flatnonzero(bodies.motion[:own] == FREE)
+        to = self.cuts.owner(bodies.position[free])
+        rows, to = free[to != team.rank], to[to != team.rank]
+        parcels = {}
+        if len(rows):
+            leaves = np.zeros(len(bodies.number), bool)
+            leaves[rows] = True
+            memory = None
+            if state.pairs is not None:
+                shape, body = state.pairs.shape, state.shapes.body
+                memory = results.remember(state, lambda pairs: leaves[body[shape[pairs]]].any(1))
+            for rank in np.unique(to):
+                going = rows[to == rank]
+                parcels[int(rank)] = self._records(bodies, state.label, going), about(memory, bodies.number[going])
+            self.moved += len(rows)
+        came = team.hand_round(parcels)
+        arrived = np.concatenate([np.empty(0, self.columns), *(records for records, _ in came.values())])
+        memories = [memory for _, memory in came.values() if memory is not None]
+        stays = np.ones(own, bool)
+        stays[rows] = False
+        return rows, np.flatnonzero(stays), arrived, joined(memories) if memories else None
+
+    def _records(self, bodies, label, rows):
+        """Rows of Bodies and their labels as one array of records."""
+        records = np.empty(len(rows), self.columns)
+        records["label"] = label[rows]
+        for name, column in bodies._asdict().items():
+            records[name] = column[rows]
+        return records
+
+    def _choose_ghosts(self, bodies, label):
+        """Tell others of own bodies near their tiles; returns the records of what they tell of."""
+        state, team = self.state, self.team
+        free = np.flatnonzero(bodies.motion == FREE)
+        position = bodies.position[free]
+        reach = self.reach[bodies.mold[free]] * bodies.scale[free]
+        large = reach > LARGE * state.size
+        table = np.column_stack([position[large], reach[large]])
+        told = team.everywhere((float(reach[~large].max(initial=0.0)), len(free) > 0, table))
+        self.going, parcels = [], {}
+        for rank, (widest, some, others) in enumerate(told):
+            if rank == team.rank or not some or not len(free):
+                continue
+            far = (1.0 + ROUNDING) * (reach + widest + state.margin)
+            near = self.cuts.distance(position, rank) <= far
+            for *x, radius in others:
+                d = position - x
+                d -= state.box.length * np.round(d * state.box.inverse)
+                near |= np.einsum("ni,ni->n", d, d) <= ((1.0 + ROUNDING) * (reach + radius + state.margin)) ** 2
+            rows = free[near]
+            if len(rows):
+                parcels[rank] = self._records(bodies, label, rows)
+                self.going.append((rank, rows, np.empty((len(rows), state.rows.shape[1])), np.empty((len(rows), 4))))
+        came = team.hand_round(parcels)
+        self.coming, at = [], len(bodies.number)
+        for rank, records in came.items():
+            self.coming.append((rank, at, at + len(records)))
+            at += len(records)
+        return np.concatenate([np.empty(0, self.columns), *came.values()])
+
+    def _recall(self, numbers, memory):
+        """Give contacts of bodies that came what they remember."""
+        state = self.state
+        came = np.isin(state.bodies.number, numbers)
+        among = np.flatnonzero(came[state.shapes.body[state.pairs.shape]].any(1))
+        results.recall(state, memory, among)
+
+    # In every step.
+
+    def meet(self):
+        """Bring ghosts to where their owners have moved them: one message to each process that has some of ours."""
+        team, state, began = self.team, self.state, self.team.clocks()
+        comm, rows, orientation = team.comm, state.rows, state.bodies.orientation
+        requests = [comm.Irecv(rows[first:last], rank, tag=2) for rank, first, last in self.coming]
+        if self.turning:
+            requests += [comm.Irecv(orientation[first:last], rank, tag=3) for rank, first, last in self.coming]
+        for rank, own, place, turn in self.going:
+            np.take(rows, own, axis=0, out=place)
+            requests.append(comm.Isend(place, rank, tag=2))
+            team.sent += place.nbytes
+            if self.turning:
+                np.take(orientation, own, axis=0, out=turn)
+                requests.append(comm.Isend(turn, rank, tag=3))
+                team.sent += turn.nbytes
+        team.messages += len(self.going) * (1 + self.turning)
+        team.MPI.Request.Waitall(requests)
+        team.wait(began)
+
+    # All bodies together.
+
+    def around(self, low, high):
+        """Bodies and Shapes of all processes that reach into the box from low to high (3,) [m], and all walls."""
+        state = self.state
+        bodies, own = state.bodies, self.own
+        reach = self.reach[bodies.mold[:own]] * bodies.scale[:own]
+        length, away = state.box.length, np.zeros((own, 3))
+        for axis in range(3):
+            x = bodies.position[:own, axis]
+            for shift in (0.0, length[axis], -length[axis]):
+                off = np.maximum(np.maximum(low[axis] - (x + shift), x + shift - high[axis]), 0.0)
+                away[:, axis] = off if shift == 0.0 else np.minimum(away[:, axis], off)
+        near = (bodies.motion[:own] == FREE) & (np.linalg.norm(away, axis=1) <= (1.0 + ROUNDING) * reach)
+        walls = np.flatnonzero(bodies.motion[:own] != FREE)
+        records = self.team.join(self._records(bodies, state.label, np.flatnonzero(near)))
+        records = np.concatenate([records, self._records(bodies, state.label, walls)])
+        records = records[np.argsort(records["number"], kind="stable")]
+        found = Bodies(*(np.ascontiguousarray(records[name]) for name in Bodies._fields))
+        found, shapes, rows = place_shapes(found, records["label"], state.molds, state.parts)
+        place_parts(found, shapes, state.parts, state.box, rows)
+        return found, shapes
+
+    def everybody(self):
+        """All Bodies, sorted by number, on every process."""
+        state = self.state
+        bodies, own = state.bodies, self.own
+        free = np.flatnonzero(bodies.motion[:own] == FREE)
+        walls = np.flatnonzero(bodies.motion[:own] != FREE)
+        records = self.team.join(self._records(bodies, state.label, free))
+        records = np.concatenate([records, self._records(bodies, state.label, walls)])
+        records = records[np.argsort(records["number"], kind="stable")]
+        return Bodies(*(np.ascontiguousarray(records[name]) for name in Bodies._fields))
+
+
+def about(memory, numbers):
+    """What `results.remember` gave, of contacts that one of these bodies has."""
+    if memory is None:
+        return None
+    kept = {name: np.isin(memory[name]["body"], numbers).any(1) for name in ("spheres", "points")}
+    kept["history"] = kept["points"]
+    return {
+        name: {key: column[kept[name]] if len(column) else column for key, column in columns.items()}
+        for name, columns in memory.items()
+    }
+
+
+def joined(memories):
+    """The tables of several processes as one."""
+    return {
+        name: {key: np.concatenate([memory[name][key] for memory in memories]) for key in memories[0][name]}
+        for name in memories[0]
+    }

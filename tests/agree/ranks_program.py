@@ -1,0 +1,122 @@
+"""Run by `mpirun -n 4` from test_ranks: the same scenes on one process and on several, and what came of them as JSON."""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from mpi4py import MPI
+
+import clast
+from clast.mpi import team
+from clast.scenes import SCENES
+from clast.tables import FREE
+
+SOFT = clast.Material(density=2600, young=1e5, poisson=0.25, friction=0.5, restitution=0.3)
+STONE = clast.Material(density=2600, young=1e7, poisson=0.25, friction=0.5, restitution=0.3)
+EDGE = 0.1
+
+
+def stir(scene, speed, seed=1):
+    """Give all free bodies speeds [m/s] in all directions, so that they cross from tile to tile."""
+    bodies, rng = scene.bodies, np.random.default_rng(seed)
+    free = bodies.motion == FREE
+    bodies.velocity[free] = rng.normal(0.0, speed, (free.sum(), 3))
+    bodies.spin[free] = rng.normal(0.0, 10.0 * speed, (free.sum(), 3))
+
+
+def box():
+    """Spheres that fly about between five planes, one of which moves."""
+    scene = clast.Scene(gravity=(0, 0, -9.81))
+    scene.add(clast.Plane(), material=STONE, velocity=(0.0, 0.0, 0.5), motion="driven")
+    for axis in range(2):
+        for side in (1.0, -1.0):
+            normal, place = np.zeros(3), np.zeros(3)
+            normal[axis], place[axis] = side, 0.0 if side > 0.0 else EDGE
+            scene.add(clast.Plane(normal=normal), position=place, material=STONE)
+    scene.fill(
+        clast.Sphere(0.006), count=100, scale=(0.7, 1.1), box=((0, 0, 0.01), (EDGE, EDGE, EDGE)), material=STONE, seed=2
+    )
+    stir(scene, 4.0)
+    return clast.Simulation(scene, clast.DEM(margin=0.002))
+
+
+def flow():
+    """Spheres that an inlet pours and an outlet takes, with one that is ten times as large."""
+    scene = clast.Scene(gravity=(0, 0, -9.81))
+    scene.add(clast.Plane(), material=SOFT)
+    scene.add(clast.Sphere(0.03), position=(0.0, 0.0, 0.035), velocity=(1.0, 0.0, -1.0), material=SOFT)
+    low, high = (-0.06, -0.06, 0.04), (0.06, 0.06, 0.08)
+    options = {"box": (low, high), "velocity": (0, 0, -4.0), "scale": (0.8, 1.2), "material": SOFT, "seed": 3}
+    scene.inlet(clast.Sphere(0.003), rate=12000.0, **options)
+    scene.outlet(box=((-1.0, -1.0, -1.0), (-0.03, 1.0, 0.02)))
+    return clast.Simulation(scene, clast.DEM(margin=0.001))
+
+
+def shapes():
+    """A particle of every shape, thrown towards the middle of a turning drum."""
+    scene = SCENES["all-shapes"](count=140).scene
+    stir(scene, 3.0)
+    bodies = scene.bodies
+    free = bodies.motion == FREE
+    bodies.velocity[free] -= 60.0 * bodies.position[free]
+    return clast.Simulation(scene, clast.DEM(margin=0.0003, penetration="push"))
+
+
+MADE = {"box": (box, 200), "flow": (flow, 80), "shapes": (shapes, 200)}
+
+
+def state_of(sim):
+    """A number that changes with the last bit of any body or contact, and what was counted."""
+    bodies, contacts = sim.bodies, sim.contacts()
+    made = hashlib.sha256()
+    for column in (*bodies, *contacts):
+        made.update(np.ascontiguousarray(column).tobytes())
+    counted = [len(bodies.number), len(contacts.gap), sim.touching(), sim.removed, *sim.poured]
+    energy = [sim.stepper.elastic_energy(), *(flow.mass for flow in sim.flows.outlets)]
+    return [made.hexdigest(), counted, energy, int(sim.stepper.counted()["crossings"])]
+
+
+def told(sim, steps, every):
+    """States of a simulation on its way, so many steps."""
+    states = []
+    for k in range(steps):
+        sim.step()
+        if (k + 1) % every == 0:
+            states.append(state_of(sim))
+    return states
+
+
+def main(names, folder):
+    world, result, everyone = MPI.COMM_WORLD, {}, team.find()
+    for name in names:
+        make, steps = MADE[name]
+        with team.alone():
+            result[name] = {"1": told(make(), steps, 20) if world.rank == 0 else None}
+        everyone.rest()
+        for size in range(2, world.size + 1):
+            part = world.Split(0 if world.rank < size else 1)
+            if world.rank < size:
+                with team.using(part):
+                    sim = make()
+                    states = told(sim, steps // 2, 20)
+                    sim.save(Path(folder) / f"{name}{size}.h5")
+                    result[name][str(size)] = states + told(sim, steps - steps // 2, 20)
+                    ranks = sim.stepper.ranks()
+                    result[name][f"moved {size}"] = [sum(ranks["moved"]), sum(ranks["ghosts"])]
+            everyone.rest()
+        # What n processes saved goes on with another number of them, and without.
+        for saved, size in ((2, 3), (3, 1)):
+            part = world.Split(0 if world.rank < size else 1)
+            if world.rank < size:
+                with team.using(part):
+                    sim = clast.resume(Path(folder) / f"{name}{saved}.h5")
+                    result[name][f"{saved} to {size}"] = told(sim, steps - steps // 2, 20)
+            everyone.rest()
+    if world.rank == 0:
+        print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main(sys.argv[2:], sys.argv[1])

@@ -391,9 +391,7 @@ class Contacts(NamedTuple):
     slip: np.ndarray  # (c,3) [m], tangential displacement stored in the contact; zero outside a simulation
     force: np.ndarray  # (c,3) [N], on b; zero outside a simulation
     couple: np.ndarray  # (c,3) [N m], of rolling and twisting resistance on b; zero outside a simulation
-    kept: (
-        np.ndarray
-    )  # (c,) the numbers that the law keeps, by their names: kept["peak"]; without names outside a simulation
+    kept: np.ndarray  # (c,) numbers that the law keeps, by their names: kept["peak"]; (c,0) without any
 
 
 class Joints(NamedTuple):
@@ -443,7 +441,7 @@ def empty_geometry(count):
         slip=np.zeros((0, 3)),
         force=np.zeros((0, 3)),
         couple=np.zeros((0, 3)),
-        kept=np.zeros(0, []),
+        kept=np.zeros((0, 0)),
     )
 
 
@@ -451,4 +449,4 @@ def with_forces(contacts):
     """Contacts with zeros for slip and forces, from those that `empty_geometry` made."""
     count = len(contacts.gap)
     slip, force, couple = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros((count, 3))
-    return contacts._replace(slip=slip, force=force, couple=couple, kept=np.zeros(count, []))
+    return contacts._replace(slip=slip, force=force, couple=couple, kept=np.zeros((count, 0)))

@@ -143,6 +143,17 @@ def test_wrong_input_is_one_line_and_exit_code_2_and_writes_nothing(pretend, cap
     assert sorted(pretend.iterdir()) == before
 
 
+def test_a_run_that_is_stopped_before_its_scene_is_there_says_so(pretend, capsys, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    before = sorted(pretend.iterdir())
+    monkeypatch.setattr(cli.running, "describe", stop)
+    assert cli.answer(["run", "ball.toml"]) == 130
+    assert "interrupted before the scene was built; nothing was written" in one_line(capsys)
+    assert sorted(pretend.iterdir()) == before
+
+
 @pytest.mark.parametrize("fault", [errors.Diverged("body 3 at t = 0.1 s: too fast"), errors.Escaped("body 4 left")])
 def test_a_run_that_fails_says_why_and_leaves_with_1(pretend, capsys, monkeypatch, fault):
     monkeypatch.setattr(Pretend, "happening", fault)

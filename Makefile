@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 DRUM := out/drum
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-page lowest check format wheel bench reliability docs clean
+.PHONY: help setup demo test test-all test-page lowest check format wheel bench validate reliability docs clean
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | column -t -s '|' 2>/dev/null || grep -E '^[a-z-]+:.*## ' Makefile
@@ -98,6 +98,9 @@ wheel: setup  ## build the package into dist/, with the kernels of the ready sce
 
 reliability: setup  ## attack files, scenes, meshes and solvers, many times; about an hour, goes on where it was stopped
 	@$(BIN)/python tests/campaign/run.py
+
+validate: setup  ## reproduce published tables and laws, hours; goes on where it was stopped
+	@$(BIN)/python validation/run.py
 
 bench: setup  ## time the ready scenes
 	@$(BIN)/python benchmarks/run.py

@@ -18,6 +18,7 @@ ORDER = (
     ("kernels",),
     ("shapes",),
     ("scene",),
+    ("materials",),
     ("broad",),
     ("narrow",),
     ("motion",),

@@ -10,6 +10,7 @@ OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\(\.\./[^)\s]+\)")
 PICTURE = re.compile(r"!\[([^\]]*)\]\(\.\./[^)\s]+\)\n?")
 FENCE = re.compile(r"^```python no-run$", re.M)
 FOREIGN = re.compile(r'<script src="https://unpkg\.com/[^"]*"></script>')
+WORKER = (Path(__file__).parent / "worker.js").read_text(encoding="utf-8")
 NOTE = re.compile(r"^<!-- in tests: .*? -->\n", re.M)
 
 
@@ -29,10 +30,10 @@ def on_page_markdown(markdown, **_):
 
 
 def on_post_page(output, **_):
-    """The page without the one script that the theme would load from elsewhere; search works from files without it."""
-    return FOREIGN.sub("", output)
+    """The page with our own script in place of the one that the theme would load from elsewhere for searching in files."""
+    return FOREIGN.sub(lambda _: f"<script>{WORKER}</script>", output)
 
 
 def on_post_template(output_content, **_):
     """The same for pages that are no text of ours."""
-    return FOREIGN.sub("", output_content)
+    return on_post_page(output_content)

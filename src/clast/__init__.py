@@ -46,7 +46,7 @@ _HOMES = {
     "triangle_distance": "narrow.triangle_distance",
 }
 
-_ROOMS = ("files", "measure", "scenes", "view")  # modules that users call by name
+_ROOMS = ("files", "materials", "measure", "scenes", "view")  # modules that users call by name
 
 __all__ = [*_HOMES, *_ROOMS, "__version__"]
 

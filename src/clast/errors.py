@@ -66,5 +66,5 @@ def pick(what, name, choices):
     if isinstance(name, str) and name in choices:
         return choices[name]
     guess = nearest(name, choices)
-    hint = f"; did you mean {guess!r}?" if guess else ";"
+    hint = f"; did you mean {guess!r}?" if guess else ""
     raise ValueError(f"unknown {what} {name!r}{hint} (known: {', '.join(sorted(map(str, choices)))})")

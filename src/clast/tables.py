@@ -152,7 +152,6 @@ class Hulls(NamedTuple):
     side: (
         np.ndarray
     )  # (3,l) unit, in the plane of the face, at right angles to the side from corner loop[k] to the next, outward
-    loop_edge: np.ndarray  # (l,) int32, the edge from corner loop[k] to the next, row of edge
     side_offset: np.ndarray  # (l,) [m]; within the outline of the face side . x <= side_offset
     inner: np.ndarray  # (h,) [m], radius of the largest ball about the centre of mass inside
     outer: np.ndarray  # (h,) [m], radius of the least ball about the centre of mass around
@@ -392,9 +391,7 @@ class Contacts(NamedTuple):
     slip: np.ndarray  # (c,3) [m], tangential displacement stored in the contact; zero outside a simulation
     force: np.ndarray  # (c,3) [N], on b; zero outside a simulation
     couple: np.ndarray  # (c,3) [N m], of rolling and twisting resistance on b; zero outside a simulation
-    kept: (
-        np.ndarray
-    )  # (c,) the numbers that the law keeps, by their names: kept["peak"]; without names outside a simulation
+    kept: np.ndarray  # (c,) numbers that the law keeps, by their names: kept["peak"]; (c,0) without any
 
 
 class Joints(NamedTuple):
@@ -423,8 +420,17 @@ class Springs(NamedTuple):
     damping: np.ndarray  # (s,) [N s/m] or [N m s/rad]
 
 
+# The columns of Contacts that tell where bodies touch.
+GEOMETRY = ("pair", "shape", "point", "normal", "gap", "feature")
+
+
 def empty_contacts(count):
     """Contacts with room for `count` rows. What is zero for most is zero here: memory nobody writes to costs nothing."""
+    return with_forces(empty_geometry(count))
+
+
+def empty_geometry(count):
+    """The same without rows of slip and forces."""
     return Contacts(
         pair=np.empty((count, 2), np.int64),
         shape=np.zeros((count, 2), np.int32),
@@ -432,8 +438,15 @@ def empty_contacts(count):
         normal=np.empty((count, 3)),
         gap=np.empty(count),
         feature=np.zeros(count, np.int32),
-        slip=np.zeros((count, 3)),
-        force=np.zeros((count, 3)),
-        couple=np.zeros((count, 3)),
-        kept=np.zeros(count, []),
+        slip=np.zeros((0, 3)),
+        force=np.zeros((0, 3)),
+        couple=np.zeros((0, 3)),
+        kept=np.zeros((0, 0)),
     )
+
+
+def with_forces(contacts):
+    """Contacts with zeros for slip and forces, from those that `empty_geometry` made."""
+    count = len(contacts.gap)
+    slip, force, couple = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros((count, 3))
+    return contacts._replace(slip=slip, force=force, couple=couple, kept=np.zeros((count, 0)))

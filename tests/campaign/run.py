@@ -24,7 +24,7 @@ KEPT = ROOT / "out" / "reliability" / "done.json"
 PAGE = ROOT / "docs" / "reliability.md"
 MARKS = "<!-- measured -->", "<!-- /measured -->"
 FIRST = 1000  # seed of the first piece of each part
-SHARES = 64  # pieces into which the lengths of a file are divided
+SHARES = 4  # pieces into which the lengths of a file are divided
 
 
 def damaging(name, how):

@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -221,6 +222,19 @@ def test_a_run_that_goes_on_obeys_its_buttons(chromium):
         look.close()
         run.join(20)
     assert not run.is_alive()
+
+
+def test_a_worker_of_the_documentation_runs_from_files(chromium, tmp_path):
+    """Without it the search field of the site is not there."""
+    shim = (Path(__file__).parents[2] / "docs" / "site" / "worker.js").read_text()
+    (tmp_path / "worker.js").write_text("addEventListener('message', event => postMessage(event.data + 1))")
+    told = "worker.addEventListener('message', event => document.title = event.data)"
+    script = f"const worker = new Worker('worker.js'); {told}; worker.postMessage(41)"
+    (tmp_path / "page.html").write_text(f"<script>{shim}</script><body><script>{script}</script></body>")
+    tab = chromium.new_page()
+    tab.goto((tmp_path / "page.html").as_uri())
+    wait(lambda: tab.title() == "42", tab)
+    tab.close()
 
 
 def test_the_report_draws_its_plots(chromium, small_run, tmp_path):

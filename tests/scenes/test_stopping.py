@@ -55,7 +55,7 @@ def stopped(arguments, how, cache, workers):
         assert process.poll() is None
         before = len(list(cache.rglob("*.nbi")))
         process.send_signal(how)
-        said = process.communicate()[1]
+        said = process.communicate(timeout=600)[1]
     finally:
         process.kill()
     return process.returncode, said, len(list(cache.rglob("*.nbi"))) - before

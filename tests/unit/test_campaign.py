@@ -26,6 +26,12 @@ def test_damaged_files(tmp_path, name, how):
     assert counted["refused"] > 30
 
 
+def test_every_length_of_a_file_is_tried_in_shares(tmp_path):
+    counted = [attacks.every_cut(tmp_path / str(share), "checkpoint.h5", share, 3000) for share in (0, 2999)]
+    size = (tmp_path / "0" / "checkpoint.h5").stat().st_size
+    assert counted == [{"refused": len(range(share, size, 3000))} for share in (0, 2999)]
+
+
 def test_killed_runs(tmp_path):
     assert fine(attacks.kills(tmp_path, 1, 2))
 

@@ -129,6 +129,8 @@ FAULTS = {
     ("report", "."): ".: there is no trajectory.h5 in it",
     ("render", "nowhere"): "nowhere: no such folder",
     ("render", ".", "--picture", "a.png", "--movie", "a.gif"): "--picture and --movie: one at a time",
+    ("view", "ball.toml", "--port", "65536"): "port 65536: must be from 0 to 65535",
+    ("view", "ball.toml", "--address", "no such name"): "address 'no such name': this machine cannot listen there",
 }
 
 
@@ -138,6 +140,17 @@ def test_wrong_input_is_one_line_and_exit_code_2_and_writes_nothing(pretend, cap
     before = sorted(pretend.iterdir())
     assert cli.answer(list(arguments)) == 2
     assert message in one_line(capsys)
+    assert sorted(pretend.iterdir()) == before
+
+
+def test_a_run_that_is_stopped_before_its_scene_is_there_says_so(pretend, capsys, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    before = sorted(pretend.iterdir())
+    monkeypatch.setattr(cli.running, "describe", stop)
+    assert cli.answer(["run", "ball.toml"]) == 130
+    assert "interrupted before the scene was built; nothing was written" in one_line(capsys)
     assert sorted(pretend.iterdir()) == before
 
 

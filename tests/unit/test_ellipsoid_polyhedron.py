@@ -107,6 +107,16 @@ def test_ellipsoid_and_polyhedron():
     assert (count > 10).all()
 
 
+def test_the_way_out_of_a_thin_disc_through_a_rock():
+    """Corners on its far side, which lie outside the disc, are where it touches when it has been pushed out."""
+    random, rock = np.random.default_rng(4), Polyhedron.random(faces=60, seed=2, radius=1.0)
+    for _ in range(400):
+        disc = Egg(random, 0, (0.0, 0.3))
+        disc.size = np.array([1.9, 1.9, 0.1])
+        _, gap, *_ = hull_ellipsoid(0, 1.0, rock.hull, *disc.args(), np.inf)
+        assert disc.separation(CLOUD, rock.vertices).max() <= gap + 1e-12
+
+
 def test_size_factor_and_rigid_motion():
     """Twice the size is twice the gap; a sphere is what `hull_ball` says; axes may be named in another order."""
     random = np.random.default_rng(2)

@@ -146,6 +146,29 @@ def test_boxes_and_the_same_as_polyhedra():
     assert edges > 20
 
 
+def test_boxes_that_lie_nearly_flat_have_the_points_of_polyhedra():
+    """Where outlines are cut: all points, in the same places."""
+    random = np.random.default_rng(5)
+    spin = np.array([[HALF, HALF, 0.0], [-HALF, HALF, 0.0], [0.0, 0.0, 1.0]])
+    cut = 0
+    for k in range(300):
+        tilt = random.normal(size=3) * (1e-4, 0.02, 0.1)[k % 3]
+        turn = rotation_matrices(np.array([[1.0, *tilt]]) / np.sqrt(1.0 + tilt @ tilt))[0]
+        d = (*random.uniform(-1.0, 1.0, 2), 0.65 - 10.0 ** random.uniform(-4.0, -1.5))
+        spots = touch(CUBE, SLAB, turn, d)[3]
+        points = touch(TURNED, SLAB, spin.T @ turn, spin.T @ d)[3]
+        assert len(spots) == len(points)
+        if len(spots) == 0:
+            continue
+        # Of more than four corners the two may choose others.
+        far = np.abs(spots[:, None, :3] - (points[:, :3] @ spin.T)[None]).max(2)
+        assert far[0].min() < 1e-9
+        if len(spots) < 4:
+            assert far.min(1).max() < 1e-9
+            cut += len(spots) > 1
+    assert cut > 20
+
+
 def test_a_box_on_a_box_has_four_points():
     s, n, kind, spots = touch(SLAB, CUBE, np.eye(3), (0.3, 0.0, 0.15 + 0.5 - 0.01))
     assert s == pytest.approx(-0.01)

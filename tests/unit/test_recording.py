@@ -179,6 +179,9 @@ def test_the_page_stands_alone_and_tells_what_was_run(small_run, tmp_path):
     assert {line["name"] for line in stages["lines"]} >= {"bodies", "pairs", "contacts"}
     for word in ("DEM", f"numba {__import__('numba').__version__}", "Nothing to warn of"):
         assert word in text
+    names = re.findall(r"<th>(.*?)</th>", text.partition("<h2>Numbers</h2>")[2])
+    assert {"deepest overlap [m]", "kinetic energy [J]", "coordination number"} <= set(names)
+    assert not [name for name in names if "_" in name or "." in name]  # words, with units
 
 
 def test_names_in_a_page_are_text(small_run, tmp_path):

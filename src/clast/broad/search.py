@@ -65,10 +65,15 @@ def by_family(shapes, pair, key, count):
     return lists
 
 
+# Columns of walls that have no end: a point of the wall [m] and its axis, three each; radius of a cylinder [m], 0 for a plane; +1 hollow, -1 solid.
+POINT, AXIS, RADIUS, SENSE = 0, 3, 6, 7
+WALL_COLUMNS = 8
+
+
 def endless_row(c, chunk, shapes, tag, edges, margin, walls, wall_tag, start, pairs, count):
     """Pairs of one chunk of particles with the walls that have no end: counted, or written where start says.
 
-    walls (w,8): a point of the wall, its axis, the radius of a cylinder (0 for a plane), +1 hollow or -1 solid.
+    walls (w,8): columns as above.
     """
     centre, radius = shapes.centre, shapes.radius
     for s in range(c * chunk, min(len(radius), (c + 1) * chunk)):
@@ -76,15 +81,15 @@ def endless_row(c, chunk, shapes, tag, edges, margin, walls, wall_tag, start, pa
         if kinds.is_particle(shapes.kind[s]):
             reach = radius[s] + margin
             for w in range(len(walls)):
-                x = image(centre[s, 0] - walls[w, 0], edges[0], edges[3])
-                y = image(centre[s, 1] - walls[w, 1], edges[1], edges[4])
-                z = image(centre[s, 2] - walls[w, 2], edges[2], edges[5])
-                height = x * walls[w, 3] + y * walls[w, 4] + z * walls[w, 5]
-                if walls[w, 6] == 0.0:
+                x = image(centre[s, 0] - walls[w, POINT], edges[0], edges[3])
+                y = image(centre[s, 1] - walls[w, POINT + 1], edges[1], edges[4])
+                z = image(centre[s, 2] - walls[w, POINT + 2], edges[2], edges[5])
+                height = x * walls[w, AXIS] + y * walls[w, AXIS + 1] + z * walls[w, AXIS + 2]
+                if walls[w, RADIUS] == 0.0:
                     near = height <= reach
                 else:
                     across = math.sqrt(max(0.0, x * x + y * y + z * z - height * height))
-                    near = walls[w, 7] * (walls[w, 6] - across) <= reach
+                    near = walls[w, SENSE] * (walls[w, RADIUS] - across) <= reach
                 if near and tag[s] != wall_tag[w]:
                     if len(start) > 0:
                         pairs[start[s] + found, 0] = s
@@ -95,14 +100,14 @@ def endless_row(c, chunk, shapes, tag, edges, margin, walls, wall_tag, start, pa
 
 
 def endless_walls(bodies, shapes, parts, rows):
-    """What `endless_row` needs to know of the walls in these rows of Shapes: (w,8)."""
+    """What `endless_row` needs to know of the walls in these rows of Shapes: (w,8), columns as above."""
     body, part = shapes.body[rows], shapes.part[rows]
-    table = np.zeros((len(rows), 8))
+    table = np.zeros((len(rows), WALL_COLUMNS))
     for k in range(len(rows)):
         q, size = bodies.orientation[body[k]], bodies.scale[body[k]]
-        table[k, :3] = bodies.position[body[k]] + size * np.array(turned(q, parts.offset[part[k]]))
-        table[k, 3:6] = turned(q, parts.axis[part[k]])
-        table[k, 6], table[k, 7] = parts.size[part[k], 0] * size, parts.size[part[k], 2]
+        table[k, POINT : POINT + 3] = bodies.position[body[k]] + size * np.array(turned(q, parts.offset[part[k]]))
+        table[k, AXIS : AXIS + 3] = turned(q, parts.axis[part[k]])
+        table[k, RADIUS], table[k, SENSE] = parts.size[part[k], 0] * size, parts.size[part[k], 2]
     return table
 
 

@@ -59,7 +59,12 @@ def run(
     set_threads(threads)
     with as_interrupt():
         if resume is None:
-            ready = describe(what, count, seed, outside)
+            try:
+                ready = describe(what, count, seed, outside)
+            except KeyboardInterrupt:  # filling takes kernels too
+                raise Stopped(
+                    "interrupted before the scene was built; nothing was written: give the command again"
+                ) from None
             sim, output, plan = start(ready, what, until, every, output, dt, device, overwrite, quiet)
             plan |= settings(what, count, seed)
         else:

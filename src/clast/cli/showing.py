@@ -11,6 +11,8 @@ import typer
 
 from .common import OK, Wrong, app, complain, number, seconds, typed_by_user
 
+PICTURES = (".png", ".jpg", ".jpeg")  # endings of picture files
+
 
 @app.command()
 def view(
@@ -77,6 +79,8 @@ def render(
     target = movie or picture or folder / "picture.png"
     if movie is not None and movie.suffix.lower() not in (".gif", ".mp4"):
         raise Wrong(f"--movie {movie}: must end in .gif or .mp4")
+    if movie is None and target.suffix.lower() not in PICTURES:
+        raise Wrong(f"--picture {picture}: must end in {', '.join(PICTURES)}")
     if not target.parent.is_dir():
         raise Wrong(f"{target}: there is no folder {target.parent}; make it first")
     options = {"colour": colour, "camera": camera, "arrows": arrows, "cut": [plane(words) for words in cut or ()]}

@@ -15,7 +15,7 @@ from ..kernels.rows import PER_MASS, SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.tuples import reader, writer
 from ..kernels.vec import add, cross, dot, load, scale, sub
 from . import history as remembered
-from . import laws
+from . import laws, tangent
 from .conserving import balance, no_account
 from .history import forget, list_lone, match
 from .laws import Mix, Touch
@@ -41,7 +41,7 @@ class Acts(NamedTuple):
     """The functions that are bound to a kernel: what acts, and how its numbers are read and written."""
 
     law: object  # (touch, mix, dt) -> normal force, shear force, slip, kept
-    resist: object  # (angle, turning, normal force, normal, overlap, radius, mix, dt) -> couple, angle
+    resist: object  # see `clast.dem.tangent`
     mix_of: object  # (mixes, row) -> the combined material
     lane_mix: object  # (lane, k) -> the same, of a lane
     kept_of: object  # (near, row) -> what the law keeps
@@ -56,7 +56,7 @@ def acts(law, rolling):
     count, kept = len(law.needs), len(law.keeps)
     return Acts(
         law.answer,
-        laws.roll if rolling else laws.no_couple,
+        tangent.resistance(law, rolling),
         reader(law.mix, count),
         reader(law.mix, count, KEPT + kept, True),
         reader(law.kept, kept, remembered.COLUMNS),
@@ -232,7 +232,7 @@ def work_lanes(lane, mixes, dt, acts, about):
         moment, back = cross(arms[0], force), cross(arms[1], force)
         if about.rolling:
             angle = vector(lane, ANGLE, k)
-            couple, angle = acts.resist(angle, sub(wb, wa), pressure, n, overlap, radius, mix, dt)
+            couple, angle, kept = acts.resist(angle, sub(wb, wa), pressure, n, overlap, radius, kept, mix, dt)
             if not about.lone:
                 couple = scale(lane[SHARE, k], couple)
             moment, back = add(moment, couple), add(back, couple)
@@ -355,7 +355,7 @@ def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, m
         moment, back = cross(arms[0], force), cross(arms[1], force)
         if ROLLING:
             angle = remembered.vector(near, h, remembered.ANGLE)
-            couple, angle = resist(angle, sub(wb, wa), pressure, n, overlap, radius, mix, dt)
+            couple, angle, kept = resist(angle, sub(wb, wa), pressure, n, overlap, radius, kept, mix, dt)
             couple = scale(share, couple)
             moment, back = add(moment, couple), add(back, couple)
             for i in range(3):

@@ -186,12 +186,6 @@ def roll(turned, turning, normal_force, n, overlap, radius, mix, dt):
     return coulomb((x, y, z), (0.0, 0.0, 0.0), k, 0.0, mix.rolling * radius * normal_force)
 
 
-@fused
-def no_couple(turned, turning, normal_force, n, overlap, radius, mix, dt):
-    """No resistance to rolling."""
-    return (0.0, 0.0, 0.0), turned
-
-
 three = hertz  # bound to `keep_nothing`: a law with three results
 
 
@@ -245,41 +239,47 @@ def linear_restitution(z):
     return math.exp(-z / w * math.log((z + w) / (z - w)))
 
 
-def hertz_energy(overlap, slip, radius, mix):
-    """Elastic energy [J] of Hertz contacts: arrays in, array out; slip is its length [m], mix the rows of Mix."""
+def hertz_energy(overlap, slip, radius, mix, kept):
+    """Elastic energy [J] of Hertz contacts: arrays in, array out; slip is its length [m], mix and kept have columns (c,) by name."""
+    overlap = np.maximum(overlap, 0.0)
     a = np.sqrt(radius * overlap)
-    return 8.0 / 15.0 * mix[:, 0] * a * overlap**2 + 4.0 * mix[:, 1] * a * slip**2
+    return 8.0 / 15.0 * mix.young * a * overlap**2 + 4.0 * mix.shear * a * slip**2
 
 
-def linear_energy(overlap, slip, radius, mix):
+def linear_energy(overlap, slip, radius, mix, kept):
     """Elastic energy [J] of linear contacts; arguments as for `hertz_energy`."""
-    k = np.where(mix[:, 2] > 0.0, mix[:, 2], mix[:, 0] * radius)
-    return 0.5 * k * (overlap**2 + 4.0 * mix[:, 1] / mix[:, 0] * slip**2)
+    k = np.where(mix.stiffness > 0.0, mix.stiffness, mix.young * radius)
+    return 0.5 * k * (np.maximum(overlap, 0.0) ** 2 + 4.0 * mix.ratio**2 * slip**2)
 
 
-def blaze_energy(overlap, slip, radius, mix):
+def blaze_energy(overlap, slip, radius, mix, kept):
     """Elastic energy [J] of contacts of the law "blaze"; arguments as for `hertz_energy`."""
-    return 0.4 * mix[:, 0] * overlap**2.5
+    return 0.4 * mix.young * overlap**2.5
 
 
-def halo_energy(overlap, slip, radius, mix):
+def halo_energy(overlap, slip, radius, mix, kept):
     """Elastic energy [J] of contacts of the law "halo"; arguments as for `hertz_energy`."""
-    return 0.25 * mix[:, 2] * overlap**2
+    return 0.25 * mix.stiffness * overlap**2
 
 
 class Law(NamedTuple):
     """A law with what is needed to set it up."""
 
     function: object  # (touch, mix, dt) -> normal force, shear force, slip, and a tuple of the numbers in `keeps` if there are any
-    damping: object  # coefficient of restitution -> Mix.damping; None: the law takes its damping from the material
-    energy: object  # (overlap, slip, radius, mix) -> elastic energy [J]
+    damping: object  # coefficient of restitution -> the number `damping`; None: the law has other numbers for it
+    energy: object  # (overlap, slip, radius, mix, kept) -> elastic energy [J], arrays; None: not known
     hertzian: bool  # stiffness grows with the overlap; decides how the time step is chosen
     shares: bool  # points of one area of contact share its stiffness; else each point has a spring of its own
     keeps: tuple = ()  # names of the numbers that it keeps from step to step beside the slip
     needs: tuple = (
         Mix._fields
-    )  # names of the numbers that it needs of the two materials, see `clast.dem.method.COLUMNS`
-    reach: float = 0.0  # [m], the largest gap at which it acts
+    )  # names of the numbers that it needs of the two materials, see `clast.dem.method.DERIVED`
+    reach: float = 0.0  # [m], the largest gap at which it acts, whatever the materials
+    reaches: tuple = ()  # functions (mix, radius [m]) -> gaps [m] at which it acts
+    stiffness: object = None  # (mix, reduced radius [m]) -> the largest stiffness [N/m], for the time step
+    resist: object = None  # what answers rolling and twisting, see `clast.dem.tangent`; None: a spring with a limit
+    turns: bool = False  # that is more than rolling friction
+    composed: bool = False  # the function has four results though it may keep nothing
     account: float = 0.0  # the power of the overlap with which its energy grows, where accounts are kept (`clast.dem.conserving`); else 0
 
     @property
@@ -295,12 +295,19 @@ class Law(NamedTuple):
     @property
     def answer(self):
         """The function with four results, as kernels want it."""
-        return self.function if self.keeps else without(self.function)
+        return self.function if self.keeps or self.composed else without(self.function)
 
 
 LAWS = {
     "hertz": Law(hertz, hertz_damping, hertz_energy, True, True),
-    "linear": Law(linear, linear_damping, linear_energy, False, True),
+    "linear": Law(
+        linear,
+        linear_damping,
+        linear_energy,
+        False,
+        True,
+        stiffness=lambda mix, radius: np.where(mix.stiffness > 0.0, mix.stiffness, mix.young * radius),
+    ),
     "blaze": Law(blaze, None, blaze_energy, False, True),
     "halo": Law(halo, None, halo_energy, False, False),
 }

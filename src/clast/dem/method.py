@@ -2,7 +2,7 @@
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Real
 
 import numpy as np
@@ -13,11 +13,22 @@ from ..motion import integrate
 from ..narrow.triangle_lanes import METHODS
 from ..scene.materials import BLAZE, HALO, HARD, combine, combine_numbers
 from ..tables import FREE, is_particle
-from . import laws, own_law
+from . import composed, laws, own_law
 
 CROWD = 8.0  # points of contact, each with a spring of its own, that the time step of the law "halo" allows for
 CONSERVING = ("hertz", "linear", "blaze")  # laws that know the option
-PULL = -1e300  # [N], the least normal force of a law that may pull
+STRONG = 0.2  # bond_strength over bond_young at the most
+FLAT = 4.0  # how many times as large as the ball of a body the radius of curvature of its surface is taken to be at the most
+PARTS = (
+    "damping",
+    "shear",
+    "shear_damping",
+    "cohesion",
+    "rolling",
+    "twisting",
+    "bonds",
+)  # what a law is made of, see `composed.choose`
+NAMES = {**laws.LAWS, **{name: part for name, part in composed.SPRINGS.items() if name != "jkr"}}
 # Numbers that laws need and that follow from those of the materials: (Mix of all pairs of materials, Law) -> (m,m).
 DERIVED = {
     "stiffness": lambda mix, law: np.nan_to_num(mix.stiffness, nan=0.0),
@@ -31,8 +42,12 @@ DERIVED = {
 class DEM:
     """Smooth contact forces with explicit time steps.
 
-    law: "hertz", "linear", "blaze", "halo", or a function (touch, mix, dt) -> (normal force, shear force on b, slip), marked with
-    `clast.func`; see `clast.dem.laws`. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
+    law: "hertz", "linear", "granular", "granular-hertz", "walton-braun", "luding", "soft", "lennard-jones", "blaze", "halo", or a function
+    (touch, mix, dt) -> (normal force, shear force on b, slip), marked with `clast.func` or `clast.law`; docs/laws.md has the equations.
+    Its parts, all but for "blaze", "halo" and functions: damping: "auto", "thornton", "tsuji", "kuwabara-kono", "govender", "granular", "none";
+    shear: "auto", "mindlin", "fading", "rescaled", "none"; shear_damping: whether shear has a dashpot; cohesion: "none", "jkr", "dmt", "area",
+    "capillary"; rolling: "spring", "constant", "viscous", "none"; twisting: "none", "spring"; bonds: whether bodies that touch at the start are
+    bonded. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
     shapes may be to stand in the list of pairs; None lets the simulation choose. broad: a name in `clast.broad.search.BROAD`:
     "bins", "boxes", "spacetree", "all-pairs".
     Neither margin nor broad changes the results by a single bit, except with narrow="hybrid-batches".
@@ -56,12 +71,37 @@ class DEM:
     narrow: str = "brute"
     tolerance: float = 1e-6
     penetration: str = "raise"
+    damping: str = "auto"
+    shear: str = "auto"
+    shear_damping: bool = True
+    cohesion: str = "none"
+    rolling: str = "spring"
+    twisting: str = "none"
+    bonds: bool = False
 
     def __post_init__(self):
         if callable(self.law):
             own_law.check(self.law)
         else:
-            pick("contact law", self.law, laws.LAWS)
+            pick("contact law", self.law, NAMES)
+        for what, name, known in (
+            ("damping", self.damping, {"auto": None, **composed.DASHPOTS}),
+            ("shear", self.shear, {"auto": None, **composed.SHEARS}),
+            ("cohesion", self.cohesion, composed.COHESIONS),
+            ("rolling resistance", self.rolling, composed.ROLLINGS),
+            ("twisting resistance", self.twisting, composed.TWISTINGS),
+        ):
+            pick(what, name, known)
+        if not self._plain:
+            if callable(self.law) or self.law not in composed.SPRINGS:
+                raise ValueError(
+                    f"DEM: damping, shear, cohesion, rolling, twisting and bonds are parts of built-in laws, not of {self.name}; leave them out"
+                )
+            if self.cohesion == "jkr" and self.law != "hertz":
+                raise ValueError(f"DEM: cohesion='jkr' is of Hertz contacts, not of law={self.law!r}; take law='hertz'")
+            if self.bonds and self.twisting != "none":
+                raise ValueError("DEM: bonds twist by themselves; leave twisting out")
+            self.recipe  # noqa: B018  asked for what does not go together
         pick("integrator", self.integrator, integrate.INTEGRATORS)
         pick("broad phase", self.broad, BROAD)
         pick("way to measure triangles", self.narrow, METHODS)
@@ -72,17 +112,28 @@ class DEM:
             raise ValueError(f"DEM: margin = {self.margin} must be 0 m or more, or None")
         if self.law != "blaze" and self.attraction:
             raise ValueError(f"DEM: attraction is an option of law='blaze', not of {self.name}; leave it out")
+        if self.conserving and not self._plain:
+            raise ValueError(
+                "DEM: conserving=True is of laws as they are; leave it out, or damping, shear, cohesion and the like"
+            )
         if self.conserving and self.law not in CONSERVING:
             known = ", ".join(CONSERVING)
             raise ValueError(
                 f"DEM: conserving=True needs a law whose energy is known ({known}), not {self.name}; leave it out"
             )
 
+    @property
+    def _plain(self):
+        """Whether no part of the law is chosen by the user."""
+        return all(getattr(self, field.name) == field.default for field in fields(self) if field.name in PARTS)
+
     @functools.cached_property
     def recipe(self):
-        """The Law that belongs to `law`; a user's own function gets the damping of the Hertz law."""
+        """The Law that belongs to `law` and its parts; a user's own function gets the damping of the Hertz law."""
         if callable(self.law):
             return own_law.recipe(self.law)
+        if not self._plain or self.law not in laws.LAWS:
+            return composed.choose(self.law, *(getattr(self, name) for name in PARTS))
         recipe = laws.LAWS[self.law]
         if self.law == "blaze":
             return recipe._replace(function=laws.blaze_plain) if self.conserving is False else recipe
@@ -92,14 +143,14 @@ class DEM:
         """Numbers that the law needs of every pair of materials, (m*m, k): columns as in `Law.needs`."""
         mix = combine(scene.materials, scene.pairs)
         for name in HARD:
-            if getattr(mix, name).any():
+            if getattr(mix, name).any() and name not in self.recipe.needs:
                 raise ValueError(
                     f"DEM: {name} is a property of hard contacts; take clast.Complementarity() or leave it out"
                 )
         if self.law == "blaze":
             check_constants(scene, mix, "blaze", BLAZE)
             own = [np.nan_to_num(getattr(mix, name)) for name in BLAZE]
-            least = np.full(mix.young.shape, PULL if self.attraction else 0.0)
+            least = np.full(mix.young.shape, composed.PULL if self.attraction else 0.0)
             columns = own[0], mix.shear, own[2], own[1], mix.friction, mix.rolling_friction, least
         elif self.law == "halo":
             check_constants(scene, mix, "halo", HALO)
@@ -111,19 +162,36 @@ class DEM:
             columns = [
                 DERIVED[name](mix, law) if name in DERIVED else self._number(scene, mix, name) for name in law.needs
             ]
+        if self.law == "luding":
+            self._check_plastic(scene, mix)
+        if self.bonds:
+            strength, young = self._number(scene, mix, "bond_strength"), self._number(scene, mix, "bond_young")
+            if (strength > STRONG * young).any():
+                raise ValueError(
+                    f"DEM: bond_strength = {strength.max():g} Pa would let a bond stretch by more than a fifth of its length; take {STRONG} "
+                    "of bond_young at the most"
+                )
         return np.ascontiguousarray(np.stack([column.ravel() for column in columns], axis=1))
+
+    def _check_plastic(self, scene, mix):
+        """Raise unless contacts unload more steeply than they load."""
+        loading, unloading = self._number(scene, mix, "stiffness"), self._number(scene, mix, "plastic_stiffness")
+        wrong = np.argwhere((loading >= unloading) & may_touch(scene))
+        if len(wrong):
+            a, b = wrong[0]
+            raise ValueError(
+                f"DEM: the law 'luding' needs plastic_stiffness above stiffness, got {unloading[a, b]:g} and {loading[a, b]:g} N/m"
+            )
 
     def _number(self, scene, mix, name):
         """A number of every pair of materials, (m, m), by its name."""
-        if name in mix._fields:
-            return getattr(mix, name)
-        column = combine_numbers(scene.materials, scene.pairs, name)
+        known = name in mix._fields
+        column = getattr(mix, name) if known else combine_numbers(scene.materials, scene.pairs, name)
         lacking = np.argwhere(np.isnan(column) & may_touch(scene))
         if len(lacking):
             a, b = (scene.materials[row].name or f"number {row}" for row in lacking[0])
-            raise ValueError(
-                f"DEM: the law {self.name} needs {name} for materials {a} and {b}; give Material(numbers={{{name!r}: ...}})"
-            )
+            how = f"{name}=..." if known else f"numbers={{{name!r}: ...}}"
+            raise ValueError(f"DEM: the law {self.name} needs {name} for materials {a} and {b}; give Material({how})")
         return np.nan_to_num(column)
 
     @property
@@ -134,7 +202,20 @@ class DEM:
     def rolls(self, mixes):
         """Whether some pair of materials, see `mixes`, has rolling friction."""
         needs = self.recipe.needs
-        return "rolling" in needs and bool((mixes[:, needs.index("rolling")] > 0.0).any())
+        return self.recipe.turns or "rolling" in needs and bool((mixes[:, needs.index("rolling")] > 0.0).any())
+
+    def reach(self, scene, mixes):
+        """The largest gap [m] at which contacts of a scene act; mixes: see `mixes`."""
+        law = self.recipe
+        own = scene.parts.ball[is_particle(scene.parts.kind)]
+        sizes = [scene.bodies.scale, *(np.array([inlet.sizes.smallest, inlet.sizes.largest]) for inlet in scene.inlets)]
+        scale = np.concatenate(sizes)
+        if not law.reaches or len(own) == 0 or len(scale) == 0:
+            return law.reach
+        # Reduced radii: half of the smallest body's, and those of surfaces that are flatter than a ball.
+        radii = np.array([0.5 * own.min() * scale.min(), FLAT * own.max() * scale.max()])
+        mix = law.mix(*(column[:, None] for column in mixes.T))
+        return max([law.reach, *(float(np.max(reach(mix, radii[None]))) for reach in law.reaches)])
 
     def critical_step(self, scene):
         """Time step [s] at which the stiffest contact can no longer be followed, and the body that sets it.
@@ -168,7 +249,12 @@ class DEM:
             slow = np.array(
                 [math.pi * math.sqrt(m.density / m.shear) / (0.1631 * m.poisson + 0.8766) for m in scene.materials]
             )
-            return slow[material] * radius
+            longest = slow[material] * radius
+            return (
+                longest
+                if self.recipe.stiffness is None
+                else np.minimum(longest, self._spring_limits(scene, radius, mass, material))
+            )
         mix = combine(scene.materials, scene.pairs)
         if self.law == "blaze":
             check_constants(scene, mix, "blaze", BLAZE)
@@ -180,11 +266,17 @@ class DEM:
             # Every point of contact has a spring of its own.
             k = 0.5 * CROWD * np.nan_to_num(mix.halo_stiffness).max(axis=1)[material]
             return math.pi / 3.0 * np.sqrt(0.5 * mass / k)
-        given, young = np.nanmax(np.nan_to_num(mix.stiffness), axis=1), mix.young.max(axis=1)
-        k = np.where(given > 0.0, given, 0.0)[material]
+        return self._spring_limits(scene, radius, mass, material)
+
+    def _spring_limits(self, scene, radius, mass, material):
+        """The same by the stiffness that the law tells."""
+        law, mixes, many = self.recipe, self.mixes(scene), len(scene.materials)
         # Against a wall the reduced radius is the radius itself, which is the stiffest case.
-        k = np.where(k > 0.0, k, young[material] * radius)
-        return math.pi / 3.0 * np.sqrt(0.5 * mass / k)
+        k = np.zeros(len(radius))
+        for other in range(many):
+            row = law.mix(*mixes[material * many + other].T)
+            k = np.maximum(k, law.stiffness(row, radius))
+        return math.pi / 3.0 * np.sqrt(0.5 * mass / np.maximum(k, 1e-300))
 
 
 EXAMPLES = {

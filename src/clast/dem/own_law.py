@@ -17,7 +17,7 @@ from .laws import Law, Mix, Touch, hertz_damping, hertz_energy
 RETURNS = "return normal force [N], (x, y, z) shear force on b [N], (x, y, z) slip [m]"
 
 
-def law(function=None, *, keeps=(), needs=None, reach=0.0):
+def law(function=None, *, keeps=(), needs=None, reach=0.0, stiffness=None, energy=None):
     """Mark a contact law of your own: `@clast.law(keeps=("slip", "peak"))`.
 
     A law is a function (touch, mix, dt) of one contact that takes numbers and returns numbers: normal force [N], shear force on b (3,)
@@ -27,9 +27,13 @@ def law(function=None, *, keeps=(), needs=None, reach=0.0):
     needs: names of what it reads of the two materials in `mix`: young, shear (the effective moduli E*, G*), friction, restitution, rolling, stiffness,
     damping, ratio, ..., and numbers of your own, which a material has by Material(numbers={"name": value}); None for `clast.dem.laws.Mix`.
     reach [m]: the largest gap at which it acts; touch.overlap is then as low as minus that.
+    stiffness: the largest that a contact can have [N/m], by which dt="auto" is chosen: a number, or a function (mix, reduced radius [m]) of arrays;
+    None: the Rayleigh time. energy: a function (overlap, length of the slip, reduced radius, mix, kept) of arrays -> elastic energy [J];
+    None: that of Hertz springs if it needs what Hertz springs do, else none.
     """
     if function is None:
-        return functools.partial(law, keeps=keeps, needs=needs, reach=reach)
+        given = {"keeps": keeps, "needs": needs, "reach": reach, "stiffness": stiffness, "energy": energy}
+        return functools.partial(law, **given)
     for what, names in (("keeps", keeps), ("needs", needs or ())):
         if isinstance(names, str) or not all(isinstance(n, str) and n.isidentifier() and n[0] != "_" for n in names):
             raise TypeError(f'law: {what} must be names, {what}=("peak",) say, got {names!r}')
@@ -41,13 +45,20 @@ def law(function=None, *, keeps=(), needs=None, reach=0.0):
     marked.keeps = tuple(name for name in keeps if name != "slip")
     marked.needs = Mix._fields if needs is None else tuple(needs)
     marked.reach = float(reach)
+    marked.stiffness = stiffness if stiffness is None or callable(stiffness) else lambda mix, radius: float(stiffness)
+    marked.energy = energy
     return marked
 
 
 def recipe(function):
     """The Law of a user's own function; damping and energy are those of the Hertz law."""
-    told = {name: getattr(function, name) for name in ("keeps", "needs", "reach") if hasattr(function, name)}
-    return Law(function, hertz_damping, hertz_energy, True, True, **told)
+    told = {
+        name: getattr(function, name) for name in ("keeps", "needs", "reach", "stiffness") if hasattr(function, name)
+    }
+    energy = getattr(function, "energy", None)
+    if energy is None and told.get("needs", Mix._fields) == Mix._fields:
+        energy = hertz_energy
+    return Law(function, hertz_damping, energy, told.get("stiffness") is None, True, **told)
 
 
 def check(law):

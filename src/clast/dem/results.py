@@ -20,7 +20,9 @@ def slots_in_use(state, everyone=False):
     """Slots of contact points that touch (c,), and the row of the neighbour list of each; everyone: those too that another process tells
     of, see `State.told`."""
     gap, slot = state.device.to_host(state.points.gap), state.device.to_host(state.pairs.slot)
-    rows = np.nonzero(gap < state.beyond)[0]
+    # Slots that nobody has looked at yet have a gap of zero.
+    live = state.device.to_host(state.history.live) == 1
+    rows = np.nonzero((gap < state.beyond) & live if state.beyond > 0.0 else gap < 0.0)[0]
     pair = np.searchsorted(slot, rows, side="right") - 1 + state.spheres_count
     if state.ghosts and not everyone:
         kept = np.isin(pair, state.told(np.unique(pair)))
@@ -73,7 +75,7 @@ def contacts_of(state, keeps=()):
         if len(points.couple) + len(spheres.couple)
         else none
     )
-    kept = np.zeros(len(row), [(name, float) for name in keeps])
+    kept = np.zeros(len(row), [(name, float) for name in keeps]) if keeps else np.zeros((len(row), 0))
     first_kept = spheres.memory.shape[1] - len(keeps)
     for i, name in enumerate(keeps):
         kept[name] = np.concatenate([spheres.memory[ball, first_kept + i], history.kept[slot, i]])
@@ -100,7 +102,7 @@ def contacts_of(state, keeps=()):
 
 def springs_of(state):
     """Contacts as springs: overlap (c,) [m] that the law saw, length of the slip (c,) [m], reduced radius (c,) [m], row of the
-    combined material (c,), and the part of the stiffness that each has (c,)."""
+    combined material (c,), the part of the stiffness that each has (c,), and what the law keeps (c,k)."""
     state.fetch()
     table = state.device.table
     pairs, spheres, points, history = (table(t) for t in (state.pairs, state.spheres, state.points, state.history))
@@ -109,11 +111,12 @@ def springs_of(state):
     own = ball_radii(state)[pairs.shape[ball]]
     slip = np.concatenate([spheres.memory[ball, :3], history.slip[slot]])
     return (
-        np.concatenate([np.maximum(-first.gap, 0.0), points.overlap[slot]]),
+        np.concatenate([np.maximum(-first.gap, -state.beyond), points.overlap[slot]]),
         np.linalg.norm(slip, axis=1),
         np.concatenate([own.prod(1) / own.sum(1), points.radius[slot]]),
         pairs.mix[np.concatenate([ball, row])],
         np.concatenate([np.ones(len(ball)), history.share[slot]]),
+        np.concatenate([spheres.memory[ball, spheres.memory.shape[1] - state.kept :], history.kept[slot]]),
     )
 
 

@@ -15,7 +15,7 @@ from ..kernels.backend import func, fused, kernel
 from ..kernels.rows import PER_MASS, REACH, SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.tuples import reader, writer
 from ..kernels.vec import add, load, scale, sub
-from . import laws
+from . import laws, tangent
 from .laws import Touch
 
 WIDTH = 64
@@ -33,12 +33,13 @@ def acts(law, rolling):
     count, kept, first = len(law.needs), len(law.keeps), ANGLE + 3 if rolling else ANGLE
     return {
         "law": law.answer,
-        "resist": laws.roll if rolling else laws.no_couple,
+        "resist": tangent.resistance(law, rolling),
         "mix_of": reader(law.mix, count),
         "lane_mix": reader(law.mix, count, KEPT + kept, True),
         "kept_of": reader(law.kept, kept, first),
         "lane_kept": reader(law.kept, kept, KEPT, True),
         "lane_keep": writer(kept, KEPT, True),
+        "numbers_of": reader(None, kept, first),
         "keep": writer(kept, first),
         "KEEPS": kept,
         "NEEDS": count,
@@ -46,7 +47,7 @@ def acts(law, rolling):
 
 
 # Bound to the kernel by `compose`: what acts, and what the scene has.
-law, resist, mix_of, lane_mix, kept_of, lane_kept, lane_keep, keep, KEEPS, NEEDS = acts(
+law, resist, mix_of, lane_mix, kept_of, lane_kept, lane_keep, numbers_of, keep, KEEPS, NEEDS = acts(
     laws.LAWS["hertz"], True
 ).values()
 ROLLING = False  # some pair of materials has rolling friction
@@ -168,20 +169,37 @@ def ball_block(block, count, rows, pairs, spheres, mixes, edges, dt, beyond, coi
                 radius = rows[a, REACH] * rows[b, REACH] / (rows[a, REACH] + rows[b, REACH])
                 turning = sub(spin_at(rows, b), spin_at(rows, a))
                 mix = mix_of(mixes, pair_mix[p])
-                roll_pair(p, turning, lane[PRESSURE, k], lane[12, k], radius, n, spheres, mix, dt, resist)
+                on = lane[12, k] > -beyond
+                kept = roll_pair(
+                    p,
+                    turning,
+                    (lane[PRESSURE, k], lane[12, k], radius, on),
+                    n,
+                    numbers_of(memory, p),
+                    spheres,
+                    mix,
+                    dt,
+                    resist,
+                )
+                if on:
+                    keep(memory, p, kept)
     coincident[block] = same
 
 
 @func
-def roll_pair(p, turning, normal, overlap, radius, n, spheres, mix, dt, resist):
-    """Rolling resistance of contact p: its couple on b and the rolling angle it remembers."""
+def roll_pair(p, turning, pressed, n, kept, spheres, mix, dt, resist):
+    """Resistance of contact p to rolling and twisting: writes its couple on b and the rolling angle it remembers, and returns what the law keeps.
+
+    pressed: normal force [N], overlap [m], reduced radius [m], whether it acts.
+    """
     memory = spheres.memory
+    normal, overlap, radius, on = pressed
     turned = (memory[p, ANGLE], memory[p, ANGLE + 1], memory[p, ANGLE + 2])
-    couple, turned = resist(turned, turning, normal, n, max(overlap, 0.0), radius, mix, dt)
-    keep = 1.0 if overlap > 0.0 else 0.0
+    couple, turned, kept = resist(turned, turning, normal, n, max(overlap, 0.0), radius, kept, mix, dt)
     for i in range(3):
-        spheres.couple[p, i] = keep * couple[i]
-        memory[p, ANGLE + i] = keep * turned[i]
+        spheres.couple[p, i] = couple[i] if on else 0.0
+        memory[p, ANGLE + i] = turned[i] if on else 0.0
+    return kept
 
 
 def ball_row(p, rows, pairs, spheres, mixes, edges, dt, beyond):
@@ -202,16 +220,18 @@ def ball_row(p, rows, pairs, spheres, mixes, edges, dt, beyond):
     overlap, n, normal, f, slip, kept, torque = touch_balls(
         d, v, roll_speed, (slip, kept_of(spheres.memory, p)), of_both, mix, dt, beyond, law
     )
-    keep(spheres.memory, p, kept)
-    if not overlap > -beyond:
-        for i in range(KEEPS):
-            spheres.memory[p, (ANGLE + 3 if ROLLING else ANGLE) + i] = 0.0
     for i in range(3):
         spheres.action[p, i] = f[i]
         spheres.action[p, 3 + i] = torque[i]
         spheres.memory[p, i] = slip[i]
+    on = overlap > -beyond
     if ROLLING:
-        roll_pair(p, sub(wb, wa), normal, overlap, ra * rb / (ra + rb), n, spheres, mix, dt, resist)
+        pressed = normal, overlap, ra * rb / (ra + rb), on
+        kept = roll_pair(p, sub(wb, wa), pressed, n, kept, spheres, mix, dt, resist)
+    keep(spheres.memory, p, kept)
+    if not on:
+        for i in range(KEEPS):
+            spheres.memory[p, (ANGLE + 3 if ROLLING else ANGLE) + i] = 0.0
 
 
 def compose(law, rolling, periodic, uniform):
@@ -237,9 +257,11 @@ def apply(ball_kernel, state, mixes, edges, dt):
         ball_kernel(count, *tables, edges, dt, state.beyond)
         return 0
     blocks = (count + BLOCK - 1) // BLOCK
-    coincident = np.zeros(blocks, np.int64)
-    ball_kernel(blocks, count, *tables, edges, dt, state.beyond, coincident)
-    same = int(coincident.sum())
+    if len(state.coincident) != blocks:
+        state.coincident = np.zeros(blocks, np.int64)
+    # The same array each time: then the launch is the same, and known. NumPy's sum takes 3 us, also of one number.
+    ball_kernel(blocks, count, *tables, edges, dt, state.beyond, state.coincident)
+    same = int(state.coincident.sum()) if blocks > 20 else sum(state.coincident.tolist())
     if same and state.ghosts:  # each pair is counted by one process
         way = np.diff(state.rows[state.pairs.shape[:count], :3], axis=1)[:, 0]
         way -= state.box.length * np.round(way * state.box.inverse)

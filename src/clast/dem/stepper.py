@@ -38,7 +38,11 @@ class Smooth(Stepper):
         self.rolling = self.method.rolls(self.mixes)
         with backend.use(self.device):
             search, law = copy(BROAD[self.method.broad]), self.method.recipe
-            about = {"kept": len(law.keeps), "beyond": law.reach, "accounts": law.account > 0.0}
+            about = {
+                "kept": len(law.keeps),
+                "beyond": self.method.reach(self.scene, self.mixes),
+                "accounts": law.account > 0.0,
+            }
             self.state = State(self.scene, self.box, search, self.rolling, self.method.margin, **about)
             self._bind()
         self._around = None  # Space and Watch of the last step
@@ -240,9 +244,13 @@ class Smooth(Stepper):
         return math.fsum(self.springs().tolist())
 
     def springs(self):
-        """Energy [J] stored in each contact, (c,)."""
-        overlap, slip, radius, mix, share = results.springs_of(self.state)
-        return share * self.method.recipe.energy(overlap, slip, radius, self.mixes[mix])
+        """Energy [J] stored in each contact, (c,); zero for a law that tells none."""
+        overlap, slip, radius, mix, share, kept = results.springs_of(self.state)
+        law = self.method.recipe
+        if law.energy is None:
+            return np.zeros(len(overlap))
+        kept = law.kept(*kept.T) if law.keeps else ()
+        return share * law.energy(overlap, slip, radius, law.mix(*self.mixes[mix].T), kept)
 
     def describe(self):
         """What Report tells beyond what it tells of all simulations: nothing."""

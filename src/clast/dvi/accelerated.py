@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels.backend import func, kernel
-from ..kernels.rows import PER_MASS
+from ..kernels.rows import PER_INERTIA, PER_MASS
 from ..kernels.vec import add, cross, dot, load, scale, sub
 from .constraints import CHUNK, WIDTH, Constraints, arms, turn_of
 from .projections import project3, project6
@@ -231,7 +231,7 @@ def spin_energy(i, w, rows, inverse, clumps):
         x, y, z = w
         square = p * x * x + s * y * y + o * z * z + 2.0 * (q * x * y + r * x * z + t * y * z)
         return square / (a * p + d * q + e * r)
-    return dot(w, w) / rows[i, 11]
+    return dot(w, w) / rows[i, PER_INERTIA]
 
 
 class Descent:

@@ -117,3 +117,21 @@ def edge_of(h, axis, n, hulls):
     """The edge of box h along an axis that is farthest along n, in its axes: a row of Hulls.edge."""
     second, third = n[(axis + 1) % 3], n[(axis + 2) % 3]
     return hulls.box_edge[h, 4 * axis + (2 if second >= 0.0 else 0) + (1 if third >= 0.0 else 0)]
+
+
+@func
+def component(v, i):
+    """Component i of a vector, by selects: an index would send the vector through memory."""
+    return v[0] if i == 0 else (v[1] if i == 1 else v[2])
+
+
+@func
+def rolled(v, i):
+    """The components of a vector along the two axes after i, and along i."""
+    return (component(v, (i + 1) % 3), component(v, (i + 2) % 3), component(v, i))
+
+
+@func
+def unrolled(v, i):
+    """The vector whose `rolled` components these are."""
+    return (component(v, (2 - i) % 3), component(v, (3 - i) % 3), component(v, (4 - i) % 3))

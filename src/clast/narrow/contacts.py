@@ -10,10 +10,11 @@ from ..broad.search import BROAD, find_pairs, periodic_box
 from ..errors import pick
 from ..kernels import backend, primitives
 from ..kernels.backend import kernel
+from ..kernels.kinds import is_wall as is_wall_kind
 from ..scene.scene import Scene
 from ..scene.stacking import make_trees
 from ..shapes.ellipsoid_form import make_forms
-from ..tables import ELLIPSOID, Contacts, empty_contacts, is_wall
+from ..tables import ELLIPSOID, GEOMETRY, Contacts, empty_geometry, is_wall, with_forces
 from .dispatch import BATCH, FAMILIES, FAMILY, TRIANGLES, Asked, Listed
 from .mesh_points import METHODS
 from .meshes import surface_points
@@ -26,8 +27,14 @@ MANY = 20_000  # shapes
 def padded(column):
     """The same (n,3) with room between the rows, as in a simulation: another type for numba, and kernels would be compiled again."""
     wide = np.empty((len(column), 4))
-    wide[:, :3] = column
+    kernel(copy_row)(len(column), column, wide)
     return wide[:, :3]
+
+
+def copy_row(k, column, wide):
+    """Copy a vector into a wider table."""
+    for i in range(3):
+        wide[k, i] = column[k, i]
 
 
 class Field(Asked):
@@ -43,14 +50,18 @@ class Field(Asked):
         self.bodies, self.shapes = bodies, shapes
         # A copy of very many spheres would take longer than it saves.
         plain = not shapes.kind.any() and len(shapes.kind) > MANY
-        there_bodies = bodies if plain else bodies._replace(position=padded(bodies.position))
-        there_shapes = shapes if plain else shapes._replace(centre=padded(shapes.centre))
+        alone = shapes.centre is bodies.position  # every body is one shape
+        place = bodies.position if plain else padded(bodies.position)
+        there_bodies = bodies._replace(position=place)
+        there_shapes = shapes if plain else shapes._replace(centre=place if alone else padded(shapes.centre))
         self.tables = (there_bodies, there_shapes, self.parts, self.meshes, self.hulls)
         self.box = periodic_box(scene)
         self.edges = (*self.box.length.tolist(), *self.box.inverse.tolist())
         self.exact, self.chm = exact, chm
-        many = scene.molds.count[bodies.mold].astype(np.int64)
-        self.label = np.cumsum(many) - many  # number of the first part of each body
+        self.label = shapes.number  # of the first part of each body
+        if not alone:
+            many = scene.molds.count[bodies.mold].astype(np.int64)
+            self.label = np.cumsum(many) - many
         self.ellipsoids = bool((self.parts.kind == ELLIPSOID).any())
         self.there = SimpleNamespace(
             bodies=there_bodies,
@@ -126,11 +137,12 @@ def measure(field, listed, margin, triangles=TRIANGLES, tree=True):
     families, present = families_in(shapes, listed)
     # The triangles of a wall body and a particle are one manifold: they must not come apart.
     batch = BATCH if all(FAMILIES[k].slots for k in present) else max(len(listed), 1)
-    contacts = empty_contacts(len(listed) * max([FAMILIES[k].slots for k in present], default=1))
+    # As many as there can be: of large arrays memory that nobody writes to costs nothing.
+    contacts = empty_geometry(len(listed) * max([FAMILIES[k].slots for k in present], default=1))
     at, last = 0, {}
     for first in range(0, len(listed), batch):
         pairs, of = listed[first : first + batch], families[first : first + batch]
-        count, looks = np.zeros(len(pairs), np.int32), []
+        count, looks = np.zeros(len(pairs) if len(present) > 1 else 0, np.int32), []
         for k in present:
             place = np.nonzero(of == k)[0] if len(present) > 1 else np.arange(len(pairs))
             pair = np.ascontiguousarray(pairs[place] if len(present) > 1 else pairs)
@@ -138,24 +150,27 @@ def measure(field, listed, margin, triangles=TRIANGLES, tree=True):
                 swap = is_wall(shapes.kind[pair[:, 0]])
                 pair = np.where(swap[:, None], pair[:, ::-1], pair)
             look = last[k] = look_at(field, pair, FAMILIES[k], margin, triangles, tree, last.get(k))
-            count[place] = look.points.count
+            if len(present) > 1:
+                count[place] = look.points.count
+            else:
+                count = look.points.count
             looks.append((look, place))
         start = primitives.scan(count)
         if at + start[-1] > len(contacts.gap):
-            contacts = resized(contacts, at, int(at + start[-1]))
+            contacts = resize(contacts, int(at + start[-1]))
         for look, place in looks:
             where = shapes, field.label, field.there.rows, look.pairs, look.points
             kernel(contact_row)(len(place), at, place, start, bodies.number, *where, contacts)
         at += int(start[-1])
-    return contacts if at == len(contacts.gap) else resized(contacts, at, at)
+    return with_forces(resize(contacts, at))
 
 
-def resized(contacts, used, count):
-    """What geometry tells of the first rows of Contacts, in a table that has room for `count`."""
-    other = empty_contacts(count)
-    for name in ("pair", "shape", "point", "normal", "gap", "feature"):
-        getattr(other, name)[:used] = getattr(contacts, name)[:used]
-    return other
+def resize(contacts, count):
+    """What geometry tells of Contacts with `count` rows, in the same memory where that can be; the old table is not to be used any more."""
+    for name in GEOMETRY:
+        column = getattr(contacts, name)
+        column.resize((count, *column.shape[1:]), refcheck=False)  # nobody else has it
+    return Contacts(*contacts)  # another table, as a launch may know the old one by heart
 
 
 def select(contacts, rows):
@@ -248,7 +263,13 @@ def expand_pairs(pairs, bodies, shapes):
     if len(bodies.number) == 0 and len(pairs):
         raise ValueError("find_contacts: pairs names bodies, but the scene is empty")
     count = len(bodies.number)
-    if count and bodies.number[0] == 0 and bodies.number[-1] == count - 1 and (np.diff(bodies.number) == 1).all():
+    plain = count > 0 and bodies.number[0] == 0 and bodies.number[-1] == count - 1 and in_order(bodies.number)
+    if plain and len(shapes.body) == count and in_order(shapes.body):
+        listed, odd = np.empty((len(pairs), 2), np.int32), np.empty(len(pairs), np.bool_)
+        kernel(expand_row)(len(pairs), pairs, shapes.kind, listed, odd)
+        if not odd.any():
+            return listed
+    if plain:
         row = np.clip(pairs, 0, count - 1)  # numbers are rows
     else:
         order = np.argsort(bodies.number, kind="stable")
@@ -272,6 +293,20 @@ def expand_pairs(pairs, bodies, shapes):
     a = by_body[start[row[rank, 0]] + within // width]
     b = by_body[start[row[rank, 1]] + within % width]
     return pick_pairs(a, b, shapes)
+
+
+def in_order(numbers):
+    """Whether whole numbers grow by one from row to row."""
+    return bool((numbers[1:] - numbers[:-1] == 1).all())
+
+
+def expand_row(k, pairs, kinds, listed, odd):
+    """Pair k of shapes with the lower number first where bodies, their one shape and its number have the same row; odd: it is no pair."""
+    a, b = min(pairs[k, 0], pairs[k, 1]), max(pairs[k, 0], pairs[k, 1])
+    odd[k] = a < 0 or b >= len(kinds) or a == b
+    if not odd[k]:
+        odd[k] = is_wall_kind(kinds[a]) and is_wall_kind(kinds[b])
+        listed[k, 0], listed[k, 1] = a, b
 
 
 def pick_pairs(a, b, shapes):

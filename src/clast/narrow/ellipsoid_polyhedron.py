@@ -24,6 +24,8 @@ from .polyhedron_plane import corner, face_normal
 from .polyhedron_polyhedron import above, reach_along
 from .polyhedron_sphere import CORNER, FACE, SIDE
 
+MANY = 63  # corners of a polyhedron that are told apart as bits of a set
+
 
 @func
 def separation(h, k, hulls, c, axes, size, n):
@@ -51,18 +53,35 @@ def face_separation(h, k, hulls, c, axes, size, limit):
     return best, n, face
 
 
+@func
+def corner_bit(v, h, hulls):
+    """A corner of hull h as one bit of a set; all from MANY on are one."""
+    return np.uint64(1) << np.uint64(min(v - hulls.vertex_start[h], MANY))
+
+
 @part
-def edge_separation(h, k, hulls, c, axes, size, better):
-    """The edge with the greatest separation above `better` [m]: (edge or -1, s, n)."""
-    # A ball of this radius about the centre lies in the ellipsoid: no separation is above that of the ball.
+def edge_separation(h, k, hulls, c, axes, size, better, start):
+    """The edge with the greatest separation above `better` [m], and which corners may have more: (edge or -1, s, n, corners as bits).
+
+    start: unit, the best n so far. Neither a ball about the centre that lies in the ellipsoid nor its deepest point along `start` is farther away than the
+    ellipsoid itself: an edge with less room to one of them is not looked at, nor a corner whose faces all have the deep point below them by more.
+    """
     ball = min(size[0], size[1], size[2])
-    found, best, n = -1, better, (0.0, 0.0, 0.0)
+    deep = sub(c, support(axes, size, start)[1])
+    found, best, n, corners = -1, better, (0.0, 0.0, 0.0), np.uint64(0)
     for i in range(hulls.edge_start[h], hulls.edge_start[h + 1]):
         e = np.uintp(i)
         f, g = np.uintp(hulls.edge_face[e, 0]), np.uintp(hulls.edge_face[e, 1])
         one, two = face_normal(hulls, f), face_normal(hulls, g)
+        deep_f, deep_g = dot(one, deep) - k * hulls.offset[f], dot(two, deep) - k * hulls.offset[g]
+        # Any n between the two normals is a sum of them by parts of at least 1 together.
+        if not max(deep_f, deep_g) > min(best, 0.0):
+            continue
+        corners |= corner_bit(hulls.edge[e, 0], h, hulls) | corner_bit(hulls.edge[e, 1], h, hulls)
+        cosine, inverse = hulls.edge_bend[e, 0], hulls.edge_bend[e, 1]
         high_f, high_g = dot(one, c) - k * hulls.offset[f], dot(two, c) - k * hulls.offset[g]
-        if above(high_f, high_g, hulls.edge_bend[e, 0], hulls.edge_bend[e, 1], best + ball):
+        near = above(high_f, high_g, cosine, inverse, best + ball)
+        if near and above(deep_f, deep_g, cosine, inverse, best):
             p = corner(hulls, k, np.uintp(hulls.edge[e, 0]))
             u = normalize(sub(corner(hulls, k, np.uintp(hulls.edge[e, 1])), p))
             beside = cross(u, one)
@@ -71,14 +90,16 @@ def edge_separation(h, k, hulls, c, axes, size, better):
                 s, m = far_in_shadow(sub(p, c), axes, size, one, beside)
             if s > best and dot(m, beside) < 0.0 and dot(m, cross(two, u)) < 0.0:
                 found, best, n = i, s, (-m[0], -m[1], -m[2])
-    return found, best, n
+    return found, best, n, corners
 
 
 @part
-def corner_separation(h, k, hulls, c, axes, size, better, start):
-    """The corner with the greatest separation above `better` [m]: (corner or -1, s, n). start: unit, the best n so far.
+def corner_separation(h, k, hulls, c, axes, size, better, start, corners):
+    """The corner with the greatest separation above `better` [m]: (corner or -1, s, n). start: unit, the best n so far; corners: see
+    `edge_separation`.
 
-    Of corners outside the ellipsoid only the nearest can be touched; those farther back along `start` are not looked at.
+    Of corners outside the ellipsoid only the nearest can be touched, but for the far side of a body that is thinner than both are deep in each other; those
+    farther back along `start` are not looked at while both may be apart.
     """
     u = stretched(axes, size, start)
     level = dot(start, c) - math.sqrt(dot(u, u))
@@ -86,7 +107,7 @@ def corner_separation(h, k, hulls, c, axes, size, better, start):
     nearest, least, way = -1, math.inf, start
     for i in range(hulls.vertex_start[h], hulls.vertex_start[h + 1]):
         x = corner(hulls, k, np.uintp(i))
-        if level - dot(start, x) < least:
+        if corners & corner_bit(i, h, hulls) != np.uint64(0) and (best < 0.0 or level - dot(start, x) < least):
             gap, m = nearest_in_space(sub(x, c), axes, size)
             if gap > 0.0 and gap < least:
                 nearest, least, way = i, gap, (-m[0], -m[1], -m[2])
@@ -121,10 +142,10 @@ def hull_ellipsoid(h, k, hulls, c, q, size, margin):
     gap, n, which = face_separation(h, k, hulls, c, axes, size, margin)
     if gap > margin:
         return 0, 0.0, zero, zero, 0
-    edge, s, m = edge_separation(h, k, hulls, c, axes, size, gap)
+    edge, s, m, corners = edge_separation(h, k, hulls, c, axes, size, gap, n)
     if edge >= 0:
         gap, n = s, m
-    v, s, m = corner_separation(h, k, hulls, c, axes, size, gap, n)
+    v, s, m = corner_separation(h, k, hulls, c, axes, size, gap, n, corners)
     if v >= 0:
         gap, n = s, m
     if gap > margin:

@@ -169,7 +169,8 @@ def at_triangles(p, f, g, who, sheets, surfaces, pose, square, x, y, crossing):
     distance = math.sqrt(square)
     # What is left of a distance by rounding has no direction.
     apart = distance > CLOSE * halo
-    n = scale(1.0 / (distance if apart else 1.0), sub(y, x))
+    # Of points that are very near the difference is rounded otherwise than the distance.
+    n = normalize(sub(y, x))
     d = distance - ball
     gap = d - halo
     if not apart:
@@ -211,7 +212,7 @@ def at_feature(k, p, f, second, who, sheets, surfaces, pose, lane, found, near):
     square, x, y = found
     distance, halo = math.sqrt(square), pose[p, HALO]
     apart = distance > CLOSE * halo
-    n = scale(1.0 / (distance if apart else 1.0), sub(y, x))
+    n = normalize(sub(y, x))
     touches = apart and feature_touches(k, p, f, second, who, sheets, surfaces, pose, lane, n)
     return (distance - halo if touches or near else math.inf), add(x, scale(0.5 * distance, n)), n
 

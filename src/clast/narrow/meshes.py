@@ -6,13 +6,14 @@ import numpy as np
 
 from ..kernels.backend import kernel
 from ..tables import CYLINDER, MESH, PLANE, TRIANGLE, is_wall
-from .mesh_candidates import Candidates, find_candidates
+from .mesh_candidates import TRIANGLE_BITS, Candidates, find_candidates
 from .mesh_distance import nearest_triangles
 from .mesh_inside import contained
 from .mesh_merge import merge_points
 from .mesh_points import empty_measured, measure_candidates
 from .mesh_pose import BALL, HALO, OVAL, least_length, make_setting, surface_rows
 from .mesh_tree import BARE
+from .order import come_second
 
 TOLERANCE = 1e-8  # of distances, relative to the longest edge, where a method aims at one
 
@@ -30,9 +31,11 @@ def at_vertices(tables, pair):
 
 
 def in_manifolds(shapes, pair):
-    """Pairs with the particle before the wall; an order in which those of a manifold stand side by side; first row of each."""
-    wall_first = is_wall(shapes.kind[pair[:, 0]])
-    pair = np.where(wall_first[:, None], pair[:, ::-1], pair)
+    """Pairs with the particle before the wall, and two meshes in an order of their own, and which were swapped for that; an order in which those of
+    a manifold stand side by side; first row of each."""
+    two = (shapes.kind[pair] == MESH).all(1)
+    swapped = np.where(two, come_second(shapes, pair), is_wall(shapes.kind[pair[:, 0]]))
+    pair = np.where(swapped[:, None], pair[:, ::-1], pair)
     first, second = pair[:, 0], pair[:, 1]
     # The triangles of a wall are one manifold with each particle; everything else is one by itself.
     sheet = shapes.kind[second] == TRIANGLE
@@ -41,7 +44,7 @@ def in_manifolds(shapes, pair):
     pair, sheet, place = pair[order], sheet[order], place[order]
     same = sheet[1:] & (place[1:] == place[:-1]) & (pair[1:, 0] == pair[:-1, 0])
     manifold = np.append(np.nonzero(np.append(True, ~same))[0], len(pair)) if len(pair) else np.zeros(1)
-    return np.ascontiguousarray(pair), wall_first[order], order, manifold.astype(np.int32)
+    return np.ascontiguousarray(pair), swapped[order], order, manifold.astype(np.int32)
 
 
 def nearest_candidates(tables, surfaces, pair, box):
@@ -63,7 +66,7 @@ def nearest_candidates(tables, surfaces, pair, box):
 
 def turn_round(tables, surfaces, pair, box, narrow):
     """The contact of pairs (p,2) of which one shape lies inside the other: the shortest way out, as far as the nearest triangles
-    tell. Returns gap (p,), point (p,3), normal (p,3) and the triangle (p,) of each."""
+    tell. Returns gap (p,), point (p,3), normal (p,3) and the triangles (p,) of each, of the first shape and of the second."""
     shapes = tables[1]
     candidates = nearest_candidates(tables, surfaces, pair, box)
     measured = empty_measured(len(candidates.first))
@@ -79,7 +82,8 @@ def turn_round(tables, surfaces, pair, box, narrow):
     toward = measured.normal[row]
     sign = np.where(shapes.kind[pair[:, 0]] == MESH, 1.0, -1.0)
     gap = -distance - ball - pose[:, HALO]
-    return gap, measured.point[row] + (sign * ball)[:, None] * toward, -toward, candidates.first[row]
+    point = measured.point[row] + (sign * ball)[:, None] * toward
+    return gap, point, -toward, candidates.first[row], candidates.second[row] & TRIANGLE_BITS
 
 
 def surface_points(field, pair, margin, narrow, tree=True):
@@ -111,7 +115,9 @@ def surface_points(field, pair, margin, narrow, tree=True):
     owner = np.repeat(np.arange(len(pair)), np.diff(candidates.start))
     row = np.nonzero(kept)[0]
     owner, gap, point, normal = owner[row], measured.gap[row], measured.point[row], measured.normal[row]
-    feature = candidates.first[row]
+    # Of two meshes the triangle of the one that was given first.
+    mesh_second = swapped & (shapes.kind[pair] == MESH).all(1)
+    feature = np.where(mesh_second[owner], candidates.second[row] & TRIANGLE_BITS, candidates.first[row])
     # Only of walls, before which the particle stands.
     vertices = surfaces.vertex_start[np.maximum(parts.feature[shapes.part[pair[owner, 0]]], 0)]
     on_vertex = (candidates.second[row] == BARE) & at_vertices(tables, pair[owner])
@@ -122,12 +128,13 @@ def surface_points(field, pair, margin, narrow, tree=True):
     both = (surface_rows(tables, surfaces, pair[held]) >= 0).all(1)
     held = held[~(both & np.isin(held, crossed))]
     if len(held):
-        out, where, way, triangle = turn_round(tables, surfaces, pair[held], box, narrow)
+        out, where, way, triangle, other = turn_round(tables, surfaces, pair[held], box, narrow)
         rest = ~np.isin(owner, held)
         owner = np.concatenate([owner[rest], held])
         gap, point, normal = (
             np.concatenate([old[rest], new]) for old, new in ((gap, out), (point, where), (normal, way))
         )
+        triangle = np.where(mesh_second[held], other, triangle)
         feature = np.concatenate([feature[rest], surfaces.row[triangle]])
     normal = np.where(swapped[owner][:, None], -normal, normal)
     # Back to the order of the list; the deepest first within a pair.

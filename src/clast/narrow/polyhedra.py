@@ -12,6 +12,7 @@ from ..kernels.backend import func, kernel
 from ..kernels.vec import add, dot, load, load4, quat_matrix, quat_multiply, rotate, scale, sub, unrotate
 from ..tables import CYLINDER, PLANE, POLYHEDRON, SPHERE, TRIANGLE
 from .ellipsoids import between
+from .order import comes_second
 from .polyhedron_cylinder import hull_cylinder
 from .polyhedron_distance import hull_distance
 from .polyhedron_manifold import contact_points
@@ -245,8 +246,12 @@ def write_points(c, count, q, away, sign, radius, work, points):
     order_points(work, count)
     for i in range(4):
         points.gap[c + i] = work[POINT * i + 3] if i < count else np.inf
+    own = n = (0.0, 0.0, 0.0)
     for i in range(count):
-        n = rotate(q, get(work, POINT * i + 4))
+        # Most often the points of a pair have one normal.
+        m = get(work, POINT * i + 4)
+        if m[0] != own[0] or m[1] != own[1] or m[2] != own[2]:
+            own, n = m, rotate(q, m)
         arm = add(away, add(rotate(q, get(work, POINT * i)), scale(0.5 * work[POINT * i + 3], n)))
         points.radius[c + i] = radius
         points.feature[c + i] = int(work[POINT * i + 7])
@@ -264,6 +269,13 @@ def clear(c, points):
 
 
 @func
+def turn_normal(c, points):
+    """Let the normal in slot c point the other way."""
+    for i in range(3):
+        points.normal[c, i] = -points.normal[c, i]
+
+
+@func
 def pair_points(where, tables, pairs, points, edges, periodic, margin, keeps, work, sphere_points, distance):
     """Contact points of pairs of particles; where: first pair, the pair behind the last, pairs before the first slot.
 
@@ -274,10 +286,17 @@ def pair_points(where, tables, pairs, points, edges, periodic, margin, keeps, wo
     for p in range(first, last):
         a, b = pairs.shape[p, 0], pairs.shape[p, 1]
         c = pairs.slot[p - spheres]
+        two = shapes.kind[a] == POLYHEDRON and shapes.kind[b] == POLYHEDRON
         swap = shapes.kind[a] != POLYHEDRON
+        if two:
+            swap = comes_second(a, b, shapes, between(a, b, shapes.centre, edges, periodic))
         s, t = (b, a) if swap else (a, b)
-        if shapes.kind[t] == POLYHEDRON:
+        if two:
+            if swap and keeps:
+                turn_normal(c, points)
             found = hull_hull(s, t, c, tables, points, edges, periodic, margin, keeps, work, distance)
+            if swap and keeps and found == 0:
+                turn_normal(c, points)
         else:
             found = sphere_points(s, t, bodies, shapes, parts, hulls, edges, periodic, margin, work)
         points.count[p - spheres] = found

@@ -4,11 +4,13 @@ Two faces, or an edge and a face, touch in a patch: the face of one that lies ov
 four of its corners. Everything is as in `clast.narrow.polyhedron_polyhedron`.
 """
 
+import math
+
 import numpy as np
 
 from ..kernels.backend import func
 from ..kernels.vec import add, cross, dot, matrix_vector, scale, sub, transposed
-from .box_box import face_of
+from .box_box import face_of, rolled, unrolled
 from .polyhedron_polyhedron import EDGE_EDGE, POINT, SCRATCH, VERTEX_FACE, column, farthest_along, get, highest, put
 
 STEEP = 0.98  # cosine between a face and the normal of crossed edges below which the face is not looked at
@@ -56,7 +58,12 @@ def contact_points(ha, ka, hb, kb, turn, d, found, hulls, margin, work):
         face, other, level, back_level = other, face, back_level, level
     here, count = SCRATCH, 0
     if back_level > STEEP and level > STEEP:
-        here, count = common_outline(k, face, ko, other, pose, way, 1.0 / level, hulls, margin, work)
+        if hulls.box[ha, 0] > 0.0 and hulls.box[hb, 0] > 0.0:
+            first, second = (hb, ha) if in_b else (ha, hb)
+            size, far = box_size(first, k, hulls), box_size(second, ko, hulls)
+            here, count = box_outline(size, face, far, other, pose, way, 1.0 / level, hulls, margin, work)
+        else:
+            here, count = common_outline(k, face, ko, other, pose, way, 1.0 / level, hulls, margin, work)
     elif level > STEEP:
         count = edge_over_face(k, face, ko, edge, pose, way, 1.0 / level, hulls, margin, work)
     if count == 0 and not crossed:
@@ -204,6 +211,110 @@ def common_outline(k, face, kb, other, turn, d, per_height, hulls, margin, work)
         count = drop_doubles(count, work, here, there)
         count = drop_straight(count, n, work, there, here)
     return here, keep_near(count, margin, work, here)
+
+
+@func
+def box_size(h, k, hulls):
+    """Half-widths (3,) [m] of box h at size factor k."""
+    return (k * hulls.box[h, 0], k * hulls.box[h, 1], k * hulls.box[h, 2])
+
+
+@func
+def box_outline(xa, face, xb, other, turn, d, per_height, hulls, margin, work):
+    """The same as `common_outline` for two boxes with half-widths xa, xb (3,) [m]: along the axes of a, that of the face last, face `other` is a
+    parallelogram over a rectangle about zero."""
+    n, m = column(hulls.normal, face), column(hulls.normal, other)
+    axis = 0 if n[0] != 0.0 else (1 if n[1] != 0.0 else 2)
+    sign, size = n[0] + n[1] + n[2], rolled(xa, axis)
+    centre, back = rolled(d, axis), transposed(turn)
+    x, y, z = (
+        scale(xb[0], rolled(back[0], axis)),
+        scale(xb[1], rolled(back[1], axis)),
+        scale(xb[2], rolled(back[2], axis)),
+    )
+    here, there = SCRATCH, SCRATCH + 4 * 9
+    # How far the face reaches, and how far that part of it which is within the margin.
+    reach, part = (0.0, 0.0), (0.0, 0.0)
+    for i in range(4):
+        one, two = 1.0 if i == 0 or i == 3 else -1.0, 1.0 if i < 2 else -1.0
+        sx = m[0] if m[0] != 0.0 else one
+        sy = m[1] if m[1] != 0.0 else (one if m[0] != 0.0 else two)
+        sz = m[2] if m[2] != 0.0 else two
+        corner = add(centre, add(add(scale(sx, x), scale(sy, y)), scale(sz, z)))
+        put(work, here + 4 * i, corner)
+        work[np.uintp(here + 4 * i + 3)] = per_height * (sign * corner[2] - size[2])
+        reach = wider(reach, corner)
+    for i in range(4):
+        p, q = here + 4 * i, here + 4 * (i + 1 if i < 3 else 0)
+        gap, after = work[np.uintp(p + 3)], work[np.uintp(q + 3)]
+        if gap <= margin:
+            part = wider(part, get(work, p))
+        if (gap <= margin) != (after <= margin):
+            part = wider(
+                part, add(get(work, p), scale((margin - gap) / (after - gap), sub(get(work, q), get(work, p))))
+            )
+    count = 4
+    near = WITHIN * size[2]
+    limit = (size[0] + near, size[1] + near)
+    if part[0] > limit[0] or part[1] > limit[1]:
+        # The worst is cut first: mirror images stay mirror images, as in `common_outline`.
+        worst = 0 if reach[0] - limit[0] >= reach[1] - limit[1] else 1
+        for turn_of in range(2):
+            c = worst if turn_of == 0 else 1 - worst
+            if (reach[0] if c == 0 else reach[1]) > (limit[0] if c == 0 else limit[1]):
+                count = clip_both(c, limit[0] if c == 0 else limit[1], count, work, here, there)
+                here, there = there, here
+        if count > 4:
+            count = drop_doubles(count, work, here, there)
+            count = drop_straight(count, (0.0, 0.0, 1.0), work, there, here)
+    count = keep_near(count, margin, work, here)
+    for i in range(count):
+        put(work, here + 4 * i, unrolled(get(work, here + 4 * i), axis))
+    return here, count
+
+
+@func
+def wider(reach, x):
+    """The larger of how far something reaches along two axes, and of x."""
+    return (max(reach[0], abs(x[0])), max(reach[1], abs(x[1])))
+
+
+@func
+def clip_both(c, limit, count, work, here, there):
+    """Cut the polygon of `count` corners off where component c is beyond limit or -limit; the rest is written to `there`."""
+    kept = 0
+    before = here + 4 * (count - 1)
+    last = work[np.uintp(before + c)]
+    for i in range(count):
+        after = here + 4 * i
+        now = work[np.uintp(after + c)]
+        # Where it comes in on the way from one corner to the next, then where it goes out.
+        if abs(last) > limit:
+            side = math.copysign(limit, last)
+            if abs(now) <= limit or now * last < 0.0:
+                write_cut(before, after, c, side, work, there + 4 * kept)
+                kept += 1
+        if abs(now) > limit:
+            side = math.copysign(limit, now)
+            if abs(last) <= limit or now * last < 0.0:
+                write_cut(before, after, c, side, work, there + 4 * kept)
+                kept += 1
+        else:
+            copy_four(work, after, there + 4 * kept)
+            kept += 1
+        before, last = after, now
+    return kept
+
+
+@func
+def write_cut(one, two, c, side, work, at):
+    """Write the point between the corners at `one` and `two` whose component c is `side`: the same whichever comes first."""
+    last, now = work[np.uintp(one + c)], work[np.uintp(two + c)]
+    of_one, of_two = abs(now - side), abs(side - last)
+    per_both = 1.0 / (of_one + of_two)
+    for j in range(4):
+        here = of_one * work[np.uintp(one + j)] + of_two * work[np.uintp(two + j)]
+        work[np.uintp(at + j)] = side if j == c else per_both * here
 
 
 @func

@@ -70,13 +70,22 @@ def reach_along(vertex, first, last, n):
 @func
 def farthest_along(vertex, first, last, n):
     """The corner with the largest n . v, the first of several."""
-    most, corner = -math.inf, first
-    for i in range(first, last):
-        v = np.uintp(i)
-        here = n[0] * vertex[0, v] + n[1] * vertex[1, v] + n[2] * vertex[2, v]
-        corner = i if here > most else corner
-        most = max(most, here)
-    return corner
+    most, corner, also, other = -math.inf, first, -math.inf, first
+    # Two at a time, as above.
+    for i in range(first, last - 1, 2):
+        v, w = np.uintp(i), np.uintp(i + 1)
+        one = n[0] * vertex[0, v] + n[1] * vertex[1, v] + n[2] * vertex[2, v]
+        two = n[0] * vertex[0, w] + n[1] * vertex[1, w] + n[2] * vertex[2, w]
+        corner = i if one > most else corner
+        most = one if one > most else most
+        other = i + 1 if two > also else other
+        also = two if two > also else also
+    if (last - first) % 2 == 1:
+        v = np.uintp(last - 1)
+        one = n[0] * vertex[0, v] + n[1] * vertex[1, v] + n[2] * vertex[2, v]
+        corner = last - 1 if one > most else corner
+        most = one if one > most else most
+    return other if also > most or (also == most and other < corner) else corner
 
 
 @search
@@ -90,12 +99,19 @@ def heights(normal, offset, first, count, k, d, work, at):
 @func
 def highest(work, at, count):
     """The first of the largest of `count` numbers from `at` on."""
-    best, which = -math.inf, 0
-    for i in range(count):
-        here = work[np.uintp(at + i)]
-        which = i if here > best else which
-        best = here if here > best else best
-    return which
+    best, which, also, other = -math.inf, 0, -math.inf, 0
+    # Two at a time, because each comparison waits for the one before.
+    for i in range(0, count - 1, 2):
+        one, two = work[np.uintp(at + i)], work[np.uintp(at + i + 1)]
+        which = i if one > best else which
+        best = one if one > best else best
+        other = i + 1 if two > also else other
+        also = two if two > also else also
+    if count % 2 == 1:
+        one = work[np.uintp(at + count - 1)]
+        which = count - 1 if one > best else which
+        best = one if one > best else best
+    return other if also > best or (also == best and other < which) else which
 
 
 @func
@@ -106,23 +122,27 @@ def list_edges(h, hulls, better, inner, work, centre_at, deep_at, at):
     with the way u to any of its points: a deep corner is taken. u . n is known for the normals of the two faces that meet
     at the edge, the heights at centre_at and deep_at; if `better` is not positive, one of the latter must be above it.
     """
-    count = 0
     start = hulls.face_start[h]
-    faces, bend, loop_edge = hulls.edge_face, hulls.edge_bend, hulls.loop_edge
+    faces, bend = hulls.edge_face, hulls.edge_bend
     least = min(better, 0.0)
-    for f in range(hulls.face_start[h + 1] - start):
-        if work[deep_at + f] > least:
-            for i in range(hulls.loop_start[start + f], hulls.loop_start[start + f + 1]):
-                e = np.uintp(loop_edge[i])
-                g = faces[e, 0] + faces[e, 1] - 2 * start - f
-                # An edge between two such faces is listed by the first.
-                if g < f and work[deep_at + g] > least:
-                    continue
-                cosine, inverse = bend[e, 0], bend[e, 1]
-                near = above(work[centre_at + f], work[centre_at + g], cosine, inverse, better + inner)
-                near = near & above(work[deep_at + f], work[deep_at + g], cosine, inverse, better)
-                work[at + count] = e
-                count += 1 if near else 0
+    # First by the deep corner, which leaves few; lists are made without branches, which the processor could not foresee.
+    some = 0
+    for edge in range(hulls.edge_start[h], hulls.edge_start[h + 1]):
+        e = np.uintp(edge)
+        f, g = faces[e, 0] - start, faces[e, 1] - start
+        work[np.uintp(at + some)] = edge
+        some += 1 if max(work[np.uintp(deep_at + f)], work[np.uintp(deep_at + g)]) > least else 0
+    count = 0
+    for i in range(some):
+        e = np.uintp(work[np.uintp(at + i)])
+        f, g = np.uintp(faces[e, 0] - start), np.uintp(faces[e, 1] - start)
+        cosine, inverse = bend[e, 0], bend[e, 1]
+        here, deep = np.uintp(centre_at), np.uintp(deep_at)
+        near = above(work[here + f], work[here + g], cosine, inverse, better + inner)
+        if better > 0.0:
+            near = near & above(work[deep + f], work[deep + g], cosine, inverse, better)
+        work[np.uintp(at + count)] = work[np.uintp(at + i)]
+        count += 1 if near else 0
     return count
 
 
@@ -272,7 +292,7 @@ def separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
             cross_edges(along, n0, n1, scale(ka, p), work, padded)
             s, found = better, -1
             for j in range(used):
-                here = work[EDGES + 12 * CHUNK + j]
+                here = work[np.uintp(EDGES + 12 * CHUNK + j)]
                 found = j if here > s else found
                 s = here if here > s else s
             if found >= 0:

@@ -45,7 +45,8 @@ class Servo:
             raise ValueError("Servo: it drives the wall of another simulation; make one for each")
         if not isinstance(sim.method, DEM):
             raise ValueError(
-                "Servo: walls that hold a force need clast.DEM(...); hard contacts have joints and springs for that"
+                "Servo: walls that hold a force need clast.DEM(...); with hard contacts join a plate to the world "
+                "by a slider and give that a motor(force=)"
             )
         self._sim, self._number = sim, number
 

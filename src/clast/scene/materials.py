@@ -23,7 +23,8 @@ class Material:
     K_D d^0.5 times the rate; blaze_shear K_T [N s/m], shear force over sliding velocity. In units of cm, g and s
     K_r is 100 times, K_D 100 times and K_T 1000 times as much.
     For the law "halo" alone: halo_stiffness k_repulsive [N/m] and halo_damping k_damp [N s/m].
-    numbers: {name: value} for a law of your own, see `clast.law`; those of two materials are combined like springs. name: for messages and files.
+    numbers: {name: value} that other laws need, see docs/laws.md, also one of your own, see `clast.law`; those of two materials are combined like
+    springs in series unless RULES says otherwise. name: for messages and files.
     """
 
     density: float = 2500.0
@@ -160,6 +161,20 @@ def harmonic_mean(a, b):
     return np.where(np.isnan(a), b, np.where(np.isnan(b), a, mean))
 
 
+def given(rule):
+    """A rule that takes a value as it is which only one of the two gives; NaN stands for "not given"."""
+    return lambda a, b: np.where(np.isnan(a), b, np.where(np.isnan(b), a, rule(a, b)))
+
+
+arithmetic = given(lambda a, b: 0.5 * (a + b))
+# Rules for numbers of contact laws that are neither springs nor dashpots.
+RULES = {
+    **{name: given(geometric_mean) for name in ("adhesion", "cohesion_density", "well_depth")},
+    **dict.fromkeys(("well_width", "surface_tension", "contact_angle", "bridge_volume", "dissipation"), arithmetic),
+    **dict.fromkeys(("plasticity_depth", "bond_size", "bond_gap", "bond_viscosity"), arithmetic),
+}
+
+
 def combine(materials, pairs=None):
     """Mix of all pairs of materials.
 
@@ -199,7 +214,7 @@ def combine(materials, pairs=None):
 def combine_numbers(materials, pairs, name):
     """The number of this name of all pairs of materials (m,m), NaN where nobody gives it; arguments as for `combine`."""
     own = np.array([dict(material.numbers).get(name, math.nan) for material in materials], dtype=float)
-    column = harmonic_mean(own[:, None], own[None, :])
+    column = RULES.get(name, harmonic_mean)(own[:, None], own[None, :])
     for (i, j), values in (pairs or {}).items():
         for known, value in values.get("numbers", ()):
             if known == name:

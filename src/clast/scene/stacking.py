@@ -187,7 +187,6 @@ def _shift_hull(hull, before):
         edge_face=hull.edge_face + before["normal"],
         loop_start=hull.loop_start[1:] + before["loop"],
         loop=hull.loop + before["vertex"],
-        loop_edge=hull.loop_edge + before["edge"],
         box_edge=hull.box_edge + before["edge"],
     )
 
@@ -270,7 +269,6 @@ def empty_hulls():
         loop_start=start,
         loop=np.zeros(0, dtype=np.int32),
         side=wide,
-        loop_edge=np.zeros(0, dtype=np.int32),
         side_offset=none,
         inner=none,
         outer=none,

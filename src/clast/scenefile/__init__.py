@@ -185,7 +185,9 @@ class _Reader(Shaper):
             self.fail("materials", "must be tables; write [materials.NAME]", data)
         for name, entry in data.items():
             place = f"materials.{name}"
-            self.materials[name] = self.guard(place, Material, name=name, **dict(self.keys(place, entry, MaterialKeys)))
+            given = dict(self.keys(place, entry, MaterialKeys))
+            given["numbers"] = given["numbers"] or {}
+            self.materials[name] = self.guard(place, Material, name=name, **given)
 
     def material(self, place, name):
         """The material of that name; the only one if none is named; the default if there is none at all."""

@@ -46,6 +46,7 @@ class MaterialKeys(Section):
     blaze_shear: float | None = key("shear dashpot K_T of the law blaze [N s/m]", "0.4", None, ge=0)
     halo_stiffness: float | None = key("spring of the law halo [N/m]", "1e5", None, gt=0)
     halo_damping: float | None = key("dashpot of the law halo [N s/m]", "0", None, ge=0)
+    numbers: dict[str, float] | None = key("numbers of other laws, by name", "{ adhesion = 0.05 }", None)
 
 
 class PairKeys(Section):
@@ -64,6 +65,7 @@ class PairKeys(Section):
     blaze_shear: float | None = key("shear dashpot K_T of the law blaze [N s/m]", "0.4", None, ge=0)
     halo_stiffness: float | None = key("spring of the law halo [N/m]", "1e5", None, gt=0)
     halo_damping: float | None = key("dashpot of the law halo [N s/m]", "0", None, ge=0)
+    numbers: dict[str, float] | None = key("numbers of other laws, by name", "{ adhesion = 0.05 }", None)
 
 
 class OscillationKeys(Section):
@@ -343,6 +345,13 @@ class RunKeys(Section):
         "how contacts act: as springs or as hard", '"complementarity"', "dem"
     )
     law: str = key("contact law", '"hertz"', "hertz")
+    damping: str = key("dashpot of the law", '"tsuji"', "auto")
+    shear: str = key("shear of the law", '"rescaled"', "auto")
+    shear_damping: bool = key("whether shear has a dashpot", "false", True)
+    cohesion: str = key("what holds contacts together", '"jkr"', "none")
+    rolling: str = key("resistance to rolling", '"constant"', "spring")
+    twisting: str = key("resistance to twisting", '"spring"', "none")
+    bonds: bool = key("bodies that touch at the start are bonded", "true", False)
     attraction: bool = key("law blaze: contacts may pull where damping outweighs the spring", "true", False)
     conserving: bool | None = key(
         "laws hertz and linear: contacts give back what they took in; blaze: false is the force as published",
@@ -379,7 +388,21 @@ class RunKeys(Section):
 
 # The keys of [run] that go with one method only.
 METHODS = {
-    "dem": ("law", "attraction", "conserving", "integrator", "margin", "broad", "narrow", "penetration"),
+    "dem": (
+        *(
+            "law",
+            "damping",
+            "shear",
+            "shear_damping",
+            "cohesion",
+            "rolling",
+            "twisting",
+            "bonds",
+            "attraction",
+            "conserving",
+        ),
+        *("integrator", "margin", "broad", "narrow", "penetration"),
+    ),
     "complementarity": (
         *("solver", "tolerance", "iterations", "coulomb", "warm"),
         *("stabilisation", "recovery", "threshold", "omega", "relaxation"),

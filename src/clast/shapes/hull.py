@@ -402,21 +402,11 @@ def build_hull(corners, faces, volume):
         loop_start=np.cumsum([0, *map(len, faces)]).astype(np.int32),
         loop=loop.astype(np.int32),
         side=np.ascontiguousarray(side.T),
-        loop_edge=loop_edges(loop, after, edge),
         side_offset=np.einsum("li,li->l", side, corners[loop]),
         inner=np.array([offset.min()]),
         outer=np.array([np.linalg.norm(corners, axis=1).max()]),
         ball=np.array([np.cbrt(3.0 * volume / (4.0 * np.pi))]),
         **box_columns(corners, normal, offset, edge),
-    )
-
-
-def loop_edges(loop, after, edge):
-    """The row of edge (e,2) of each side from corner loop[k] to after[k], (l,)."""
-    count = int(edge.max()) + 1
-    key = edge[:, 0].astype(np.int64) * count + edge[:, 1]  # sorted, as the edges are
-    return np.searchsorted(key, np.minimum(loop, after).astype(np.int64) * count + np.maximum(loop, after)).astype(
-        np.int32
     )
 
 

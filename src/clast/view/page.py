@@ -87,6 +87,32 @@ def report(folder, path=None, *, pictures=True, size=(720, 540)):
     return path
 
 
+# What numbers of a report are called on the page.
+WORDS = {
+    "time": "simulated time [s]",
+    "dt": "time step [s]",
+    "seconds.bodies": "wall time: motion of bodies [s]",
+    "seconds.pairs": "wall time: neighbour lists [s]",
+    "seconds.contacts": "wall time: contacts [s]",
+    "compiling": "wall time: compiling, besides [s]",
+    "steps_per_second": "steps per second",
+    "bodies": "free bodies",
+    "contacts": "contacts that carry a force",
+    "coordination": "coordination number",
+    "rebuilds": "neighbour lists made",
+    "removed": "bodies removed",
+    "poured": "bodies poured",
+    "deepest": "deepest overlap [m]",
+    **{f"energy.{name}": f"{name} energy [J]" for name in ENERGIES},
+    "momentum": "momentum [kg m/s]",
+    "angular_momentum": "angular momentum [kg m^2/s]",
+    "crossings": "surfaces that crossed",
+    "coincident": "spheres with one centre",
+    "solver.missed": "solver steps that missed the tolerance",
+    "solver.worst": "solver worst residual [m/s]",
+}
+
+
 def charts(series, spent, numbers):
     """What is plotted: [{title, time, lines: [{name, unit, values}], log}], with None where there is no number."""
     time = series["time"]
@@ -252,8 +278,8 @@ def _flat(numbers, prefix=""):
             continue
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
+        elif value not in (None, [], {}):
+            yield WORDS.get(prefix + name, (prefix + name).replace(".", " ").replace("_", " ")), value
 
 
 def _table(rows):

@@ -5,6 +5,7 @@ import hmac
 import http
 import io
 import secrets
+import socket
 import threading
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlsplit
@@ -14,6 +15,7 @@ from .. import errors
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 INSTALL = "pip install 'clast[view]'"
 COOKIE = "clast_token"
+LAST_PORT = 65535
 _starting = threading.Lock()
 
 
@@ -76,8 +78,20 @@ class Guard:
         return None
 
 
+def check(address, port):
+    """ValueError where nobody can listen: the server would find that out in a thread of its own, and never be ready."""
+    if not 0 <= port <= LAST_PORT:
+        raise ValueError(f"port {port}: must be from 0 to {LAST_PORT}")
+    try:
+        family = socket.getaddrinfo(address, 0, type=socket.SOCK_STREAM)[0][0]
+        socket.create_server((address, 0), family=family).close()
+    except (OSError, UnicodeError) as fault:
+        raise ValueError(f"address {address!r}: this machine cannot listen there ({fault})") from fault
+
+
 def start(address="127.0.0.1", port=8080, label="clast"):
     """A viser server behind a Guard: (server, address to open). port: the first free one from there on; 0 for any."""
+    check(address, port)
     viser = package()
     import websockets.asyncio.server as sockets
     from websockets.datastructures import Headers

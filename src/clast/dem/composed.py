@@ -1,0 +1,366 @@
+"""A law chosen by its parts: a spring with its dashpot, shear, cohesion, rolling and twisting resistance, bonds.
+
+`choose` makes the Law of such a choice. The parts are functions of one contact, each with its equation and source: `clast.dem.springs`,
+`clast.dem.adhesion`, `clast.dem.tangent`, `clast.dem.bonds`.
+"""
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kernels.backend import bind, fused, made_by
+from . import adhesion, bonds, laws, springs, tangent
+from .laws import Law
+
+PULL = -1e300  # [N], the least normal force of a law that may pull
+
+
+class Part(NamedTuple):
+    """A part of a law, with what it takes to set it up."""
+
+    function: object
+    needs: tuple = ()  # names of numbers of the two materials
+    keeps: tuple = ()  # names of what it keeps
+    dashpot: str = "none"  # of a spring: its own dashpot
+    shear: str = "rescaled"  # of a spring: its own shear
+    pulls: bool = False  # of a spring: it may pull
+    damping: dict | None = (
+        None  # of a dashpot: coefficient of restitution -> Mix.damping, by the spring; None: it has numbers of its own
+    )
+    stiffness: object = (
+        None  # of a spring: (mix, radius [m]) -> the largest stiffness [N/m]; None: by the Rayleigh time
+    )
+    reach: object = None  # (mix, radius [m]) -> the largest gap [m] at which it acts; None: none
+    energy: object = None  # (overlap, slip, radius, mix, kept) -> elastic energy [J]
+
+
+def _linear_stiffness(mix, radius):
+    return np.where(mix.stiffness > 0.0, mix.stiffness, mix.young * radius)
+
+
+def _granular_energy(overlap, slip, radius, mix, kept):
+    return 0.5 * (mix.k_n * overlap**2 + mix.k_t * slip**2)
+
+
+def _granular_hertz_energy(overlap, slip, radius, mix, kept):
+    f = np.sqrt(overlap / (4.0 * radius))
+    return f * (0.4 * mix.k_n * overlap**2 + 0.5 * mix.k_t * slip**2)
+
+
+def _soft_energy(overlap, slip, radius, mix, kept):
+    return mix.well_depth * np.maximum(0.0, 1.0 + overlap / mix.well_width) ** 2
+
+
+def _lennard_jones_energy(overlap, slip, radius, mix, kept):
+    x6 = (mix.well_width / (mix.well_width - overlap)) ** 6
+    return np.where(
+        mix.well_width - overlap < springs.LJ_CUT * mix.well_width, 4.0 * mix.well_depth * (x6 * x6 - x6), 0.0
+    )
+
+
+def _walton_braun_energy(overlap, slip, radius, mix, kept):
+    k1 = _linear_stiffness(mix, radius)
+    k2 = k1 / np.maximum(mix.restitution**2, 1e-4)
+    stretched = np.maximum(0.0, overlap - (1.0 - k1 / k2) * kept.peak)
+    return 0.5 * k2 * stretched**2 + 0.5 * 4.0 * mix.ratio**2 * k1 * slip**2
+
+
+def _luding_energy(overlap, slip, radius, mix, kept):
+    k1, kp = mix.stiffness, mix.plastic_stiffness
+    most = kp / (kp - k1) * mix.plasticity_depth * 2.0 * radius
+    k2 = k1 + (kp - k1) * kept.peak / most
+    stretched = overlap - (1.0 - k1 / k2) * kept.peak
+    return 0.5 * k2 * stretched**2 + 0.5 * 4.0 * mix.ratio**2 * k1 * slip**2
+
+
+def _jkr_reach(mix, radius):
+    return 3.0 * (np.pi * mix.adhesion * radius**2 / (8.0 * mix.young)) ** (2.0 / 3.0) / radius
+
+
+def _capillary_reach(mix, radius):
+    third = np.cbrt(mix.bridge_volume)
+    return (1.0 + 0.5 * mix.contact_angle) * (third + 0.1 * third**2 / (2.0 * radius))
+
+
+def _bond_reach(mix, radius):
+    # Twice what the strength allows, and a hundredth of the length for what it swings; `DEM` refuses strengths above a fifth of the modulus.
+    return mix.bond_gap + 4.0 * radius * (2.0 * mix.bond_strength / mix.bond_young + 0.01)
+
+
+def _bond_stiffness(mix, radius):
+    return mix.bond_young * np.pi * (2.0 * mix.bond_size * radius) ** 2 / (4.0 * radius)
+
+
+def _sum(parts, mix, radius):
+    return sum((part(mix, radius) for part in parts), np.zeros_like(radius))
+
+
+def _energy(parts, overlap, slip, radius, mix, kept):
+    return sum(part(overlap, slip, radius, mix, kept) for part in parts)
+
+
+def _jkr_energy(overlap, slip, radius, mix, kept):
+    """The integral of the force from an area of no size on."""
+    least = -_jkr_reach(mix, radius)
+    found = np.vectorize(getattr(adhesion.jkr_radius, "py_func", adhesion.jkr_radius), otypes=[float])
+    a = found(np.maximum(overlap, least), radius, mix.young, mix.adhesion) if len(overlap) else overlap
+    root = np.sqrt(2.0 * np.pi * mix.adhesion / mix.young)
+    pressed = 8.0 * a**5 / (15.0 * radius**2) - 4.0 / 3.0 * root * a**3.5 / radius + 0.5 * root**2 * a**2
+    return kept.joined * (mix.young * pressed + 4.0 * mix.shear * a * slip**2)
+
+
+def _dmt_energy(overlap, slip, radius, mix, kept):
+    return -2.0 * np.pi * mix.adhesion * radius * np.maximum(overlap, 0.0)
+
+
+def _area_energy(overlap, slip, radius, mix, kept):
+    return -0.5 * np.pi * mix.cohesion_density * radius * np.maximum(overlap, 0.0) ** 2
+
+
+def _capillary_energy(overlap, slip, radius, mix, kept):
+    """The integral of the force over the gap, from touch on."""
+    radius, gap = 2.0 * radius, np.maximum(-overlap, 0.0)
+    strongest = 2.0 * np.pi * radius * mix.surface_tension * np.cos(mix.contact_angle)
+    unit, root = np.sqrt(np.maximum(mix.bridge_volume, 1e-300) / radius), math.sqrt(10.0 - 1.05**2)
+    stretched = 2.0 / root * (np.arctan((5.0 * gap / unit + 1.05) / root) - math.atan(1.05 / root))
+    return kept.bridge * strongest * (unit * stretched - np.maximum(overlap, 0.0))
+
+
+def _bond_energy(overlap, slip, radius, mix, kept):
+    """Of stretch and slip; bending and twist are not seen here."""
+    area = np.pi * (2.0 * mix.bond_size * radius) ** 2
+    return (
+        (kept.bond > 0.0)
+        * 0.125
+        * area
+        / radius
+        * (mix.bond_young * (overlap - kept.rest) ** 2 + mix.bond_shear * slip**2)
+    )
+
+
+SPRINGS = {
+    "hertz": Part(springs.hertz, ("young", "shear"), (), "thornton", "mindlin", energy=laws.hertz_energy),
+    "linear": Part(
+        springs.linear,
+        ("young", "stiffness", "ratio"),
+        (),
+        "thornton",
+        "fading",
+        stiffness=_linear_stiffness,
+        energy=laws.linear_energy,
+    ),
+    "granular": Part(
+        springs.granular,
+        ("k_n", "k_t"),
+        (),
+        "granular",
+        stiffness=lambda mix, radius: mix.k_n,
+        energy=_granular_energy,
+    ),
+    "granular-hertz": Part(
+        springs.granular_hertz,
+        ("k_n", "k_t"),
+        (),
+        "granular",
+        stiffness=lambda mix, radius: mix.k_n,  # that of an overlap as large as the body
+        energy=_granular_hertz_energy,
+    ),
+    "walton-braun": Part(
+        springs.walton_braun,
+        ("young", "stiffness", "ratio", "restitution"),
+        ("peak",),
+        stiffness=lambda mix, radius: _linear_stiffness(mix, radius) / np.maximum(mix.restitution**2, 1e-4),
+        energy=_walton_braun_energy,
+    ),
+    "luding": Part(
+        springs.luding,
+        ("stiffness", "plastic_stiffness", "cohesive_stiffness", "plasticity_depth", "ratio"),
+        ("peak",),
+        pulls=True,
+        stiffness=lambda mix, radius: mix.plastic_stiffness,
+        energy=_luding_energy,
+    ),
+    "soft": Part(
+        springs.soft,
+        ("well_depth", "well_width"),
+        stiffness=lambda mix, radius: 2.0 * mix.well_depth / mix.well_width**2,
+        reach=lambda mix, radius: mix.well_width,
+        energy=_soft_energy,
+    ),
+    "lennard-jones": Part(
+        springs.lennard_jones,
+        ("well_depth", "well_width"),
+        pulls=True,
+        # At 0.9 of the width, where the energy is 6.6 times the depth.
+        stiffness=lambda mix, radius: 2337.0 * mix.well_depth / mix.well_width**2,
+        reach=lambda mix, radius: (springs.LJ_CUT - 1.0) * mix.well_width,
+        energy=_lennard_jones_energy,
+    ),
+    "jkr": Part(
+        adhesion.jkr,
+        ("young", "shear", "adhesion"),
+        ("joined",),
+        "tsuji",
+        "rescaled",
+        pulls=True,
+        reach=_jkr_reach,
+        energy=_jkr_energy,
+    ),
+}
+
+
+def _tsuji(restitution):
+    """Tsuji's constant without a cut of the tension: -sqrt(5) ln e / sqrt(ln^2 e + pi^2) (Antypov and Elliott 2011)."""
+    log = math.log(min(max(restitution, 1e-3), 1.0))
+    return -math.sqrt(5.0) * log / math.hypot(log, math.pi)
+
+
+def _critical(restitution):
+    """Twice the fraction of critical damping of a linear spring without a cut of the tension: -2 ln e / sqrt(ln^2 e + pi^2)."""
+    return 2.0 * _tsuji(restitution) / math.sqrt(5.0)
+
+
+DASHPOTS = {
+    # Tension is cut off, and the constants make up for it.
+    "thornton": Part(
+        springs.by_restitution,
+        ("damping", "ratio"),
+        damping={"hertz": laws.hertz_damping, "linear": lambda e: 2.0 * laws.linear_damping(e)},
+    ),
+    # As they were published: the contact may pull before it opens.
+    "tsuji": Part(
+        springs.by_restitution,
+        ("damping", "ratio"),
+        damping={"hertz": _tsuji, "jkr": _tsuji, "linear": _critical},
+        pulls=True,
+    ),
+    "kuwabara-kono": Part(springs.kuwabara_kono, ("dissipation", "ratio")),
+    "govender": Part(springs.govender, ("blaze_damping", "ratio")),
+    "granular": Part(springs.granular_damping, ("gamma_n", "gamma_t", "k_n")),
+    "none": Part(springs.undamped),
+}
+SHEARS = {
+    "mindlin": Part(tangent.mindlin, ("friction",)),
+    "fading": Part(tangent.fading, ("friction",)),
+    "rescaled": Part(tangent.rescaled, ("friction",)),
+    "none": Part(tangent.frictionless, ("friction",)),
+}
+COHESIONS = {
+    "none": Part(adhesion.nothing),
+    "jkr": Part(adhesion.nothing),  # is a spring
+    "dmt": Part(adhesion.dmt, ("adhesion",), energy=_dmt_energy),
+    "area": Part(adhesion.by_area, ("cohesion_density",), energy=_area_energy),
+    "capillary": Part(
+        adhesion.capillary,
+        ("surface_tension", "contact_angle", "bridge_volume"),
+        ("bridge",),
+        reach=_capillary_reach,
+        energy=_capillary_energy,
+    ),
+}
+ROLLINGS = {
+    "spring": Part(tangent.rolls_on_spring, ("shear", "rolling")),
+    "constant": Part(tangent.rolls_by_constant, ("rolling",)),
+    "viscous": Part(tangent.rolls_viscous, ("rolling",)),
+    "none": Part(tangent.rolls_freely),
+}
+TWISTINGS = {"none": Part(None), "spring": Part(tangent.twists, ("shear", "spinning_friction"), ("twist",))}
+
+# Bound to `contact`.
+spring, dashpot, shear, attract = springs.hertz, springs.by_restitution, tangent.mindlin, adhesion.nothing
+LEAST = 0.0  # [N], the least force of spring and dashpot
+SHEAR_DAMPING = 1.0
+
+
+def contact(touch, mix, dt):
+    """The answer of a law that is made of parts: spring and dashpot, shear under their pressure, and what pulls beside them."""
+    answer = spring(touch, mix, dt)
+    damping, shear_damping = dashpot(touch, mix, answer)
+    normal = max(LEAST, answer.force + damping * touch.rate)
+    pull, kept = attract(touch, mix, dt)
+    limit = mix.friction * max(0.0, normal + answer.pull)
+    force, slip = shear(touch, mix, dt, answer, SHEAR_DAMPING * shear_damping, limit)
+    return normal - pull, force, slip, answer.kept + kept
+
+
+plain = contact  # bound to `with_twist`
+
+
+def with_twist(touch, mix, dt):
+    """The same, beside a resistance that keeps the angle of twist."""
+    normal, force, slip, kept = plain(touch, mix, dt)
+    return normal, force, slip, kept + (touch.kept.twist,)
+
+
+def _bound(function, **names):
+    """A compiled function with parts bound to it; numba must know them, and other processes how to make it."""
+    return fused(bind(function, **names))
+
+
+@functools.cache
+def law_of(law, damping, shear_name, shear_damping, cohesion, twisting, bonded):
+    """The function of a law with these parts, see `choose`."""
+    jkr = cohesion == "jkr"
+    chosen, dash = SPRINGS["jkr" if jkr else law], DASHPOTS[damping]
+    made = _bound(
+        contact,
+        spring=chosen.function,
+        dashpot=dash.function,
+        shear=SHEARS[shear_name].function,
+        attract=COHESIONS[cohesion].function,
+        LEAST=PULL if chosen.pulls or dash.pulls else 0.0,
+        SHEAR_DAMPING=1.0 if shear_damping else 0.0,
+    )
+    if twisting != "none":
+        made = _bound(with_twist, plain=made)
+    if bonded:
+        made = _bound(bonds.bonded, free=made)
+    return made_by(made, law_of, law, damping, shear_name, shear_damping, cohesion, twisting, bonded)
+
+
+@functools.cache
+def resistance_of(rolling, twisting, bonded):
+    """The function that answers rolling and twisting, see `choose`."""
+    made = ROLLINGS[rolling].function
+    if twisting != "none":
+        made = _bound(tangent.twists, rolling=made)
+    if bonded:
+        made = _bound(bonds.bends, rolling=made)
+    return made_by(made, resistance_of, rolling, twisting, bonded) if twisting != "none" or bonded else made
+
+
+def choose(law, damping, shear_name, shear_damping, cohesion, rolling, twisting, bonded):
+    """The Law of these parts by their names; damping and shear_name may be "auto", as the spring has it."""
+    chosen = SPRINGS["jkr" if cohesion == "jkr" else law]
+    damping = chosen.dashpot if damping == "auto" else damping
+    shear_name = chosen.shear if shear_name == "auto" else shear_name
+    dash = DASHPOTS[damping]
+    parts = [chosen, dash, SHEARS[shear_name], COHESIONS[cohesion], ROLLINGS[rolling], TWISTINGS[twisting]]
+    if bonded:
+        parts.append(
+            Part(None, bonds.NEEDS, bonds.KEEPS, stiffness=_bond_stiffness, reach=_bond_reach, energy=_bond_energy)
+        )
+    name = "jkr" if cohesion == "jkr" else law
+    if dash.damping is not None and name not in dash.damping:
+        raise ValueError(
+            f"DEM: damping={damping!r} follows from the coefficient of restitution with {', '.join(dash.damping)}, not with {name!r}; "
+            "take damping='none'"
+        )
+    function = law_of(law, damping, shear_name, shear_damping, cohesion, twisting, bonded)
+    keeps = tuple(name for part in parts for name in part.keeps)
+    return Law(
+        function=function,
+        damping=dash.damping[name] if dash.damping is not None else None,
+        energy=functools.partial(_energy, tuple(part.energy for part in parts if part.energy is not None)),
+        hertzian=chosen.stiffness is None,
+        shares=True,
+        keeps=keeps,
+        needs=tuple(dict.fromkeys(name for part in parts for name in part.needs)),
+        composed=True,
+        resist=resistance_of(rolling, twisting, bonded),
+        turns=bonded or twisting != "none",
+        stiffness=functools.partial(_sum, tuple(part.stiffness for part in parts if part.stiffness is not None)),
+        reaches=tuple(part.reach for part in parts if part.reach is not None),
+    )

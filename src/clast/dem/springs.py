@@ -1,0 +1,172 @@
+"""What answers the overlap of a contact: springs, elastic, plastic or with a range, and the dashpots beside them.
+
+A spring is a function (touch, mix, dt) -> `Spring`, a dashpot one (touch, mix, spring) -> dashpot constants [N s/m] of the normal and of the shear
+direction. Any of them can be combined with any shear and cohesion, see `clast.dem.composed`. Overlaps below zero are gaps; d is the overlap.
+"""
+
+import math
+from typing import NamedTuple
+
+from ..kernels.backend import fused
+
+
+class Spring(NamedTuple):
+    """What a spring answers."""
+
+    force: float  # [N], positive where it pushes
+    stiffness: float  # [N/m], by which dashpots are measured: force over overlap of an elastic spring
+    shear: float  # [N/m], of the contact in shear
+    pull: float  # [N], by which the pressure on the contact area is more than the force, for friction
+    kept: tuple  # what it keeps
+
+
+@fused
+def hertz(touch, mix, dt):
+    """Hertz: F = 4/3 E* sqrt(R d) d, in shear 8 G* sqrt(R d) (Johnson 1985, eq. 4.23 and 7.42)."""
+    overlap = max(touch.overlap, 0.0)
+    a = math.sqrt(touch.radius * overlap)
+    k = 4.0 / 3.0 * mix.young * a
+    return Spring(k * overlap, k, 8.0 * mix.shear * a, 0.0, ())
+
+
+@fused
+def linear_stiffness(touch, mix):
+    """[N/m], the one that is given, or E* times the reduced radius."""
+    return mix.stiffness if mix.stiffness > 0.0 else mix.young * touch.radius
+
+
+@fused
+def linear(touch, mix, dt):
+    """Linear: F = k d, in shear 4 G*/E* k, which is Mindlin's ratio (Cundall and Strack 1979)."""
+    overlap = max(touch.overlap, 0.0)
+    k = linear_stiffness(touch, mix)
+    touching = 1.0 if touch.overlap > 0.0 else 0.0
+    return Spring(k * overlap, touching * k, touching * 4.0 * mix.ratio * mix.ratio * k, 0.0, ())
+
+
+@fused
+def granular(touch, mix, dt):
+    """Linear by numbers: F = k_n d, in shear k_t (Silbert et al. 2001 with f = 1; Cundall and Strack 1979)."""
+    overlap = max(touch.overlap, 0.0)
+    touching = 1.0 if touch.overlap > 0.0 else 0.0
+    return Spring(mix.k_n * overlap, touching * mix.k_n, touching * mix.k_t, 0.0, ())
+
+
+@fused
+def granular_hertz(touch, mix, dt):
+    """Springs by numbers times f = sqrt(d / D): F = f k_n d, in shear f k_t (Silbert et al. 2001, eq. 1 and 2).
+
+    D is the diameter of two equal spheres, 4 times the reduced radius.
+    """
+    overlap = max(touch.overlap, 0.0)
+    f = math.sqrt(overlap / (4.0 * touch.radius))
+    return Spring(f * mix.k_n * overlap, f * mix.k_n, f * mix.k_t, 0.0, ())
+
+
+@fused
+def walton_braun(touch, mix, dt):
+    """Plastic loading, stiffer unloading: F = k1 d up to the peak p, below it k2 (d - d0), d0 = (1 - k1/k2) p (Walton and Braun 1986).
+
+    k1 is the stiffness of the linear law, k2 = k1 / e^2 with the coefficient of restitution e, which every impact then has. Keeps p.
+    """
+    overlap = max(touch.overlap, 0.0)
+    k1 = linear_stiffness(touch, mix)
+    k2 = k1 / max(mix.restitution * mix.restitution, 1e-4)
+    peak = max(touch.kept.peak, overlap)
+    force = max(0.0, k2 * (overlap - (1.0 - k1 / k2) * peak))
+    return Spring(force, k1, 4.0 * mix.ratio * mix.ratio * k1, 0.0, (peak,))
+
+
+@fused
+def luding(touch, mix, dt):
+    """Plasticity and adhesion, piecewise linear (Luding 2008, section 3.1).
+
+    Loading k1 d; unloading and reloading k2 (d - d0) with d0 = (1 - k1/k2) p below the peak p; never less than -k_c d. k2 grows from k1 to k_p as the
+    peak goes to p* = k_p / (k_p - k1) phi 2 R, beyond which the contact is elastic. Along the branch -k_c d the peak is unlearned so that a
+    reloading starts from where it is. Friction acts under F + k_c d. Keeps p.
+    k1 = stiffness, k_p = plastic_stiffness, k_c = cohesive_stiffness [N/m], phi = plasticity_depth.
+    """
+    d = max(touch.overlap, 0.0)
+    k1, kp, kc = mix.stiffness, mix.plastic_stiffness, mix.cohesive_stiffness
+    most = kp / (kp - k1) * mix.plasticity_depth * 2.0 * touch.radius
+    slope = (kp - k1) / most  # of k2 over the peak
+    peak = min(max(touch.kept.peak, d), most)
+    k2 = k1 + slope * peak
+    force = k2 * d - (k2 - k1) * peak
+    # The peak whose unloading branch meets -k_c d at this overlap; k2 changes with it.
+    unlearned = 0.5 * d + math.sqrt(0.25 * d * d + (k1 + kc) * d / slope)
+    adheres = force < -kc * d
+    peak = unlearned if adheres else peak
+    force = -kc * d if adheres else force
+    return Spring(force, k1, 4.0 * mix.ratio * mix.ratio * k1, kc * d, (peak,))
+
+
+@fused
+def soft(touch, mix, dt):
+    """A soft repulsive potential with a range: U = w (1 - h / s)^2 for a gap h below s, F = 2 w / s (1 - h / s).
+
+    w = well_depth [J], s = well_width [m]. Overlaps are gaps below zero. No friction beyond what the force allows.
+    """
+    inside = max(0.0, 1.0 + touch.overlap / mix.well_width)
+    k = 2.0 * mix.well_depth / (mix.well_width * mix.well_width)
+    return Spring(k * mix.well_width * inside, k if inside > 0.0 else 0.0, 0.0, 0.0, ())
+
+
+LJ_CUT = 2.5  # where the Lennard-Jones potential is cut off, in widths
+
+
+@fused
+def lennard_jones(touch, mix, dt):
+    """A well of depth w around touch: U = 4 w ((s/r)^12 - (s/r)^6), r = s + h for the gap h, cut off at r = 2.5 s (Lennard-Jones 1931).
+
+    w = well_depth [J], s = well_width [m]; attracts from h = 0.12 s on, repels below. The force at the cut, 0.016 of the strongest pull, is
+    left off.
+    """
+    r = max(mix.well_width - touch.overlap, 0.3 * mix.well_width)
+    x = mix.well_width / r
+    x2 = x * x
+    x6 = x2 * x2 * x2
+    inside = 1.0 if r < LJ_CUT * mix.well_width else 0.0
+    force = inside * 24.0 * mix.well_depth / r * (2.0 * x6 * x6 - x6)
+    return Spring(force, 0.0, 0.0, 0.0, ())
+
+
+# Dashpots.
+
+
+@fused
+def by_restitution(touch, mix, spring):
+    """c = alpha sqrt(m k) (Tsuji et al. 1992); alpha follows from the coefficient of restitution, for a linear spring twice the fraction of
+    critical damping."""
+    c = mix.damping * math.sqrt(touch.mass * spring.stiffness)
+    return c, 2.0 * mix.ratio * c
+
+
+@fused
+def kuwabara_kono(touch, mix, spring):
+    """Viscous spheres: F = 4/3 E* sqrt(R) (d^(3/2) + 3/2 A d^(1/2) d') (Kuwabara and Kono 1987; Brilliantov et al. 1996).
+
+    A = dissipation [s]. Restitution falls with the speed: 1 - e ~ v^(1/5).
+    """
+    c = 1.5 * mix.dissipation * spring.stiffness
+    return c, 2.0 * mix.ratio * c
+
+
+@fused
+def govender(touch, mix, spring):
+    """F = K_D d^(1/2) d' (Govender et al. 2015, eq. 7); K_D = blaze_damping [N s/m^1.5]."""
+    c = mix.blaze_damping * math.sqrt(max(touch.overlap, 0.0))
+    return c, 2.0 * mix.ratio * c
+
+
+@fused
+def granular_damping(touch, mix, spring):
+    """f gamma_n m and f gamma_t m, m the reduced mass, f as in the spring (Silbert et al. 2001); gamma_n, gamma_t [1/s]."""
+    f = spring.stiffness / mix.k_n
+    return f * mix.gamma_n * touch.mass, f * mix.gamma_t * touch.mass
+
+
+@fused
+def undamped(touch, mix, spring):
+    """No dashpots."""
+    return 0.0, 0.0

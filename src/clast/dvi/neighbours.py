@@ -31,11 +31,14 @@ class Nearby:
         state.since += 1
         self._look_ahead()
         sort = (self.steps + 1) % SORT == 0
-        far = self._moved_out()
-        # Two bodies may have come towards each other, or a body and a wall; and what is within reach must be there.
-        if sort or far + max(far, state.walls_moved() + self.sweep - self.swept) >= ROOM * state.size:
+        if sort or self._outgrown():
             self._rebuild(sort)
         self.seconds["pairs"] += clock.perf_counter() - began
+
+    def _outgrown(self):
+        """Whether the list may miss what can touch within a step: two bodies may have come towards each other, or a body and a wall."""
+        far = self._moved_out()
+        return far + max(far, self.state.walls_moved() + self.sweep - self.swept) >= ROOM * self.state.size
 
     def _look_ahead(self):
         """How far [m] bodies may go within a step at the velocities that they have: ahead (n,) each, sweep: the walls,
@@ -62,26 +65,37 @@ class Nearby:
         if (self.way > SWIFT * extent).any():
             self.span = np.where(free & ~held & (self._goes() > SWIFT * extent), extent, np.inf)
             if walls * self.dt > STILL * state.size:
-                self.span[[row for row, *_ in state.walls]] = -1.0
+                self.span[[wall.row for wall in state.walls]] = -1.0
         most = float(self.ahead.max(initial=0.0))
         self.reach = self.slack + most + max(most, self.sweep)
 
     def _wall_speed(self):
         """How fast [m/s] the surface of any driven wall comes nearer to something at the most."""
         state, walls = self.state, 0.0
-        for row, _, _, reach, axis in state.walls:
+        for wall in state.walls:
             # The surface of a plane or cylinder that turns about its axis comes no nearer to anything.
-            spin = state.bodies.spin[row]
-            across = spin if axis is None else np.cross(spin, turned(state.bodies.orientation[row].tolist(), axis))
-            speed = float(np.linalg.norm(state.bodies.velocity[row])) + reach * float(np.linalg.norm(across))
+            spin, axis = state.bodies.spin[wall.row], wall.axis
+            across = spin if axis is None else np.cross(spin, turned(state.bodies.orientation[wall.row].tolist(), axis))
+            speed = float(np.linalg.norm(state.bodies.velocity[wall.row]))
+            if across.any():
+                speed += self._reach_of(wall) * float(np.linalg.norm(across))
             walls = max(walls, speed)
         return walls
 
+    def _reach_of(self, wall):
+        """How far [m] from its origin a wall may meet bodies. Of one without an end it is as far as they are now, whenever the list was made."""
+        if not wall.endless:
+            return wall.reach
+        state = self.state
+        centre, here = state.rows[: len(state.bodies.number), CENTRES], state.bodies.position[wall.row]
+        away = np.maximum(np.abs(centre.min(0) - here), np.abs(centre.max(0) - here))
+        return float(np.linalg.norm(away)) + self.widest
+
     def _look_at_drives(self):
-        """Make the list of pairs anew if a drive goes faster in this step than it did when the step before ended."""
+        """Make the list of pairs anew if it is too short for a drive that goes faster in this step than it did when the step before ended."""
         if self.state.walls and (1.0 + self.friction) * self.dt * self._wall_speed() > self.sweep:
             self._look_ahead()
-            if self.sweep > self.swept:
+            if self._outgrown():
                 self._rebuild(sort=False)
 
     def _held(self):

@@ -115,6 +115,7 @@ def part_overlaps(cones, step, size, soft, orientation, workspace):
     push.limit = np.zeros_like(constraints.limit)
     push.constraints = constraints._replace(bias=bias, limit=push.limit)
     push.rows, push.free, push.shift = pushed, np.zeros((n, 6)), np.zeros(cones.count)
+    push.typical = 0.0  # there is no pressure yet that could be wrong as a whole
     curvature = workspace.curvature
     impulse = np.zeros((cones.count, cones.width))
     tolerance = PART * float(np.sqrt(np.square(np.minimum(bias, 0.0)).sum())) / cones.norm

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import pick
+from . import long_waves
 from .coulomb import correct
 from .passes import NOTHING, RESIDUAL, STEP, SUMS, chunks, pass_kernel
 
@@ -206,6 +207,8 @@ def descended(run):
         if run.over and (run.used or run.most == 0):
             return
         others = [array for array in run.impulses if array is not run.now]
+        if run.cones.typical > 0.0:
+            long_waves.correct(run.cones, run.now, run.u, others[0], run._other(run.u))
         most = run.most - run.used
         found, used, run.space.curvature = run.cones.descend(
             run.now, others[0], run.tolerance, most, run.space.curvature

@@ -130,10 +130,13 @@ class Hard(Nearby, Swept, Stepper):
             self.joints.prepare(state.rows, state.bodies, self.time, self.dt)
         if state.triangulated:
             renew(state, self.reach)
-        slot = find_slots(state, find_named(state, kept["body"], kept["part"]), kept["place"])
-        found = slot >= 0
-        state.history.live[slot[found]] = 1
-        state.history.impulse[slot[found]], state.history.arm[slot[found]] = kept["impulse"][found], kept["arm"][found]
+        # Two that flew apart so fast that the list is not made for them any more touch no more.
+        row = find_named(state, kept["body"], kept["part"], among=np.arange(len(state.pairs.shape)))
+        listed = np.flatnonzero(row >= 0)
+        slot = find_slots(state, row[listed], kept["place"][listed])
+        slot, found = slot[slot >= 0], listed[slot >= 0]
+        state.history.live[slot] = 1
+        state.history.impulse[slot], state.history.arm[slot] = kept["impulse"][found], kept["arm"][found]
         self.fresh = False
 
     def rebuild(self):
@@ -216,7 +219,9 @@ class Hard(Nearby, Swept, Stepper):
         self.before = np.hstack([rows[:n, VELOCITIES], rows[:n, SPINS]])
         joints, loads = self.joints, (none, none)
         restore = None if joints is None else joints.restore
-        cones = BodyCones(constraints, rows, self.inverse, free, self._inner, self.width, joints=restore)
+        cones = BodyCones(
+            constraints, rows, self.inverse, free, self._inner, self.width, joints=restore, typical=state.size
+        )
         self.cones = cones
         self.touched = whole = np.diff(cones.start[: n + 1]) > 0
         if joints is not None:

@@ -108,6 +108,17 @@ def place_parts(bodies, shapes, parts, box, rows, reference=None, turned_from=No
     return math.sqrt(device.peak(moved))
 
 
+class Wall(NamedTuple):
+    """A driven body as it was when the neighbour list was made."""
+
+    row: int  # of Bodies
+    position: list  # (3,) [m]
+    orientation: list  # (4,)
+    reach: float  # [m], how far from the origin of the body its surface may meet others
+    axis: tuple | None  # (3,) about which turning brings its surface no nearer, in body axes; None if there is none
+    endless: bool  # its surface has no end, and the reach is where bodies were
+
+
 class State(Asked):
     """Tables, list of pairs, and when the list must be made again.
 
@@ -128,6 +139,7 @@ class State(Asked):
         self.box, self.search, self.rolling, self.impulse = box, search, rolling, impulse
         self.edges = (*box.length.tolist(), *box.inverse.tolist())
         self.kept, self.beyond, self.accounts = kept, beyond, accounts
+        self.coincident = np.zeros(0, np.int64)  # pairs of spheres with one centre, by block, of the last step
         self.exact = impulse is not None or beyond > 0.0
         self.keeps = impulse is None
         self.materials = len(scene.materials)
@@ -453,12 +465,13 @@ class State(Asked):
             kind = self.parts.kind[part]
             lone = len(rows) == 1 and kind >= FIRST_WALL and kind != TRIANGLE
             axis = tuple(self.parts.axis[part].tolist()) if lone else None
-            self.walls.append((i, here.tolist(), self.bodies.orientation[i].tolist(), reach, axis))
+            pose = here.tolist(), self.bodies.orientation[i].tolist()
+            self.walls.append(Wall(i, *pose, reach, axis, not finite.all()))
 
     def walls_moved(self):
         """How far any point of a driven wall's surface may have moved since the list was made [m]."""
         most = 0.0
-        for i, x, q, reach, axis in self.walls:
+        for i, x, q, reach, axis, _ in self.walls:
             p = self.bodies.orientation[i].tolist()
             if axis is None:
                 half = min(1.0, abs(p[0] * q[0] + p[1] * q[1] + p[2] * q[2] + p[3] * q[3]))

@@ -300,12 +300,12 @@ def in_order(numbers):
     return bool((numbers[1:] - numbers[:-1] == 1).all())
 
 
-def expand_row(k, pairs, kind, listed, odd):
+def expand_row(k, pairs, kinds, listed, odd):
     """Pair k of shapes with the lower number first where bodies, their one shape and its number have the same row; odd: it is no pair."""
     a, b = min(pairs[k, 0], pairs[k, 1]), max(pairs[k, 0], pairs[k, 1])
-    odd[k] = a < 0 or b >= len(kind) or a == b
+    odd[k] = a < 0 or b >= len(kinds) or a == b
     if not odd[k]:
-        odd[k] = is_wall_kind(kind[a]) and is_wall_kind(kind[b])
+        odd[k] = is_wall_kind(kinds[a]) and is_wall_kind(kinds[b])
         listed[k, 0], listed[k, 1] = a, b
 
 

@@ -125,7 +125,6 @@ def test_the_public_solver_agrees_on_the_same_problem(heaped):
     assert np.abs(axes.T @ found.velocity - own.velocity.ravel()).max() < 1e-4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("solver", solvers.SOLVERS)
 def test_many_contacts_on_one_body_come_to_rest(solver):
     """Nine contacts of one rod with a floor: the fixed point must shorten its steps, or the rod takes off."""

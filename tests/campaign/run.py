@@ -97,10 +97,10 @@ def keep(done):
     writing.replace(KEPT)
 
 
-def piece(name, done, minutes_left):
+def piece(name, minutes_left):
     """Do the next piece of a part; whether there was one left."""
     words, function, tries, size = PARTS[name]
-    so_far = done.setdefault(name, {"pieces": 0, "outcomes": {}, "seconds": 0.0})
+    so_far = load().get(name, {"pieces": 0, "outcomes": {}, "seconds": 0.0})
     if so_far["pieces"] * (size or 1) >= tries or minutes_left <= 0.0:
         return False
     began = time.perf_counter()
@@ -109,7 +109,7 @@ def piece(name, done, minutes_left):
     so_far["outcomes"] = dict(Counter(so_far["outcomes"]) + Counter(found))
     so_far["pieces"] += 1
     so_far["seconds"] += time.perf_counter() - began
-    keep(done)
+    keep(load() | {name: so_far})  # another process may have done another part meanwhile
     bad = sum(count for what, count in so_far["outcomes"].items() if what.startswith(attacks.BAD))
     print(f"{name}: {so_far['pieces'] * (size or 1):,} of {tries:,}, {bad} bad, {so_far['seconds']:.0f} s", flush=True)
     return True
@@ -153,7 +153,7 @@ def main():
     if given.golden:
         attacks.store_golden()
         return
-    done, began = load(), time.perf_counter()
+    began = time.perf_counter()
 
     def left():
         return given.minutes - (time.perf_counter() - began) / 60.0
@@ -161,8 +161,8 @@ def main():
     names = [name for name in PARTS if given.only in name]
     more = not given.table
     while more:  # in turn, so that a run that is stopped early has done some of each
-        more = sum(piece(name, done, left()) for name in names) > 0
-    write_page(done)
+        more = sum(piece(name, left()) for name in names) > 0
+    write_page(load())
 
 
 if __name__ == "__main__":

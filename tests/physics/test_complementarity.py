@@ -72,7 +72,6 @@ def test_bouncing_ball_comes_to_rest_when_it_should():
     assert max(coarse[2], fine[2]) < 1e-9
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("restitution", "most"), [(0.3, 0.01), (0.8, 0.02), (0.9, 0.04)])
 def test_bouncing_balls(restitution, most):
     first, last, rise = bounce(restitution, 1e-3)

@@ -58,7 +58,6 @@ def energy_drift(sim, steps):
     return worst
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("walls", [False, True], ids=["periodic", "walls"])
 def test_energy_of_a_frictionless_gas(walls):
     assert energy_drift(gas("hertz", 0.0, walls, 1), 50_000) < 5e-4

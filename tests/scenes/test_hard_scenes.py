@@ -20,12 +20,7 @@ def free_bodies(sim):
     return bodies.position[bodies.motion == FREE]
 
 
-# Polyhedra among spheres need kernels that take minutes to compile.
-LATER = {"chain-on-gravel": pytest.mark.slow, "tracked-vehicle": pytest.mark.slow}
-EACH = [pytest.param(name, marks=LATER.get(name, ())) for name in sorted(COUNT)]
-
-
-@pytest.fixture(scope="module", params=EACH)
+@pytest.fixture(scope="module", params=sorted(COUNT))
 def ran(request):
     name = request.param
     sim = SCENES[name](count=COUNT[name]).simulation()
@@ -69,7 +64,6 @@ def test_the_solver_tells_how_well_it_did(ran):
     assert "missed the tolerance" in str(sim.report())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ran", ["chain-on-gravel", "tracked-vehicle"], indirect=True)
 def test_joints_hold(ran):
     _, sim, _, _ = ran

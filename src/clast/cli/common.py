@@ -61,10 +61,7 @@ def first_speaks(code):
         return ""
     if team is None or team.rank == 0:
         return ""
-    if code == OK:
-        return None
-    team.let_first_speak()
-    return f"rank {team.rank}: "
+    return None if code == OK or team.all_leave() else f"rank {team.rank}: "
 
 
 @contextmanager

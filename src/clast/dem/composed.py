@@ -193,8 +193,8 @@ SPRINGS = {
         springs.lennard_jones,
         ("well_depth", "well_width"),
         pulls=True,
-        # At half of the width, where the energy is 16,000 times the depth.
-        stiffness=lambda mix, radius: 624.0 * mix.well_depth / mix.well_width**2 * 2.0**14,
+        # At 0.9 of the width, where the energy is 6.6 times the depth.
+        stiffness=lambda mix, radius: 2337.0 * mix.well_depth / mix.well_width**2,
         reach=lambda mix, radius: (springs.LJ_CUT - 1.0) * mix.well_width,
         energy=_lennard_jones_energy,
     ),

@@ -273,7 +273,7 @@ class Law(NamedTuple):
     keeps: tuple = ()  # names of the numbers that it keeps from step to step beside the slip
     needs: tuple = (
         Mix._fields
-    )  # names of the numbers that it needs of the two materials, see `clast.dem.method.COLUMNS`
+    )  # names of the numbers that it needs of the two materials, see `clast.dem.method.DERIVED`
     reach: float = 0.0  # [m], the largest gap at which it acts, whatever the materials
     reaches: tuple = ()  # functions (mix, radius [m]) -> gaps [m] at which it acts
     stiffness: object = None  # (mix, reduced radius [m]) -> the largest stiffness [N/m], for the time step

@@ -17,7 +17,6 @@ from . import composed, laws, own_law
 
 CROWD = 8.0  # points of contact, each with a spring of its own, that the time step of the law "halo" allows for
 CONSERVING = ("hertz", "linear", "blaze")  # laws that know the option
-PULL = -1e300  # [N], the least normal force of a law that may pull
 STRONG = 0.2  # bond_strength over bond_young at the most
 FLAT = 4.0  # how many times as large as the ball of a body the radius of curvature of its surface is taken to be at the most
 PARTS = (
@@ -151,7 +150,7 @@ class DEM:
         if self.law == "blaze":
             check_constants(scene, mix, "blaze", BLAZE)
             own = [np.nan_to_num(getattr(mix, name)) for name in BLAZE]
-            least = np.full(mix.young.shape, PULL if self.attraction else 0.0)
+            least = np.full(mix.young.shape, composed.PULL if self.attraction else 0.0)
             columns = own[0], mix.shear, own[2], own[1], mix.friction, mix.rolling_friction, least
         elif self.law == "halo":
             check_constants(scene, mix, "halo", HALO)

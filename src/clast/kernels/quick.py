@@ -1,4 +1,4 @@
-"""Things that numba's compiler does again and again, done in less time: two fifths of what compiling kernels took.
+"""Things that numba's compiler does again and again, done in less time: a third of what compiling kernels took.
 
 They give what numba's own give, for every function that is compiled in the process; `install` puts them in place of those when
 the first kernel is compiled. tests/agree/test_quick.py compares both.

@@ -139,6 +139,7 @@ class State(Asked):
         self.box, self.search, self.rolling, self.impulse = box, search, rolling, impulse
         self.edges = (*box.length.tolist(), *box.inverse.tolist())
         self.kept, self.beyond, self.accounts = kept, beyond, accounts
+        self.coincident = np.zeros(0, np.int64)  # pairs of spheres with one centre, by block, of the last step
         self.exact = impulse is not None or beyond > 0.0
         self.keeps = impulse is None
         self.materials = len(scene.materials)

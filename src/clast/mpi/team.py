@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import contextmanager
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from ..errors import ClastError, Unavailable
 
 # What launchers tell a process of how many there are: MPICH and Intel MPI, Open MPI, Slurm.
 SIZES = ("PMI_SIZE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_SIZE")
-PATIENCE = 1.0  # [s], for the first rank to say what went wrong on all of them, before another says it
+PATIENCE = 1.0  # [s], for others to leave too, before they are ended
 
 REST = 0.01  # [s], between two looks whether others are there
 
@@ -81,7 +82,7 @@ def first_says(value):
 def leave(code):
     """End all processes because this one leaves with an exit code other than 0; returns where there is one process."""
     if _team and _team[0] is not None:
-        _team[0].end(code)
+        _team[0].leave(code)
 
 
 @contextmanager
@@ -117,6 +118,7 @@ class Team:
         self.MPI, self.comm = MPI, comm.Dup()
         self.rank, self.size = self.comm.rank, self.comm.size
         self.sent, self.messages, self.waited, self.idle = 0, 0, 0.0, 0.0
+        self._leaving: Any = None
         self._share_cores()
         self.compare(
             "versions differ",
@@ -126,11 +128,11 @@ class Team:
         if not _team:
             sys.excepthook = self._leave
 
-    def _leave(self, kind, fault, trace):
+    def _leave(self, category, fault, trace):
         """In place of `sys.excepthook`: others may wait for this process, so all end."""
-        self.let_first_speak()
-        sys.__excepthook__(kind, fault, trace)
-        self.end(130 if kind is KeyboardInterrupt else 1)
+        if self.rank == 0 or not self.all_leave():
+            sys.__excepthook__(category, fault, trace)
+        self.leave(130 if category is KeyboardInterrupt else 1)
 
     def _share_cores(self):
         """Divide the cores of a machine among its processes, unless the user has said how many threads to take."""
@@ -153,16 +155,23 @@ class Team:
                         f"{what}: rank 0 has {name} {everywhere[0][name]}, rank {rank} has {value}; {remedy}"
                     )
 
-    def let_first_speak(self):
-        """Wait, except on rank 0: if something is wrong everywhere, that one says so and ends all."""
-        if self.rank:
-            time.sleep(PATIENCE)
+    def all_leave(self):
+        """Whether all processes are about to leave, as this one is; waits a little for them. Then rank 0 has said what is wrong."""
+        if self._leaving is None:
+            self._leaving = self.comm.Ibarrier()
+        until = time.monotonic() + PATIENCE
+        while not self._leaving.Test():
+            if time.monotonic() > until:
+                return False
+            time.sleep(REST)
+        return True
 
-    def end(self, code):
-        """End all processes, whatever they do."""
+    def leave(self, code):
+        """Before this process leaves with an exit code other than 0: end those that do not leave, whatever they do."""
         sys.stdout.flush()
         sys.stderr.flush()
-        self.comm.Abort(code)
+        if not self.all_leave():
+            self.comm.Abort(code)
 
     @staticmethod
     def clocks():
@@ -210,9 +219,9 @@ class Team:
         whole = np.empty((int(counts.sum()), *array.shape[1:]), array.dtype)
         parts = counts * size
         where = np.concatenate([[0], np.cumsum(parts)[:-1]])
-        kind = self.MPI.BYTE
+        byte = self.MPI.BYTE
         if size:  # records without columns have none
-            self.comm.Allgatherv([array, len(array) * size, kind], [whole, parts, where, kind])
+            self.comm.Allgatherv([array, len(array) * size, byte], [whole, parts, where, byte])
         return whole
 
     def hand_round(self, parcels):
@@ -224,9 +233,9 @@ class Team:
             size[rank] = len(data)
         self.comm.Alltoall(size, coming)
         arrived = {int(rank): np.empty(coming[rank], np.uint8) for rank in np.nonzero(coming)[0]}
-        kind = self.MPI.BYTE
-        requests = [self.comm.Irecv([data, kind], rank, tag=1) for rank, data in arrived.items()]
-        requests += [self.comm.Isend([data, kind], rank, tag=1) for rank, data in packed.items()]
+        byte = self.MPI.BYTE
+        requests = [self.comm.Irecv([data, byte], rank, tag=1) for rank, data in arrived.items()]
+        requests += [self.comm.Isend([data, byte], rank, tag=1) for rank, data in packed.items()]
         self.MPI.Request.Waitall(requests)
         self.sent += int(size.sum())
         self.messages += len(packed)

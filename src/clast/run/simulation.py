@@ -44,6 +44,9 @@ class Simulation:
     method: DEM(...) or Complementarity(...). dt [s], or "auto": with DEM a fixed fraction of what the stiffest contact
     allows, with Complementarity a fixed fraction of the time a body takes to fall by its own size. device: "cpu" or "cuda".
 
+    Where several processes share the run (`mpirun`, docs/scaling.md), each has a part of the bodies; what the simulation tells is the same on all of
+    them, and all must ask for it.
+
     flows: what went through the inlets and outlets, `flows.outlets[0].mass` say; see `clast.run.flows.Flow`.
     """
 

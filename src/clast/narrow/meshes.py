@@ -33,7 +33,7 @@ def at_vertices(tables, pair):
 def in_manifolds(shapes, pair):
     """Pairs with the particle before the wall, and two meshes in an order of their own, and which were swapped for that; an order in which those of
     a manifold stand side by side; first row of each."""
-    two = (shapes.kind[pair] == MESH).all(1)
+    two = shapes.kind[pair[:, 0]] == shapes.kind[pair[:, 1]]
     swapped = np.where(two, come_second(shapes, pair), is_wall(shapes.kind[pair[:, 0]]))
     pair = np.where(swapped[:, None], pair[:, ::-1], pair)
     first, second = pair[:, 0], pair[:, 1]
@@ -116,7 +116,7 @@ def surface_points(field, pair, margin, narrow, tree=True):
     row = np.nonzero(kept)[0]
     owner, gap, point, normal = owner[row], measured.gap[row], measured.point[row], measured.normal[row]
     # Of two meshes the triangle of the one that was given first.
-    mesh_second = swapped & (shapes.kind[pair] == MESH).all(1)
+    mesh_second = swapped & ~is_wall(shapes.kind[pair[:, 1]])
     feature = np.where(mesh_second[owner], candidates.second[row] & TRIANGLE_BITS, candidates.first[row])
     # Only of walls, before which the particle stands.
     vertices = surfaces.vertex_start[np.maximum(parts.feature[shapes.part[pair[owner, 0]]], 0)]

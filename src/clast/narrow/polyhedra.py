@@ -286,7 +286,7 @@ def pair_points(where, tables, pairs, points, edges, periodic, margin, keeps, wo
     for p in range(first, last):
         a, b = pairs.shape[p, 0], pairs.shape[p, 1]
         c = pairs.slot[p - spheres]
-        two = shapes.kind[a] == POLYHEDRON and shapes.kind[b] == POLYHEDRON
+        two = shapes.kind[a] == shapes.kind[b]
         swap = shapes.kind[a] != POLYHEDRON
         if two:
             swap = comes_second(a, b, shapes, between(a, b, shapes.centre, edges, periodic))

@@ -37,7 +37,7 @@ def heap(kind, method=None):
 @pytest.mark.parametrize("kind", PARTICLES)
 def test_forces_and_couples_of_contacts_add_up_to_those_of_bodies(kind):
     sim = heap(kind)
-    seen = 0
+    seen, pressing, without = 0, 0, 0
     for _ in range(5):
         sim.step(round(0.02 / sim.dt))
         contacts, bodies = sim.contacts(), sim.bodies
@@ -51,11 +51,12 @@ def test_forces_and_couples_of_contacts_add_up_to_those_of_bodies(kind):
         assert force[free] == pytest.approx(bodies.force[free], abs=1e-13 * np.abs(bodies.force).max() + 1e-16)
         assert torque[free] == pytest.approx(bodies.torque[free], abs=1e-12 * np.abs(bodies.torque).max() + 1e-18)
         touching = contacts.force.any(1)
-        # The area that a point belongs to may open, and press no more, while the point itself closes.
-        assert (~contacts.couple[touching].any(1)).sum() <= 0.05 * touching.sum()
+        pressing, without = pressing + touching.sum(), without + (~contacts.couple[touching].any(1)).sum()
         assert np.abs(np.linalg.norm(contacts.normal, axis=1) - 1.0).max(initial=0.0) < 1e-12
         seen += len(contacts.gap)
     assert seen > 30
+    # The area that a point belongs to may open, and press no more, while the point itself closes: of some 16 points at a time, one now and then.
+    assert without <= 0.05 * pressing
 
 
 @pytest.mark.parametrize("kind", ["ellipsoids", "polyhedra", "meshes", "compounds"])

@@ -127,7 +127,7 @@ def test_the_pressure_never_becomes_a_pull():
 
 
 def test_a_tall_column_comes_to_rest_with_the_iterations_of_a_low_one():
-    """A hundred and fifty balls fall on each other. Without the coarse space they breathe at 0.5 m/s then, and at 0.1 m/s two seconds later."""
+    """A hundred and fifty balls fall on each other. Without the coarse space they breathe at 0.17 m/s then."""
     stuff = clast.Material(friction=0.5, restitution=0.0)
     scene = clast.Scene()
     scene.add(clast.Plane(), material=stuff)

@@ -91,20 +91,20 @@ def check(law):
         raise ValueError(f"DEM: the law {_place(name, plain)} returns {_short(found)}; {RETURNS}{more}")
 
 
-def _number(kind):
-    return isinstance(kind, types.Float | types.Integer)
+def _number(given):
+    return isinstance(given, types.Float | types.Integer)
 
 
-def _triple(kind):
-    return _numbers(kind, 3)
+def _triple(given):
+    return _numbers(given, 3)
 
 
-def _numbers(kind, count):
-    return isinstance(kind, types.BaseTuple) and len(kind) == count and all(map(_number, kind))
+def _numbers(given, count):
+    return isinstance(given, types.BaseTuple) and len(given) == count and all(map(_number, given))
 
 
-def _short(kind):
-    return str(kind).replace("UniTuple(float64 x 3)", "(x, y, z)").replace("float64", "number")
+def _short(given):
+    return str(given).replace("UniTuple(float64 x 3)", "(x, y, z)").replace("float64", "number")
 
 
 def _place(name, plain, fault=None):

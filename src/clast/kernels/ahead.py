@@ -78,13 +78,13 @@ def address(value):
 
 def find(place):
     """What `address` was asked for."""
-    kind, *rest = place
-    if kind == "function":
+    form, *rest = place
+    if form == "function":
         return getattr(import_module(rest[0]), rest[1])
-    if kind == "made":
+    if form == "made":
         maker, arguments = find(rest[0])
         return maker(*arguments)
-    return rest[0] if kind == "value" else tuple(map(find, rest[0]))
+    return rest[0] if form == "value" else tuple(map(find, rest[0]))
 
 
 def kernel_address(kernel):

@@ -63,8 +63,8 @@ def _sort(kind):
 
 def _gather(things, found):
     for thing in things:
-        kind = type(thing)
-        sort = _sorts[kind] if kind in _sorts else _sort(kind)
+        what = type(thing)
+        sort = _sorts[what] if what in _sorts else _sort(what)
         if sort == OTHER:
             continue
         if sort == VARIABLE:
@@ -91,10 +91,10 @@ def use_defs(blocks):
         used = used_in[offset] = set()
         defined = defined_in[offset] = set()
         for statement in block.body:
-            kind = type(statement)
-            if kind in extensions:
-                extensions[kind](statement, used, defined)
-            elif kind is ir.Assign:
+            what = type(statement)
+            if what in extensions:
+                extensions[what](statement, used, defined)
+            elif what is ir.Assign:
                 value, target = statement.value, statement.target.name
                 if isinstance(value, ir.Inst):
                     names = {variable.name for variable in value.list_vars()}

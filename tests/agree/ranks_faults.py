@@ -1,15 +1,20 @@
-"""Run by `mpirun -n 2` from test_ranks: what goes wrong on one process, told as JSON; with a folder, one process is killed in a run there."""
+"""Run by `mpirun -n 2` from test_ranks: what goes wrong on one process, told as JSON; with `die` or `stop` and a folder, one
+process is killed or told to stop in a run there."""
 
 import json
 import os
+import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 
 import clast
-from clast.errors import ClastError
+from clast import files
+from clast.errors import ClastError, Diverged
+from clast.kernels import ahead, watch
 from clast.mpi import team
 
 SAND = clast.Material(density=2600, young=1e6, poisson=0.25, friction=0.5, restitution=0.3)
@@ -45,9 +50,85 @@ def goes_on():
     return sim.steps
 
 
+def begins_badly(rank):
+    """The first forces go wrong on one process; then they are computed again."""
+    sim = clast.Simulation(few())
+
+    def wrong(dt):
+        raise Diverged("no forces")
+
+    if rank == 1:
+        sim.stepper._forces = wrong
+    told = fault(sim.step)
+    vars(sim.stepper).pop("_forces", None)
+    sim.step(3)
+    return [told, sim.steps, sim.bodies.number.tolist()]
+
+
+def stopped(function):
+    """What it says when it is interrupted."""
+    try:
+        function()
+    except KeyboardInterrupt as stop:
+        return str(stop)
+    return "nothing"
+
+
+def stops_compiling(rank, folder):
+    """The first process is told to stop while it compiles for all; the run goes on from what was saved."""
+
+    def compile_now(rehearse):
+        os.kill(os.getpid(), signal.SIGTERM)
+        while True:
+            watch.heed()
+
+    before, ahead.compile_now = ahead.compile_now, compile_now
+    told = stopped(lambda: clast.Simulation(few()).run(until=0.01, output=folder, progress=False))
+    ahead.compile_now = before
+    sim = clast.resume(folder)
+    fresh = sim.stepper.fresh
+    sim.step(3)
+    return [told.replace(str(folder), "FOLDER"), fresh, sim.steps]
+
+
+def stops_twice(rank):
+    """One process is told to stop; the next run does not stop for that."""
+    sim = clast.Simulation(few(), dt=1e-4)
+
+    def strike(sim, stopping):
+        if rank == 1 and sim.steps == 5:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    told = stopped(lambda: sim.run(until=0.001, progress=False, between=strike))
+    at = sim.steps
+    sim.run(until=0.001, progress=False)
+    return ["at t = " in told, at, sim.steps]
+
+
+def counts(rank):
+    """What one process has counted, in the report of all."""
+    sim = clast.Simulation(few())
+    sim.step()
+    sim.stepper.coincident, sim.stepper.crossings = rank + 1, rank
+    told = sim.report()
+    return [told.coincident, told.crossings]
+
+
+def writes(folder):
+    """How many files this process writes of a grid and of the frames of a run."""
+    clast.Simulation(few(), dt=1e-4).run(until=0.001, output=folder, progress=False)
+    calls, before = [], files._whole
+    files._whole = lambda path, *_: calls.append(str(path))
+    files.save_grid(folder / "grid.vti", (0, 0, 0), (1, 1, 1), {"one": np.ones((2, 2, 2))})
+    files.export(folder, folder / "frames.dump")
+    files._whole = before
+    return len(calls)
+
+
 def main():
     everyone = team.find()
     rank = everyone.rank
+    folder = Path(everyone.first_says(tempfile.mkdtemp() if rank == 0 else None))
     with team.alone():
         alone = fault(leaves)
     found = {
@@ -62,9 +143,15 @@ def main():
         "write": fault(
             lambda: clast.Simulation(few()).run(until=0.01, output=Path(__file__) / "there", progress=False)
         ),
+        "first": begins_badly(rank),
+        "compiling": stops_compiling(rank, folder / "stopped"),
+        "stop": stops_twice(rank),
+        "counts": counts(rank),
+        "writes": writes(folder / "files"),
     }
     everywhere = everyone.everywhere(found)
     if rank == 0:
+        shutil.rmtree(folder)
         print(json.dumps({"alone": alone} | {name: [told[name] for told in everywhere] for name in found}))
 
 
@@ -78,5 +165,19 @@ def die(folder):
     sim.run(until=0.01, every=0.001, output=Path(folder) / "run", progress=False, between=strike)
 
 
+def stop_alone(folder):
+    """One process is told to stop while it compiles a kernel that the others have."""
+    sim = clast.Simulation(few(), dt=1e-4)
+    collide = sim.stepper._collide
+
+    def compiles():
+        if sim.team.rank == 1 and sim.steps == 25:
+            raise watch.Stopped
+        collide()
+
+    sim.stepper._collide = compiles
+    sim.run(until=0.01, every=0.001, output=Path(folder) / "run", progress=False)
+
+
 if __name__ == "__main__":
-    die(sys.argv[1]) if len(sys.argv) > 1 else main()
+    {"die": die, "stop": stop_alone}[sys.argv[1]](sys.argv[2]) if len(sys.argv) > 1 else main()

@@ -26,10 +26,10 @@ def stir(scene, speed, seed=1):
     bodies.spin[free] = rng.normal(0.0, 10.0 * speed, (free.sum(), 3))
 
 
-def box():
-    """Spheres that fly about between five planes, one of which moves."""
+def box(speed=4.0, spin=0.0):
+    """Spheres that fly about between five planes, one of which moves, and tilts with a spin [rad/s] about y."""
     scene = clast.Scene(gravity=(0, 0, -9.81))
-    scene.add(clast.Plane(), material=STONE, velocity=(0.0, 0.0, 0.5), motion="driven")
+    scene.add(clast.Plane(), material=STONE, velocity=(0.0, 0.0, 0.5), spin=(0.0, spin, 0.0), motion="driven")
     for axis in range(2):
         for side in (1.0, -1.0):
             normal, place = np.zeros(3), np.zeros(3)
@@ -38,8 +38,14 @@ def box():
     scene.fill(
         clast.Sphere(0.006), count=100, scale=(0.7, 1.1), box=((0, 0, 0.01), (EDGE, EDGE, EDGE)), material=STONE, seed=2
     )
-    stir(scene, 4.0)
+    stir(scene, speed)
     return clast.Simulation(scene, clast.DEM(margin=0.002))
+
+
+def table():
+    """Slow spheres over a plane that tilts fast: how far its surface moves decides when the list is made anew, and depends on how far
+    away the bodies of a process are."""
+    return box(speed=0.5, spin=-30.0)
 
 
 def flow():
@@ -64,7 +70,7 @@ def shapes():
     return clast.Simulation(scene, clast.DEM(margin=0.0003, penetration="push"))
 
 
-MADE = {"box": (box, 200), "flow": (flow, 80), "shapes": (shapes, 200)}
+MADE = {"box": (box, 200), "table": (table, 80), "flow": (flow, 80), "shapes": (shapes, 200)}
 
 
 def state_of(sim):

@@ -8,11 +8,15 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
 import clast
+from clast.cli.common import first_speaks
 from clast.files import Trajectory
+from clast.kernels import backend
+from clast.mpi import team
 from clast.scenes import SCENES
 
 HERE = Path(__file__).resolve().parent
@@ -30,9 +34,9 @@ pytestmark = [
 ]
 
 
-def start(size, *command, **options):
-    """Run a Python program on so many processes, one thread each; returns what it said."""
-    env = os.environ | {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "CLAST_WORKERS": "0"}
+def start(size, *command, workers=0, **options):
+    """Run a Python program on so many processes, one thread each; returns what it said. workers: processes that compile."""
+    env = os.environ | {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "CLAST_WORKERS": str(workers)}
     return subprocess.run(
         [launcher(), "-n", str(size), sys.executable, *map(str, command)],
         capture_output=True,
@@ -50,7 +54,7 @@ def states(tmp_path_factory, *names):
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    return states(tmp_path_factory, "box", "flow")
+    return states(tmp_path_factory, "box", "table", "flow")
 
 
 def check(told, size):
@@ -63,6 +67,12 @@ def check(told, size):
 @pytest.mark.parametrize("scene", ["box", "flow"])
 def test_bodies_that_cross_from_process_to_process_have_the_bits_of_one(found, scene, size):
     check(found[scene], size)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_all_processes_make_a_new_list_when_a_tilting_wall_comes_near_bodies_of_one(found, size):
+    assert found["table"][str(size)] == found["table"]["1"]
+    assert found["table"]["1"][-1][1][1] > 10
 
 
 @pytest.mark.parametrize("way", ["2 to 3", "3 to 1"])
@@ -92,6 +102,30 @@ def test_a_fault_of_one_process_is_that_of_all_and_has_the_words_of_one(faults):
 
 def test_a_program_may_go_on_after_a_fault_was_caught(faults):
     assert faults["after"] == [3, 3]
+
+
+def test_a_fault_in_the_first_forces_is_that_of_all_and_they_can_be_computed_again(faults):
+    assert faults["first"] == [["Diverged: no forces", 3, list(range(8))]] * 2
+
+
+def test_who_is_told_to_stop_while_kernels_are_compiled_stops_all_and_saves(faults):
+    for (told, fresh, steps), who in zip(faults["compiling"], ("SIGTERM", "a signal to another process"), strict=True):
+        assert told == f"{who} while kernels were compiled, at t = 0 s; go on with clast.resume('FOLDER')"
+        assert fresh and steps == 3
+
+
+def test_a_stop_ends_one_run_and_not_the_next(faults):
+    told, at, steps = faults["stop"][0]
+    assert told and 5 <= at < 10 and steps == 10
+    assert faults["stop"][1] == faults["stop"][0]
+
+
+def test_the_report_counts_what_all_have_counted(faults):
+    assert faults["counts"] == [[3, 1]] * 2
+
+
+def test_grids_and_frames_are_written_by_the_first_alone(faults):
+    assert faults["writes"] == [2, 0]
 
 
 def test_hard_contacts_are_refused(faults):
@@ -150,10 +184,77 @@ def test_a_run_of_two_processes_has_one_folder_one_report_and_goes_on_with_one(t
             assert np.array_equal(values, two.series()[name]), name
 
 
-def test_a_process_that_is_killed_ends_all_and_leaves_the_last_checkpoint(tmp_path):
-    done = start(2, HERE / "ranks_faults.py", tmp_path, timeout=300)
+def test_a_run_and_its_going_on_compile_side_by_side_first(tmp_path):
+    out = tmp_path / "two"
+    command = ["-m", "clast", "run", "drum", "--count", "60", "--until", "0.002", "--every", "0.001", "--output", out]
+    done = start(2, *command, workers=2, timeout=300)
+    assert done.returncode == 0, done.stderr
+    done = start(2, "-m", "clast", "run", "--resume", out, "--until", "0.003", workers=2, timeout=300)
+    assert done.returncode == 0, done.stderr
+    alone = SCENES["drum"](count=60).simulation()
+    alone.run(until=0.003, progress=False)
+    for one, two in zip(alone.bodies, clast.resume(out).bodies, strict=True):
+        assert np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("what", ["die", "stop"])
+def test_a_process_that_is_killed_or_stopped_alone_ends_all_and_leaves_the_last_checkpoint(tmp_path, what):
+    done = start(2, HERE / "ranks_faults.py", what, tmp_path, timeout=300)
     assert done.returncode != 0
     assert clast.resume(tmp_path / "run").steps >= 10
+
+
+@pytest.mark.parametrize(
+    ("told", "count"),
+    [
+        ({}, 1),
+        ({"PMI_SIZE": "4"}, 4),
+        ({"SLURM_STEP_NUM_TASKS": "3"}, 3),
+        ({"PMIX_RANK": "0", "SLURM_STEP_NUM_TASKS": "1"}, 1),
+        ({"PMIX_RANK": "1"}, 0),
+    ],
+)
+def test_what_a_launcher_says(monkeypatch, told, count):
+    for name in (*team.SIZES, team.RANK):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    assert team.launched() == count
+
+
+def test_cores_are_divided_among_those_who_may_run_on_them():
+    free, left, right = set(range(8)), {0, 1, 2, 3}, {4, 5, 6, 7}
+    assert team.threads_for(free, [free] * 2) == 4
+    assert team.threads_for(free, [free] * 3) == 2
+    assert team.threads_for(left, [left, right]) == 4
+    assert team.threads_for(left, [left, left, right]) == 2
+    assert team.threads_for({0}, [{0}] * 4) == 1
+
+
+def test_threads_that_were_asked_for_are_kept(monkeypatch):
+    taken = []
+    monkeypatch.setattr(numba, "set_num_threads", taken.append)
+    monkeypatch.setattr(backend, "_chosen", [False])
+    backend.suggest_threads(1)
+    backend.set_threads(1)
+    backend.suggest_threads(1)
+    assert taken == [1, 1]
+
+
+def test_an_mpi_library_that_is_missing_is_told_in_one_line(monkeypatch):
+    class Broken:
+        def find_spec(self, name, *_):
+            if name.startswith("mpi4py"):
+                raise RuntimeError("cannot load MPI library")
+
+    for name in [name for name in sys.modules if name.startswith("mpi4py")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
+    monkeypatch.setattr(team, "_team", [])
+    monkeypatch.setenv("PMI_SIZE", "2")
+    with pytest.raises(clast.errors.Unavailable, match=r"^2 processes were started, .*cannot load MPI library"):
+        team.find()
+    assert first_speaks(1) == ""
 
 
 @pytest.mark.slow  # compiles the kernels of all shapes

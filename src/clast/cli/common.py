@@ -51,13 +51,14 @@ def complain(message, code):
 
 def first_speaks(code):
     """What a message of this process begins with; None if it is not to be printed."""
+    from ..errors import ClastError
     from ..mpi.team import find, launched
 
     if launched() == 1:
         return ""
     try:
         team = find()
-    except ImportError:
+    except (ImportError, ClastError):  # there is no MPI, or other versions elsewhere: that is what the message is about
         return ""
     if team is None or team.rank == 0:
         return ""

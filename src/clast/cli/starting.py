@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .common import Stopped, Wrong, app, as_interrupt
+from .common import OK, Stopped, Wrong, app, as_interrupt, first_speaks
 
 
 @app.command()
@@ -66,9 +66,8 @@ def check(
     import numba
 
     from ..kernels import backend
-    from ..mpi.team import launched, leads
 
-    if launched() > 1 and find_spec("mpi4py") and not leads():
+    if first_speaks(OK) is None:
         return
     settings = vars(numba.config)  # numba makes them when it is imported
     print(f"clast       {version('clast')}, Python {sys.version.split()[0]}, numba {numba.__version__}")

@@ -66,9 +66,12 @@ class Smooth(Stepper):
         if self.fresh:
             with backend.use(self.device):
                 self.rebuild()
-                self._forces(0.0)
-                self._advance(self._kernels.finish, 0.0)
+                self.together(self._first_forces)
             self.fresh = False
+
+    def _first_forces(self):
+        self._forces(0.0)
+        self._advance(self._kernels.finish, 0.0)
 
     def _move(self):
         """End the step before, if that is still to be done, and move all bodies to the end of this one."""
@@ -115,10 +118,10 @@ class Smooth(Stepper):
                 there = state.there
                 moved = state.reference, there.turned_from
                 far = max(far, place_parts(bodies, shapes, parts, self.box, there.rows, *moved))
-            far = self.farthest(far)
+            far, walls = self.farthest(far, state.walls_moved())
             state.since += 1
             # Two bodies may have come towards each other, or a body and a wall.
-            state.closed = far + max(far, state.walls_moved())
+            state.closed = far + max(far, walls)
             if far > min(self._least, state.size):
                 self._check_speed()
             if state.closed >= state.margin - state.beyond:
@@ -132,9 +135,10 @@ class Smooth(Stepper):
     def meet_ghosts(self):
         """Bring bodies that other processes move to where these have moved them; there are none."""
 
-    def farthest(self, far):
-        """How far [m] any body of any process has moved since the list was made; far: of this one."""
-        return far
+    def farthest(self, far, walls):
+        """How far [m] any body and any wall may have moved since the list was made, for all processes; far, walls: for this one, which
+        sees the surface of a wall without end as far as its own bodies are."""
+        return far, walls
 
     def _collide(self):
         """Forces of all contacts."""

@@ -84,7 +84,13 @@ def export(folder, path):
     path = Path(path)
     errors.pick("file format of a run", path.suffix.lower(), {".dump": None})
     folder = Path(folder)
-    with Trajectory(folder / "trajectory.h5" if folder.is_dir() else folder) as run:
+    first_does(lambda: _export(folder / "trajectory.h5" if folder.is_dir() else folder, path))
+    return path
+
+
+def _export(trajectory, path):
+    """See `export`."""
+    with Trajectory(trajectory) as run:
         groups = run.groups
         path.parent.mkdir(parents=True, exist_ok=True)
 
@@ -99,7 +105,6 @@ def export(folder, path):
                 spheres.write_dump(writing, told, time=frame.time, step=frame.step, append=k > 0)
 
         _whole(path, write)
-    return path
 
 
 def save_text(path, scene, time=None):
@@ -120,8 +125,12 @@ def save_grid(path, origin, spacing, columns):
     """
     path = Path(path)
     writer = errors.pick("file format of a grid", path.suffix.lower(), {".vti": vti.write})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _whole(path, writer, origin, spacing, columns)
+
+    def write():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _whole(path, writer, origin, spacing, columns)
+
+    first_does(write)
 
 
 def particle_columns(bodies, shapes, parts, hulls=None, surfaces=None):

@@ -356,12 +356,22 @@ class use:
         DEVICE.pop()
 
 
+_chosen = ["NUMBA_NUM_THREADS" in os.environ]  # whether somebody has said how many threads to take
+
+
 def set_threads(count):
     """Use this many CPU threads from now on; results do not depend on it."""
     most = _settings["NUMBA_NUM_THREADS"]
     if not 1 <= count <= most:
         raise ValueError(f"threads = {count}: choose 1 to {most} (this machine's cores, or NUMBA_NUM_THREADS)")
     numba.set_num_threads(int(count))
+    _chosen[0] = True
+
+
+def suggest_threads(count):
+    """Use this many CPU threads, or as many as there are, unless somebody has said how many."""
+    if not _chosen[0]:
+        numba.set_num_threads(min(count, _settings["NUMBA_NUM_THREADS"]))
 
 
 def layers():

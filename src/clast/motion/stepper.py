@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,19 @@ class Stepper:
     def heard(self):
         """What `listen` tells, for all processes: whether the run is to stop, whether it is time to look at it."""
         return tuple(bool(ask()) for ask in self.listen)
+
+    @contextmanager
+    def listening(self, stop, look):
+        """Within the block these two functions are what `heard` asks."""
+        self.listen = stop, look
+        try:
+            yield
+        finally:
+            self.listen = Stepper.listen
+
+    def all_stop(self):
+        """Whether all processes were interrupted, as this one was, so that they can still do something together."""
+        return True
 
     def everywhere(self, rows):
         """The rows of an array of all processes."""

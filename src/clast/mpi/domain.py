@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..dem import results
-from ..motion.state import REORDER, place_parts, place_shapes
+from ..motion.state import REORDER, lone_parts, place_parts, place_shapes
 from ..tables import FREE, Bodies
 from .cuts import Cuts
 
@@ -34,8 +34,8 @@ class Domain:
     def __init__(self, team, state):
         self.team, self.state = team, state
         self.reach = body_reach(state.molds, state.parts)
-        lone = (state.molds.count == 1) & ~state.parts.offset[state.molds.first].any(1)
-        self.turning = state.turning or not bool(lone.all())  # whether it matters to others how a body is turned
+        lone = bool(lone_parts(state.molds, state.parts).all())
+        self.turning = state.turning or not lone  # whether it matters to others how a body is turned
         self.coming: list[tuple] = []  # ghosts: (rank, first row, behind the last)
         self.going: list[tuple] = []  # own bodies that others have: (rank, rows, room for what is sent of them)
         self.moved = self.recut = 0  # bodies that went to another process; how often space was cut anew

@@ -36,8 +36,10 @@ class Ranked(Smooth):
     def start(self):
         """See Smooth; before that, bodies are divided."""
         if self.fresh:
-            self._divide()
-        super().start()
+            if self.domain is None:  # after a start that failed they are divided already
+                self._divide()
+            super().start()
+            self._counted = self._worked()
 
     def _divide(self):
         state = self.state
@@ -72,22 +74,30 @@ class Ranked(Smooth):
     def meet_ghosts(self):
         self.domain.meet()
 
-    def farthest(self, far):
+    def farthest(self, far, walls):
         """See Smooth; the processes agree."""
-        return self.agree(far)
+        return self.agree(far, walls)
 
     # Faults are raised on all processes at the same time: nobody waits for one that has left.
 
-    def agree(self, far=0.0):
-        """The largest `far` of all processes; raises what any of them has found wrong."""
+    def agree(self, *numbers):
+        """The largest of each number over all processes; raises what any of them has found wrong."""
         stop, look = self.listen
         # It is the first process that has a clock for looking at the run.
         look = look() if self.team.rank == 0 else False
-        far, wrong, stop, look = self.team.largest(far, self.fault is not None, stop(), look)
+        *numbers, wrong, stop, look = self.team.largest(*numbers, self.fault is not None, stop(), look)
         self._heard = bool(stop), bool(look)
         if wrong:
-            raise next(fault for fault in self.team.everywhere(self.fault) if fault is not None)
-        return far
+            faults, self.fault = self.team.everywhere(self.fault), None
+            raise next(fault for fault in faults if fault is not None)
+        return numbers
+
+    def listening(self, stop, look):
+        self._heard = False, False  # what an earlier run was told does not count
+        return super().listening(stop, look)
+
+    def all_stop(self):
+        return self.team.all_stop()
 
     def heard(self):
         """See Stepper; as of the end of the last step."""
@@ -197,3 +207,4 @@ class Ranked(Smooth):
             here = self.state.bodies.number[: self.domain.own][self.state.bodies.mass[: self.domain.own] < math.inf]
             results.recall(self.state, about({name: groups[name] for name in ("spheres", "points", "history")}, here))
         self.fresh = False
+        self._counted = self._worked()

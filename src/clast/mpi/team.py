@@ -9,6 +9,7 @@ import platform
 import sys
 import time
 from contextlib import contextmanager
+from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
 
@@ -16,8 +17,9 @@ import numpy as np
 
 from ..errors import ClastError, Unavailable
 
-# What launchers tell a process of how many there are: MPICH and Intel MPI, Open MPI, Slurm.
-SIZES = ("PMI_SIZE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_SIZE")
+# What launchers tell a process of how many there are: MPICH and Intel MPI, Open MPI, Slurm. By PMIx it hears which it is, not of how many.
+SIZES = ("PMI_SIZE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
+RANK = "PMIX_RANK"
 PATIENCE = 1.0  # [s], for others to leave too, before they are ended
 
 REST = 0.01  # [s], between two looks whether others are there
@@ -27,9 +29,9 @@ _alone = [0]
 
 
 def launched():
-    """How many processes the launcher says there are; 1 without one."""
-    told = [os.environ.get(name, "") for name in SIZES]
-    return max([1, *(int(text) for text in told if text.isdigit())])
+    """How many processes the launcher says there are; 1 without one, 0 if one does not say how many."""
+    told = [int(text) for text in (os.environ.get(name, "") for name in SIZES) if text.isdigit()]
+    return max(told, default=0 if RANK in os.environ else 1)
 
 
 def find():
@@ -41,10 +43,10 @@ def find():
             return None
         try:
             from mpi4py import MPI
-        except ImportError as fault:
+        except (ImportError, RuntimeError) as fault:  # the package is missing, or the library that it loads
             raise Unavailable(
-                f"{launched()} processes were started, and mpi4py, which lets them share a run, is missing here ({fault}); "
-                "pip install 'clast[mpi]', or start one process"
+                f"{launched() or 'many'} processes were started, and mpi4py, which lets them share a run, is missing here or finds no "
+                f"MPI library ({' '.join(str(fault).split())}); pip install 'clast[mpi]', or start one process"
             ) from fault
         _team.append(Team(MPI.COMM_WORLD) if MPI.COMM_WORLD.size > 1 else None)
     return _team[-1]
@@ -57,20 +59,12 @@ def leads():
 
 
 def first_does(function):
-    """Let the first process alone call it, to write a file say; what goes wrong there is raised everywhere."""
+    """Let the first process alone call it, to write a file say; what goes wrong there, or an interrupt, is raised everywhere."""
     team = find()
     if team is None:
         function()
-        return
-    fault = None
-    if team.rank == 0:
-        try:
-            function()
-        except Exception as wrong:
-            fault = wrong
-    fault = team.first_says(fault)
-    if fault is not None:
-        raise fault
+    else:
+        team.first_does(function)
 
 
 def first_says(value):
@@ -105,6 +99,12 @@ def alone():
         _alone[0] -= 1
 
 
+def threads_for(cores, everyone):
+    """Threads for a process that may run on these cores, a set; everyone: those of all processes of the machine. A core that several may run
+    on is divided among them."""
+    return max(1, int(sum(Fraction(1, sum(core in others for others in everyone)) for core in cores)))
+
+
 class Team:
     """All processes of a run. What its methods do, all processes do at the same time.
 
@@ -116,6 +116,8 @@ class Team:
         from mpi4py import MPI
 
         self.MPI, self.comm = MPI, comm.Dup()
+        # Those who leave or were interrupted must not be taken for ones who meet elsewhere, so each meets in its own place.
+        self._exit, self._halt = comm.Dup(), comm.Dup()
         self.rank, self.size = self.comm.rank, self.comm.size
         self.sent, self.messages, self.waited, self.idle = 0, 0, 0.0, 0.0
         self._leaving: Any = None
@@ -136,14 +138,12 @@ class Team:
 
     def _share_cores(self):
         """Divide the cores of a machine among its processes, unless the user has said how many threads to take."""
-        here = self.comm.Split_type(self.MPI.COMM_TYPE_SHARED)
-        together = here.size
-        here.Free()
-        if "NUMBA_NUM_THREADS" not in os.environ:
-            from ..kernels import backend
+        from ..kernels import backend
 
-            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            backend.set_threads(max(1, cores // together))
+        here = self.comm.Split_type(self.MPI.COMM_TYPE_SHARED)
+        cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+        backend.suggest_threads(threads_for(cores, here.allgather(cores)))
+        here.Free()
 
     def compare(self, what, mine, remedy):
         """Refuse to go on if `mine`, a dict, is not the same everywhere, in a line that names the first difference."""
@@ -158,9 +158,19 @@ class Team:
     def all_leave(self):
         """Whether all processes are about to leave, as this one is; waits a little for them. Then rank 0 has said what is wrong."""
         if self._leaving is None:
-            self._leaving = self.comm.Ibarrier()
+            self._leaving = self._exit.Ibarrier()
+        return self._all_come(self._leaving)
+
+    def all_stop(self):
+        """Whether all processes were interrupted, as this one was; waits a little for them. If not, nothing can be done together: others wait
+        for this one elsewhere."""
+        return self._all_come(self._halt.Ibarrier())
+
+    @staticmethod
+    def _all_come(request):
+        """Whether all come to where this request was made, before patience ends."""
         until = time.monotonic() + PATIENCE
-        while not self._leaving.Test():
+        while not request.Test():
             if time.monotonic() > until:
                 return False
             time.sleep(REST)
@@ -184,14 +194,22 @@ class Team:
         self.waited += wall - began[0]
         self.idle += processor - began[1]
 
-    @contextmanager
-    def first_before_others(self):
-        """The block is run by rank 0, then by all others; who waits takes no processor time."""
-        if self.rank:
-            self.rest()
-        yield
+    def first_does(self, function, meet=lambda: None):
+        """Let rank 0 call it; what goes wrong there, or an interrupt, is raised everywhere. meet: called by all when it is done."""
+        fault = None
         if self.rank == 0:
-            self.rest()
+            try:
+                function()
+            except (Exception, KeyboardInterrupt) as wrong:
+                fault = wrong
+        meet()
+        fault = self.first_says(fault)
+        if fault is not None:
+            raise fault
+
+    def first_while_others_rest(self, function):
+        """As `first_does`; who waits takes no processor time."""
+        self.first_does(function, self.rest)
 
     def rest(self):
         """Wait until all are here."""

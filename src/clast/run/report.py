@@ -85,8 +85,7 @@ class Report:
             angular_momentum=angular.tolist(),
             solver=sim.stepper.describe(),
             grid=counters._asdict() if counters is not None else {},
-            crossings=sim.stepper.crossings,
-            coincident=sim.stepper.coincident,
+            **{name: int(count) for name, count in sim.stepper.counted().items()},
             ranks=sim.stepper.ranks(),
             made=made_with(sim),
         )

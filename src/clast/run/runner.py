@@ -15,13 +15,13 @@ from ..dvi.method import Complementarity
 from ..errors import ClastError, Diverged
 from ..files import checkpoint, disk
 from ..kernels import backend, watch
-from ..motion.stepper import Stepper
 from ..mpi.team import first_does, leads
 from ..scene import inputs
 from .progress import Progress
 from .recording import Record, recording, whole, write_series
 
 METHODS = {"DEM": DEM, "Complementarity": Complementarity}
+ELSEWHERE = "a signal to another process"
 GLANCE = 0.2  # [s] of wall time between two looks at the progress bar
 
 
@@ -85,8 +85,12 @@ def run(sim, *, until, every, output, progress, record=(), text=False, between=N
         compiled.append(name) if done else bar.compiling(name, len(compiled) + 1, watch.expected())
 
     before, sim.every, first = sim.every, float(every), sim.steps
-    with bar, stoppable() as stop, backend.watching(tell, lambda: stop.asked):
-        sim.stepper.listen = lambda: stop.asked is not None, lambda: sim.clock() - sim.glanced > GLANCE
+    with (
+        bar,
+        stoppable() as stop,
+        backend.watching(tell, lambda: stop.asked),
+        sim.stepper.listening(lambda: stop.asked is not None, lambda: sim.clock() - sim.glanced > GLANCE),
+    ):
         try:
             with recording(sim, folder, kept, before, text) as write:
                 for _ in sim.frames(until=until, every=every, between=lambda: glance(sim, bar, stop, between)):
@@ -99,18 +103,21 @@ def run(sim, *, until, every, output, progress, record=(), text=False, between=N
                     glance(sim, bar, stop, between if sim.steps == first else None, now=True)
                     if sim.stepper.heard()[0]:
                         break
+            stopped = sim.stepper.heard()[0]
         except watch.Stopped:
-            if folder is not None and sim.stepper.fresh:
+            # A process that waits for others in the midst of a step was not interrupted: then nothing can be written together.
+            if folder is not None and sim.stepper.all_stop() and sim.stepper.fresh:
                 write_checkpoint(sim, folder / "checkpoint.h5", begun=False)
-            go = "" if folder is None else f"; go on with clast.resume({str(folder)!r})"
-            raise watch.Stopped(f"{stop.asked} while kernels were compiled, at t = {sim.time:.6g} s{go}") from None
+            there = folder is not None and (folder / "checkpoint.h5").exists()
+            go = f"; go on with clast.resume({str(folder)!r})" if there else ""
+            asked = stop.asked or ELSEWHERE
+            raise watch.Stopped(f"{asked} while kernels were compiled, at t = {sim.time:.6g} s{go}") from None
         except ClastError as fault:
             if folder is not None and (folder / "checkpoint.h5").exists():
                 fault.args = (f"{fault}; the last good state is in {folder / 'checkpoint.h5'}",)
             raise
-    stopped, sim.stepper.listen = sim.stepper.heard()[0], Stepper.listen
     if stopped:
-        asked = stop.asked or "a signal to another process"
+        asked = stop.asked or ELSEWHERE
         if folder is not None:
             write_checkpoint(sim, folder / "checkpoint.h5")
             tell_numbers(sim, folder)

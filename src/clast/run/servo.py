@@ -66,5 +66,7 @@ class Servo:
         slot, pair = slots_in_use(state)
         wall = int(np.flatnonzero(state.bodies.number == self._number)[0])
         own = state.shapes.body[state.device.to_host(state.pairs.shape)[pair, 1]] == wall
-        mine = state.device.to_host(state.points.force)[slot[own]] @ self.axis
+        force, axis = state.device.to_host(state.points.force)[slot[own]], self.axis
+        # Written out: the last bit of a matrix product may depend on how many rows there are, and processes have other rows.
+        mine = force[:, 0] * axis[0] + force[:, 1] * axis[1] + force[:, 2] * axis[2]
         return -math.fsum(self._sim.stepper.everywhere(mine).tolist())

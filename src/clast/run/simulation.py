@@ -173,16 +173,22 @@ class Simulation:
         if not self._looked:
             self._check_centres()
             self._looked = True
-        if not self._prepared and self.device is backend.CPU:
-            if self.team is None:
-                own = weakref.ref(self)
-                ahead.when_missing(lambda: [] if (sim := own()) is None else rehearse(sim.scene, sim.method, sim.dt))
-            else:
-                # Now, while every process has the whole scene; one compiles, the others load what it has made.
-                with self.team.first_before_others():
-                    ahead.compile_now(lambda: rehearse(self.scene, self.method, self.dt) if self.team.rank == 0 else [])
-        self._prepared = True
+        self._prepare()
         self.stepper.start()
+
+    def _prepare(self):
+        """Say what to do where kernels are missing; later calls do nothing."""
+        if self._prepared:
+            return
+        if self.team is not None:
+            # Now, while every process has the whole scene; one compiles, the others load what it has made.
+            self.team.first_while_others_rest(
+                lambda: ahead.compile_now(lambda: rehearse(self.scene, self.method, self.dt))
+            )
+        elif self.device is backend.CPU:
+            own = weakref.ref(self)
+            ahead.when_missing(lambda: [] if (sim := own()) is None else rehearse(sim.scene, sim.method, sim.dt))
+        self._prepared = True
 
     def _pour_and_drain(self):
         """Inlets and outlets, looked after at fixed steps so that stopping and continuing changes nothing."""
@@ -398,6 +404,8 @@ def resume(path, *, law=None, drives=None, functions=None, device="cpu"):
     sim = Simulation(scene, method, dt=numbers["dt"], device=device)
     if not numbers.get("begun", True):  # it was stopped before anything was computed
         return sim
+    if sim.team is not None:
+        sim._prepare()  # before its bodies are divided
     sim.flows.recall(groups["flows"])
     sim.stepper.recall(groups, numbers["steps"])
     sim.every = numbers.get("every")

@@ -110,6 +110,7 @@ def main(names, folder):
                     sim.save(Path(folder) / f"{name}{size}.h5")
                     result[name][str(size)] = states + told(sim, steps - steps // 2, 20)
                     ranks = sim.stepper.ranks()
+                    result[name][f"lists {size}"] = sim.state.rebuilds
                     result[name][f"moved {size}"] = [sum(ranks["moved"]), sum(ranks["ghosts"])]
             everyone.rest()
         # What n processes saved goes on with another number of them, and without.

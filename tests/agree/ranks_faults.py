@@ -99,9 +99,9 @@ def stops_twice(rank):
         if rank == 1 and sim.steps == 5:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    told = stopped(lambda: sim.run(until=0.001, progress=False, between=strike))
+    told = stopped(lambda: sim.run(until=0.001, every=0.0002, progress=False, between=strike))
     at = sim.steps
-    sim.run(until=0.001, progress=False)
+    sim.run(until=0.001, every=0.0002, progress=False)  # a frame is due at once
     return ["at t = " in told, at, sim.steps]
 
 

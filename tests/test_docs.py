@@ -106,7 +106,9 @@ def test_the_site_shows_pages_as_readers_want_them():
         "see [step](step.md), [tables.py](../src/tables.py) and [`x`](../x.py)\n```python no-run\n1\n```\n"
     )
     assert text == "see [step](step.md), `tables.py` and `x`\n```python\n1\n```\n"
-    assert hooks["on_post_page"]('<p><script src="https://unpkg.com/a"></script></p>') == "<p></p>"
+    page = hooks["on_post_page"]('<p><script src="https://unpkg.com/a"></script></p>')
+    assert page == f"<p><script>{(ROOT / 'docs' / 'site' / 'worker.js').read_text(encoding='utf-8')}</script></p>"
+    assert "https:" not in page
 
 
 def test_the_gallery_shows_every_ready_scene_with_its_program():

@@ -133,7 +133,8 @@ def test_processes_fill_the_cache(workers, tmp_path):
 
 # A kernel that takes long.
 LONG = """
-import os, threading, clast
+import os, signal, threading, clast
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that runs tests in the background has it ignored
 from clast.kernels import ahead
 from clast.run.rehearsal import rehearse
 scene = clast.Scene()

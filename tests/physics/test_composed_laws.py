@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import clast
-from clast.dem import adhesion, composed, laws
+from clast.dem import adhesion, composed, forces, history, laws
 from clast.kernels import backend
 
 RADIUS, MASS = 0.01, 0.004
@@ -41,6 +41,13 @@ class One:
 
     def named(self, name):
         return self.kept[self.law.keeps.index(name)]
+
+    def energy(self, *overlaps):
+        """Elastic energies [J] at these overlaps without slip."""
+        count = len(overlaps)
+        rows = self.law.mix(*(np.full(count, value) for value in self.mix))
+        kept = self.law.kept(*(np.full(count, value) for value in self.kept)) if self.law.keeps else ()
+        return tuple(self.law.energy(np.array(overlaps), np.zeros(count), np.full(count, RADIUS), rows, kept))
 
     def turn(self, turning, pressure, overlap, dt, normal=UP):
         """Couple [N m]."""
@@ -225,12 +232,9 @@ def test_potentials_push_as_their_energy_falls():
     numbers = {"well_depth": 1e-6, "well_width": 1e-3}
     for law in ("soft", "lennard-jones"):
         one = One(numbers, law=law)
-        energy = one.law.energy
-        for d in (-1.2e-3, -9e-4, -1e-4, 0.0, 1e-4, 3e-4):
+        for d in (-1.2e-3, -9e-4, -1e-4, 0.0, 1e-4, 3e-4, 8e-4):
             step = 1e-8
-            here = np.array([d - step, d + step])
-            rows = one.law.mix(*(np.full(2, value) for value in one.mix))
-            low, high = energy(here, np.zeros(2), np.full(2, RADIUS), rows, ())
+            low, high = one.energy(d - step, d + step)
             assert one.at(d)[0] == pytest.approx((high - low) / (2.0 * step), rel=1e-6, abs=1e-10)
     assert One(numbers, law="lennard-jones").at(-1.6e-3)[0] == 0.0
     assert One(numbers, law="lennard-jones").at(-0.3e-3)[0] < 0.0, "attracts before touch"
@@ -238,7 +242,7 @@ def test_potentials_push_as_their_energy_falls():
     assert abs(low) < 1e-12, "no force at the bottom of the well"
 
 
-@pytest.mark.parametrize("name", ["jkr", "dmt", "area", "capillary"])
+@pytest.mark.parametrize("name", ["jkr", "dmt", "area", "capillary", "bonds"])
 def test_cohesion_is_the_slope_of_its_energy(name):
     numbers = {
         "adhesion": 0.2,
@@ -246,15 +250,29 @@ def test_cohesion_is_the_slope_of_its_energy(name):
         "surface_tension": 0.07,
         "contact_angle": 0.2,
         "bridge_volume": 1e-9,
+        **BOND,
+        **dict.fromkeys(("bond_strength", "bond_shear_strength"), 1e6),
     }
-    one = One(numbers, law="hertz", cohesion=name, damping="none")
+    chosen = {"bonds": True} if name == "bonds" else {"cohesion": name}
+    one = One(numbers, law="hertz", damping="none", **chosen)
     one.at(1e-6)
-    for d in (3e-5, 1e-5, *((-1e-6, -2e-6) if name in ("jkr", "capillary") else ())):
-        here = np.array([d - 1e-9, d + 1e-9])
-        rows = one.law.mix(*(np.full(2, value) for value in one.mix))
-        kept = one.law.kept(*(np.full(2, value) for value in one.kept)) if one.kept else ()
-        low, high = one.law.energy(here, np.zeros(2), np.full(2, RADIUS), rows, kept)
+    for d in (3e-5, 1e-5, *((-1e-6, -2e-6) if name in ("jkr", "capillary", "bonds") else ())):
+        low, high = one.energy(d - 1e-9, d + 1e-9)
         assert one.at(d)[0] == pytest.approx((high - low) / 2e-9, rel=1e-5)
+
+
+def test_a_gap_holds_no_energy_of_springs_that_push():
+    stiff = {"k_n": 2e4, "k_t": 1e4, "gamma_n": 0.0, "gamma_t": 0.0} | LUDING
+    for law in ("hertz", "linear", "granular", "granular-hertz", "walton-braun", "luding"):
+        gap, touch = One(stiff, law=law).energy(-1e-5, 1e-5)
+        assert gap == 0.0 < touch
+
+
+def test_jkr_without_adhesion_has_the_energy_of_hertz():
+    one = One({"adhesion": 0.0}, law="hertz", cohesion="jkr", damping="none")
+    one.at(1e-5)
+    expected = 8.0 / 15.0 * 1e7 * math.sqrt(RADIUS * 1e-5) * 1e-5**2
+    assert one.energy(-1e-5, 1e-5) == pytest.approx((0.0, expected), rel=1e-9, abs=1e-20)
 
 
 def test_shear_of_a_contact_that_turns_with_its_pair_stays():
@@ -305,6 +323,17 @@ def test_rolling_resistances():
     assert np.linalg.norm(one.turn(spin, pressure, 1e-5, 1.0)) == pytest.approx(most, rel=1e-10)
 
 
+@pytest.mark.parametrize("rolling", ["spring", "constant", "viscous"])
+def test_what_pulls_or_is_apart_does_not_resist_rolling(rolling):
+    numbers = {"rolling": 0.1, "spinning_friction": 0.1}
+    one = One(numbers, law="linear", rolling=rolling, twisting="spring", shear="rescaled")
+    one.at(1e-5)
+    assert np.abs(one.turn((0.3, 0.4, 2.0), -5.0, 1e-5, 1.0)).max() == 0.0, "pulls"
+    assert np.abs(one.turn((0.3, 0.4, 2.0), -5.0, -1e-5, 1.0)).max() == 0.0, "pulls from afar"
+    if rolling == "spring":
+        assert np.abs(one.turn((0.3, 0.4, 2.0), 5.0, -1e-5, 1.0)).max() == 0.0, "without an area there is no spring"
+
+
 def test_twisting_is_a_spring_with_a_limit_that_turns_with_the_normal():
     one = One({"spinning_friction": 0.02}, law="hertz", twisting="spring", rolling="none")
     area = RADIUS * 1e-5
@@ -335,12 +364,31 @@ def test_parts_that_do_not_go_together_are_refused(options, words):
     assert words in str(caught.value)
 
 
+def test_an_area_is_broken_that_breaks_at_one_of_its_points():
+    """Of two points before, one has broken; a new one takes the mean of their numbers, but no part of a bond."""
+    about = forces.About(False, False, False, False, True, True, kept=2, flags=0b10)
+    past, near = np.zeros((2, history.PAST_COLUMNS + 2)), np.zeros((1, history.COLUMNS + 2))
+    past[:, history.PAST_NORMAL + 2], past[:, history.PAST_SHARE] = 1.0, (0.999999, 0.000001)
+    past[:, history.PAST_COLUMNS :] = (0.2, 1.0), (0.4, 0.0)
+    history.inherit_area(0, UP, 0, 2, near, past, about)
+    assert near[0, history.COLUMNS :].tolist() == [pytest.approx(0.2, rel=1e-5), 0.0]
+    past[1, history.PAST_NORMAL :][:3] = 1.0, 0.0, 0.0
+    history.inherit_area(0, UP, 0, 2, near, past, about)
+    assert near[0, history.COLUMNS :].tolist() == [0.2, 1.0], "one that looks elsewhere is another area"
+
+
 STICKY = clast.Material(
-    density=1000.0, young=1e6, poisson=0.3, friction=0.0, restitution=0.9, numbers={"adhesion": 0.5}
+    density=1000.0,
+    young=1e6,
+    poisson=0.3,
+    friction=0.0,
+    restitution=0.9,
+    rolling_friction=0.1,
+    numbers={"adhesion": 0.5},
 )
 
 
-def test_simulated_bodies_of_any_shape_stick_beyond_touch():
+def test_simulated_bodies_of_any_shape_stick_beyond_touch(tmp_path):
     scene = clast.Scene(gravity=(0.0, 0.0, 0.0))
     scene.add(clast.Plane(), material=STICKY)
     ball, box, slow = clast.Sphere(0.001), clast.Polyhedron.box(0.002, 0.002, 0.002), (0.0, 0.0, -0.1)
@@ -371,6 +419,14 @@ def test_simulated_bodies_of_any_shape_stick_beyond_touch():
         overlap, curve = jkr_curve(radius, e, w, a)
         # The dashpot is slow where the gap is largest.
         assert force == pytest.approx(np.interp(-gap, overlap, curve), rel=0.05)
+    # As if a larger body had been there, which the checkpoint knows nothing of.
+    sim.state.reach_to(1.5 * sim.state.beyond)
+    sim.save(tmp_path / "stuck.h5")
+    resumed = clast.resume(tmp_path / "stuck.h5")
+    assert resumed.state.beyond == sim.state.beyond < resumed.state.margin
+    for one in (sim, resumed):
+        one.step(5)
+    assert np.array_equal(sim.bodies.position, resumed.bodies.position)
 
 
 BOND = {"bond_young": 1e7, "bond_shear": 4e6, "bond_size": 0.5, "bond_gap": 1e-5, "bond_viscosity": 1e-3}
@@ -426,3 +482,27 @@ def test_simulated_beam_of_bonds_bends_as_euler_and_bernoulli_say_and_breaks_at_
     left = sim.contacts()
     assert (left.kept["bond"] > 0.0).sum() < SPAN
     assert [0, 1] not in left.pair[left.kept["bond"] > 0.0].tolist()
+
+
+def test_simulated_boxes_whose_bond_breaks_at_one_corner_are_apart():
+    """The upper box turns about a corner of the area, so that the stress is largest at the opposite one."""
+    numbers = BOND | {"bond_viscosity": 1e-5, "bond_strength": 1e5, "bond_shear_strength": 1e3}
+    material = clast.Material(density=1000.0, young=1e7, friction=0.3, numbers=numbers)
+    scene = clast.Scene(gravity=(0.0, 0.0, 0.0))
+    box, spin = clast.Polyhedron.box(0.02, 0.02, 0.02), 2.0
+    scene.add(box, motion="fixed", material=material)
+    turning = {"velocity": (-0.008 * spin, 0.008 * spin, 0.0), "spin": (0.0, 0.0, spin)}
+    scene.add(box, position=(0.0, 0.0, 0.02 - 1e-6), material=material, **turning)
+    sim = clast.Simulation(scene, clast.DEM(law="linear", bonds=True))
+    sim.step()
+    assert sim.contacts().kept["bond"].tolist() == [1.0] * 4
+    for _ in range(100):
+        sim.step()
+        if not sim.contacts().kept["bond"].all():
+            break
+    bond = sim.contacts().kept["bond"]
+    assert 0.0 < bond.mean() < 1.0, "breaks at some of its points first"
+    sim.step()
+    assert not sim.contacts().kept["bond"].any()
+    sim.step(20)
+    assert not sim.contacts().kept["bond"].any(), "for ever"

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import clast
-from clast.scene.materials import Material, combine
+from clast.dem import bonds, composed
+from clast.dem.method import DERIVED
+from clast.scene.materials import LIMITS, NUMBERS, RULES, Material, combine
 
 
 def test_equal_materials_keep_their_values_and_the_moduli_follow_johnson():
@@ -88,6 +90,42 @@ def test_no_materials_give_empty_tables():
 def test_numbers_outside_their_limits_are_refused_with_name_and_value(name, value):
     with pytest.raises(ValueError, match=rf"Material clay: {name} .*{value}"):
         Material(name="clay", **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("well_width", 0.0, "above 0 m"),
+        ("bond_young", 0.0, "above 0 Pa"),
+        ("k_n", -1.0, "above 0 N/m"),
+        ("bond_size", 0.0, "above 0"),
+        ("adhesion", -0.1, "0 J/m^2 or more"),
+        ("contact_angle", 1.6, "from 0 to pi/2"),
+    ],
+)
+def test_numbers_of_laws_outside_their_limits_are_refused(name, value, words):
+    with pytest.raises(ValueError) as caught:
+        Material(name="clay", numbers={name: value})
+    assert str(caught.value) == f"Material clay: numbers[{name!r}] must be {words}, got {value!r}"
+    with pytest.raises(ValueError, match=r"Scene.combine: numbers\["):
+        clast.Scene().combine(Material(), Material(), numbers={name: value})
+
+
+def test_all_numbers_that_parts_of_laws_need_have_limits_and_rules_are_for_such():
+    tables = (composed.SPRINGS, composed.DASHPOTS, composed.SHEARS, composed.COHESIONS)
+    tables += (composed.ROLLINGS, composed.TWISTINGS)
+    needed = {name for table in tables for part in table.values() for name in part.needs} | {*bonds.NEEDS}
+    assert needed - {*LIMITS, *DERIVED} == set(NUMBERS) >= set(RULES)
+
+
+def test_a_number_that_is_misspelt_is_asked_for_by_its_name():
+    scene = clast.Scene()
+    scene.add(clast.Sphere(1.0), material=Material(name="glue", numbers={"adhesoin": 1.0, "k_n": 1.0}))
+    with pytest.raises(ValueError) as caught:
+        clast.DEM(cohesion="dmt").mixes(scene)
+    assert "needs adhesion for materials glue and glue; they have 'adhesoin', did you mean 'adhesion'?" in str(
+        caught.value
+    )
 
 
 def test_wrong_types_are_refused_and_numpy_numbers_are_taken():

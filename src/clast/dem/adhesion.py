@@ -9,6 +9,7 @@ import math
 from ..kernels.backend import fused
 from .springs import Spring
 
+LEAST = 1e-30  # [J/m^2], of JKR: none would be an area without a scale
 ROUNDS = 3  # of Newton's method behind the closed form
 
 
@@ -49,7 +50,7 @@ def jkr(touch, mix, dt):
     w = adhesion [J/m^2], the work of adhesion. A contact begins when surfaces touch and holds until the gap `jkr_gap`; the strongest pull is
     1.5 pi w R. In shear 8 G* a; friction acts under F + 2 * 1.5 pi w R (Thornton 1991). Keeps whether it holds.
     """
-    w = max(mix.adhesion, 1e-30)
+    w = max(mix.adhesion, LEAST)
     opens = -jkr_gap(touch.radius, mix.young, w)
     holds = touch.overlap > 0.0 or (touch.kept.joined > 0.0 and touch.overlap > opens)
     a = jkr_radius(max(touch.overlap, opens), touch.radius, mix.young, w)

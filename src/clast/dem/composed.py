@@ -34,6 +34,7 @@ class Part(NamedTuple):
     )
     reach: object = None  # (mix, radius [m]) -> the largest gap [m] at which it acts; None: none
     energy: object = None  # (overlap, slip, radius, mix, kept) -> elastic energy [J]
+    flags: tuple = ()  # of what it keeps, the names of what is yes or no
 
 
 def _linear_stiffness(mix, radius):
@@ -41,10 +42,11 @@ def _linear_stiffness(mix, radius):
 
 
 def _granular_energy(overlap, slip, radius, mix, kept):
-    return 0.5 * (mix.k_n * overlap**2 + mix.k_t * slip**2)
+    return 0.5 * (mix.k_n * np.maximum(overlap, 0.0) ** 2 + mix.k_t * slip**2)
 
 
 def _granular_hertz_energy(overlap, slip, radius, mix, kept):
+    overlap = np.maximum(overlap, 0.0)
     f = np.sqrt(overlap / (4.0 * radius))
     return f * (0.4 * mix.k_n * overlap**2 + 0.5 * mix.k_t * slip**2)
 
@@ -54,10 +56,13 @@ def _soft_energy(overlap, slip, radius, mix, kept):
 
 
 def _lennard_jones_energy(overlap, slip, radius, mix, kept):
-    x6 = (mix.well_width / (mix.well_width - overlap)) ** 6
-    return np.where(
-        mix.well_width - overlap < springs.LJ_CUT * mix.well_width, 4.0 * mix.well_depth * (x6 * x6 - x6), 0.0
-    )
+    # Below the least distance the force stays as it is, and the energy is a line.
+    distance = mix.well_width - overlap
+    r = np.maximum(distance, springs.LJ_LEAST * mix.well_width)
+    x6 = (mix.well_width / r) ** 6
+    below = 24.0 * mix.well_depth / r * (2.0 * x6 * x6 - x6) * (r - distance)
+    inside = distance < springs.LJ_CUT * mix.well_width
+    return np.where(inside, 4.0 * mix.well_depth * (x6 * x6 - x6) + below, 0.0)
 
 
 def _walton_braun_energy(overlap, slip, radius, mix, kept):
@@ -71,7 +76,7 @@ def _luding_energy(overlap, slip, radius, mix, kept):
     k1, kp = mix.stiffness, mix.plastic_stiffness
     most = kp / (kp - k1) * mix.plasticity_depth * 2.0 * radius
     k2 = k1 + (kp - k1) * kept.peak / most
-    stretched = overlap - (1.0 - k1 / k2) * kept.peak
+    stretched = np.maximum(overlap, 0.0) - (1.0 - k1 / k2) * kept.peak
     return 0.5 * k2 * stretched**2 + 0.5 * 4.0 * mix.ratio**2 * k1 * slip**2
 
 
@@ -101,12 +106,19 @@ def _energy(parts, overlap, slip, radius, mix, kept):
     return sum(part(overlap, slip, radius, mix, kept) for part in parts)
 
 
+def _bonded_energy(parts, overlap, slip, radius, mix, kept):
+    """A bond acts in place of the law, not beside it."""
+    free = _energy(parts, overlap, slip, radius, mix, kept)
+    return np.where(kept.bond > 0.0, _bond_energy(overlap, slip, radius, mix, kept), free)
+
+
 def _jkr_energy(overlap, slip, radius, mix, kept):
     """The integral of the force from an area of no size on."""
-    least = -_jkr_reach(mix, radius)
+    w = np.maximum(mix.adhesion, adhesion.LEAST)
+    least = -_jkr_reach(mix._replace(adhesion=w), radius)
     found = np.vectorize(getattr(adhesion.jkr_radius, "py_func", adhesion.jkr_radius), otypes=[float])
-    a = found(np.maximum(overlap, least), radius, mix.young, mix.adhesion) if len(overlap) else overlap
-    root = np.sqrt(2.0 * np.pi * mix.adhesion / mix.young)
+    a = found(np.maximum(overlap, least), radius, mix.young, w) if len(overlap) else overlap
+    root = np.sqrt(2.0 * np.pi * w / mix.young)
     pressed = 8.0 * a**5 / (15.0 * radius**2) - 4.0 / 3.0 * root * a**3.5 / radius + 0.5 * root**2 * a**2
     return kept.joined * (mix.young * pressed + 4.0 * mix.shear * a * slip**2)
 
@@ -129,15 +141,9 @@ def _capillary_energy(overlap, slip, radius, mix, kept):
 
 
 def _bond_energy(overlap, slip, radius, mix, kept):
-    """Of stretch and slip; bending and twist are not seen here."""
+    """Of a bond that holds, by stretch and slip; bending and twist are not seen here."""
     area = np.pi * (2.0 * mix.bond_size * radius) ** 2
-    return (
-        (kept.bond > 0.0)
-        * 0.125
-        * area
-        / radius
-        * (mix.bond_young * (overlap - kept.rest) ** 2 + mix.bond_shear * slip**2)
-    )
+    return 0.125 * area / radius * (mix.bond_young * (overlap - kept.rest) ** 2 + mix.bond_shear * slip**2)
 
 
 SPRINGS = {
@@ -207,6 +213,7 @@ SPRINGS = {
         pulls=True,
         reach=_jkr_reach,
         energy=_jkr_energy,
+        flags=("joined",),
     ),
 }
 
@@ -258,6 +265,7 @@ COHESIONS = {
         ("bridge",),
         reach=_capillary_reach,
         energy=_capillary_energy,
+        flags=("bridge",),
     ),
 }
 ROLLINGS = {
@@ -338,9 +346,10 @@ def choose(law, damping, shear_name, shear_damping, cohesion, rolling, twisting,
     shear_name = chosen.shear if shear_name == "auto" else shear_name
     dash = DASHPOTS[damping]
     parts = [chosen, dash, SHEARS[shear_name], COHESIONS[cohesion], ROLLINGS[rolling], TWISTINGS[twisting]]
+    springs_of = tuple(part.energy for part in parts if part.energy is not None)
     if bonded:
         parts.append(
-            Part(None, bonds.NEEDS, bonds.KEEPS, stiffness=_bond_stiffness, reach=_bond_reach, energy=_bond_energy)
+            Part(None, bonds.NEEDS, bonds.KEEPS, stiffness=_bond_stiffness, reach=_bond_reach, flags=("bond",))
         )
     name = "jkr" if cohesion == "jkr" else law
     if dash.damping is not None and name not in dash.damping:
@@ -353,10 +362,11 @@ def choose(law, damping, shear_name, shear_damping, cohesion, rolling, twisting,
     return Law(
         function=function,
         damping=dash.damping[name] if dash.damping is not None else None,
-        energy=functools.partial(_energy, tuple(part.energy for part in parts if part.energy is not None)),
+        energy=functools.partial(_bonded_energy if bonded else _energy, springs_of),
         hertzian=chosen.stiffness is None,
         shares=True,
         keeps=keeps,
+        flags=tuple(name for part in parts for name in part.flags),
         needs=tuple(dict.fromkeys(name for part in parts for name in part.needs)),
         composed=True,
         resist=resistance_of(rolling, twisting, bonded),

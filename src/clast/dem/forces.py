@@ -70,6 +70,7 @@ def acts(law, rolling):
 # Bound to the kernel: what acts, and what the scene has.
 law, resist, mix_of, lane_mix, kept_of, lane_kept, keep, lane_keep, settle = acts(laws.LAWS["hertz"], True)
 KEEPS = 0  # how many numbers the law keeps beside the slip
+FLAGS = 0  # bit i: number i of these is yes or no
 NEEDS = len(Mix._fields)  # how many it needs of the materials
 LONE = (
     False  # every manifold has one slot, which takes up its own history and shares with none: on the CPU a shorter way
@@ -95,6 +96,7 @@ class About(NamedTuple):
     needs: int = 0
     beyond: float = 0.0  # [m], the largest gap at which the law acts
     account: float = 0.0
+    flags: int = 0
 
 
 @fused
@@ -309,7 +311,7 @@ def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixe
     lists = (now[0], now[1], now[2], before[0], before[1])
     near = np.empty((0 if LONE else room, remembered.COLUMNS + KEEPS))
     tables = (rows, shapes, pairs, points, history, wrench, near, np.empty((past, remembered.PAST_COLUMNS + KEEPS)))
-    about = About(LONE, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT)
+    about = About(LONE, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS)
     acts = Acts(law, resist, mix_of, lane_mix, kept_of, lane_kept, keep, lane_keep, settle)
     lane = np.empty((KEPT + KEEPS + NEEDS, WIDTH))
     work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt, acts, about)
@@ -324,7 +326,7 @@ def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, m
     low, high = pairs.slot[pairs.manifold[m]], pairs.slot[pairs.manifold[m + 1]]
     lists = now[low:high], whose[low:high], own[low:high], before[low:high], whom[low:high]
     near, past = near[low:high], past[low:high]
-    about = About(False, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT)
+    about = About(False, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS)
     tables = rows, shapes, pairs, points, history, wrench, near, past
     found = match(m, m + 1, family, spheres, lists, tables, edges, dt, settle, about)
     for h in range(found):
@@ -394,6 +396,7 @@ def compose(law, rolling, periodic, uniform, parts):
             UNIFORM=uniform,
             SHARING=law.shares,
             KEEPS=len(law.keeps),
+            FLAGS=sum(1 << i for i, name in enumerate(law.keeps) if name in law.flags),
             NEEDS=len(law.needs),
             ACCOUNT=law.account,
         )

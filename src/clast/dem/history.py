@@ -200,16 +200,21 @@ def inherit(k, o, near, past, about):
 
 
 @func
-def inherit_mean(k, n, low, high, near, past, about):
-    """Give row k of near the mean of the numbers that points of the step before keep which looked along n, by their shares, as `rigid_slip` has it."""
+def inherit_area(k, n, low, high, near, past, about):
+    """Give row k of near the mean of the numbers that points of the step before keep which looked along n, by their shares, as `rigid_slip` has it.
+
+    Of those that are yes or no the least: an area whose bond breaks at one of its points is broken.
+    """
     for i in range(about.kept):
-        whole, number = 0.0, 0.0
+        whole, number, least = 0.0, 0.0, np.inf
         for row in range(low, high):
             d = np.uintp(row)
             weight = past[d, PAST_SHARE] * max(0.0, dot(n, vector(past, d, PAST_NORMAL)) - SAME_AREA)
             whole += weight
             number += weight * past[d, PAST_COLUMNS + i]
-        near[k, COLUMNS + i] = number / whole
+            if weight > 0.0:
+                least = min(least, past[d, PAST_COLUMNS + i])
+        near[k, COLUMNS + i] = least if (about.flags >> i) & 1 else number / whole
 
 
 @func
@@ -235,7 +240,7 @@ def take_up_area(begin, end, low, high, near, past, about):
             put(near, k, SLIP, add(slip, swung(turn, n, sub(arm, middle), believed)))
             if about.rolling:
                 put(near, k, ANGLE, angle)
-            inherit_mean(k, n, low, high, near, past, about)
+            inherit_area(k, n, low, high, near, past, about)
         else:
             inherit(k, source(arm, n, near[k, RADIUS], low, high, past), near, past, about)
 

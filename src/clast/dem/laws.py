@@ -173,10 +173,10 @@ def viscous(slide, mix, normal, per_mass):
 def roll(turned, turning, normal_force, n, overlap, radius, mix, dt):
     """Rolling resistance as an elastic-plastic spring (Ai et al. 2011, model C without viscosity).
 
-    turned (3,) [rad] is the remembered rolling angle, turning (3,) [rad/s] the spin of b against a. Returns the couple on b [N m] and
-    the angle to remember.
+    turned (3,) [rad] is the remembered rolling angle, turning (3,) [rad/s] the spin of b against a; an overlap below zero is a gap. Returns the
+    couple on b [N m] and the angle to remember.
     """
-    stiffness = 8.0 * mix.shear * math.sqrt(radius * overlap)  # that of the contact in shear
+    stiffness = 8.0 * mix.shear * math.sqrt(radius * max(overlap, 0.0))  # that of the contact in shear
     along = turning[0] * n[0] + turning[1] * n[1] + turning[2] * n[2]
     x, y, z = turn(turned, n, 1.0, 1.0)
     x += (turning[0] - along * n[0]) * dt
@@ -279,6 +279,7 @@ class Law(NamedTuple):
     stiffness: object = None  # (mix, reduced radius [m]) -> the largest stiffness [N/m], for the time step
     resist: object = None  # what answers rolling and twisting, see `clast.dem.tangent`; None: a spring with a limit
     turns: bool = False  # that is more than rolling friction
+    flags: tuple = ()  # of `keeps`, those that are yes or no: the points of an area say yes together, see `clast.dem.history.inherit_area`
     composed: bool = False  # the function has four results though it may keep nothing
     account: float = 0.0  # the power of the overlap with which its energy grows, where accounts are kept (`clast.dem.conserving`); else 0
 

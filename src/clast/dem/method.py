@@ -8,10 +8,10 @@ from numbers import Real
 import numpy as np
 
 from ..broad.search import BROAD
-from ..errors import pick
+from ..errors import nearest, pick
 from ..motion import integrate
 from ..narrow.triangle_lanes import METHODS
-from ..scene.materials import BLAZE, HALO, HARD, combine, combine_numbers
+from ..scene.materials import BLAZE, HALO, HARD, NUMBERS, combine, combine_numbers
 from ..tables import FREE, is_particle
 from . import composed, laws, own_law
 
@@ -191,7 +191,10 @@ class DEM:
         if len(lacking):
             a, b = (scene.materials[row].name or f"number {row}" for row in lacking[0])
             how = f"{name}=..." if known else f"numbers={{{name!r}: ...}}"
-            raise ValueError(f"DEM: the law {self.name} needs {name} for materials {a} and {b}; give Material({how})")
+            given = {written for row in lacking[0] for written, _ in scene.materials[row].numbers}
+            guess = nearest(name, sorted(given - {*NUMBERS, *self.recipe.needs}))
+            hint = f"; they have {guess!r}, did you mean {name!r}?" if guess else f"; give Material({how})"
+            raise ValueError(f"DEM: the law {self.name} needs {name} for materials {a} and {b}{hint}")
         return np.nan_to_num(column)
 
     @property

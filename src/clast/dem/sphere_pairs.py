@@ -195,7 +195,7 @@ def roll_pair(p, turning, pressed, n, kept, spheres, mix, dt, resist):
     memory = spheres.memory
     normal, overlap, radius, on = pressed
     turned = (memory[p, ANGLE], memory[p, ANGLE + 1], memory[p, ANGLE + 2])
-    couple, turned, kept = resist(turned, turning, normal, n, max(overlap, 0.0), radius, kept, mix, dt)
+    couple, turned, kept = resist(turned, turning, normal, n, overlap, radius, kept, mix, dt)
     for i in range(3):
         spheres.couple[p, i] = couple[i] if on else 0.0
         memory[p, ANGLE + i] = turned[i] if on else 0.0

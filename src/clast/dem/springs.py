@@ -113,6 +113,7 @@ def soft(touch, mix, dt):
 
 
 LJ_CUT = 2.5  # where the Lennard-Jones potential is cut off, in widths
+LJ_LEAST = 0.3  # and below which its force grows no more
 
 
 @fused
@@ -122,7 +123,7 @@ def lennard_jones(touch, mix, dt):
     w = well_depth [J], s = well_width [m]; attracts from h = 0.12 s on, repels below. The force at the cut, 0.016 of the strongest pull, is
     left off.
     """
-    r = max(mix.well_width - touch.overlap, 0.3 * mix.well_width)
+    r = max(mix.well_width - touch.overlap, LJ_LEAST * mix.well_width)
     x = mix.well_width / r
     x2 = x * x
     x6 = x2 * x2 * x2

@@ -227,13 +227,24 @@ class Smooth(Stepper):
 
     def remember(self):
         """What contacts remember and do, for a checkpoint: tables by name."""
-        return {**results.remember(self.state), "counted": self.counted()}
+        return {**results.remember(self.state), **self.carried()}
+
+    def carried(self):
+        """Numbers beside the tables that go from step to step, for a checkpoint: what was counted, and how far contacts reach, which follows from
+        the bodies that were there at the start."""
+        return {"counted": self.counted(), "reach": {"beyond": np.array(self.state.beyond)}}
+
+    def carry_on(self, groups):
+        """Go on from what `carried` gave."""
+        self.recount(groups["counted"])
+        if "reach" in groups:  # checkpoints were without it
+            self.state.reach_to(max(self.state.beyond, float(groups["reach"]["beyond"])))
 
     def recall(self, groups, steps):
         """Make the neighbour list of a simulation that goes on after so many steps, and give its contacts what `remember`
         kept."""
         self.steps = steps
-        self.recount(groups["counted"])
+        self.carry_on(groups)
         with backend.use(self.device):
             self.state.rebuild()
             results.recall(self.state, groups)

@@ -1,8 +1,9 @@
 """What answers sliding, rolling and twisting of a contact: springs with a friction limit.
 
 Shear is a function (touch, mix, dt, spring, dashpot [N s/m], limit [N]) -> shear force on b (3,) [N], slip (3,) [m]. A resistance is one (rolling angle
-(3,) [rad], spin of b against a (3,) [rad/s], pressure [N], normal (3,), overlap [m], reduced radius [m], kept, mix, dt) -> couple on b
-(3,) [N m], rolling angle (3,) [rad], kept; of what the law keeps its own numbers are the last.
+(3,) [rad], spin of b against a (3,) [rad/s], pressure: normal force [N], normal (3,), overlap [m], reduced radius [m], kept, mix, dt) -> couple on b
+(3,) [N m], rolling angle (3,) [rad], kept; of what the law keeps its own numbers are the last. A normal force below zero pulls, and an overlap
+below zero is a gap: springs with a limit have no couple there.
 """
 
 import math
@@ -57,8 +58,8 @@ def frictionless(touch, mix, dt, spring, dashpot, limit):
 
 @fused
 def rolls_on_spring(turned, turning, pressure, n, overlap, radius, kept, mix, dt):
-    """An elastic-plastic spring, see `clast.dem.laws.roll`."""
-    couple, turned = roll(turned, turning, pressure, n, overlap, radius, mix, dt)
+    """An elastic-plastic spring, see `clast.dem.laws.roll`; none where the contact pulls."""
+    couple, turned = roll(turned, turning, max(pressure, 0.0), n, overlap, radius, mix, dt)
     return couple, turned, kept
 
 
@@ -97,9 +98,10 @@ rolling = rolls_freely
 
 
 def twists(turned, turning, pressure, n, overlap, radius, kept, mix, dt):
-    """A torsion spring under a limit, beside rolling: k = k_t a^2 / 2, a^2 = R d, at most mu_s R F (Marshall 2009, section 3.4).
+    """A torsion spring under a limit, beside rolling: k = k_t a^2 / 2, a^2 = R d, at most mu_s R F.
 
-    k_t is the stiffness in shear, mu_s = spinning_friction. Keeps the angle of twist, a number, because the normal may turn.
+    The spring is that of Marshall (2009, section 3.4); his limit follows from friction and the area, this one has a number of its own, mu_s =
+    spinning_friction. k_t is the stiffness in shear. Keeps the angle of twist, a number, because the normal may turn.
     """
     couple, turned, kept = rolling(turned, turning, pressure, n, overlap, radius, kept, mix, dt)
     area = radius * max(overlap, 0.0)

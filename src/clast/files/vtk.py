@@ -235,6 +235,8 @@ def ball_radius(parts, part, scale, axes):
     even = (axes == axes[:, :1]).all(axis=1)  # The root of a cube would lose the last digit.
     radius = np.where(even, axes[:, 0], np.cbrt(axes.prod(axis=1)))
     bent = np.asarray(parts["power"]).reshape(-1, 2)[part, 0] > 0.0
+    if not bent.any():
+        return radius  # tables without superquadrics need not have the column
     return np.where(bent, np.asarray(parts["ball"])[part] * np.asarray(scale), radius)
 
 

@@ -385,6 +385,11 @@ class State(Asked):
             return empty_points(pairs, count, self.rolling, self.kept, self.device, self.accounts)
         return impulse_points(pairs, count, self.impulse)
 
+    def reach_to(self, beyond):
+        """Let contacts act at gaps up to `beyond` [m], and make the list of pairs as much wider."""
+        self.margin += beyond - self.beyond
+        self.beyond, self.exact = beyond, self.exact or beyond > 0.0
+
     def tune(self):
         """A wide list has pairs that do not touch, a tight one is soon made anew. The cost a m + b / m of a margin m is least where
         both cost the same; results do not depend on it."""

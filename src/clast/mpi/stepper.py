@@ -186,7 +186,7 @@ class Ranked(Smooth):
             order = np.lexsort((*place, part[1], body[1], part[0], body[0]))
             for group in (name, "history") if name == "points" else (name,):
                 kept[group] = {key: column[order] if len(column) else column for key, column in kept[group].items()}
-        return {**kept, "counted": self.counted()}
+        return {**kept, **self.carried()}
 
     def counted(self):
         """See Stepper; of all processes."""
@@ -200,7 +200,7 @@ class Ranked(Smooth):
     def recall(self, groups, steps):
         """See Smooth; each process keeps what it has the bodies of."""
         self.steps = steps
-        self.recount(groups["counted"])
+        self.carry_on(groups)
         with backend.use(self.device):
             self._divide()
             self.rebuild()

@@ -30,11 +30,14 @@ def at_vertices(tables, pair):
     return (kind == PLANE) | ((kind == CYLINDER) & (parts.size[row, 2] > 0.0))
 
 
-def in_manifolds(shapes, pair):
-    """Pairs with the particle before the wall, and two meshes in an order of their own, and which were swapped for that; an order in which those of
-    a manifold stand side by side; first row of each."""
-    two = shapes.kind[pair[:, 0]] == shapes.kind[pair[:, 1]]
-    swapped = np.where(two, come_second(shapes, pair), is_wall(shapes.kind[pair[:, 0]]))
+def in_manifolds(shapes, pair, every):
+    """Pairs with the particle before the wall, and which were swapped for that; an order in which those of a manifold stand side by side; first row of
+    each. Two meshes stand in the order of their numbers, as in a simulation, whose bits are those of `find_contacts`; where the nearest points of all
+    pairs are asked for (every), there is no simulation to agree with, and they stand in an order of their own, whoever is given first."""
+    first, second = pair[:, 0], pair[:, 1]
+    two = shapes.kind[first] == shapes.kind[second]
+    later = come_second(shapes, pair) if every else shapes.number[first] > shapes.number[second]
+    swapped = np.where(two, later, is_wall(shapes.kind[first]))
     pair = np.where(swapped[:, None], pair[:, ::-1], pair)
     first, second = pair[:, 0], pair[:, 1]
     # The triangles of a wall are one manifold with each particle; everything else is one by itself.
@@ -97,7 +100,7 @@ def surface_points(field, pair, margin, narrow, tree=True):
     tables, surfaces, box = field.tables, field.surfaces, field.box
     shapes, parts = tables[1:3]
     every = math.isinf(margin)
-    pair, swapped, order, manifold = in_manifolds(shapes, pair)
+    pair, swapped, order, manifold = in_manifolds(shapes, pair, every)
     if every:
         manifold = np.arange(len(pair) + 1, dtype=np.int32)
     if every and tree:

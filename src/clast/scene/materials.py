@@ -16,8 +16,8 @@ class Material:
     density [kg/m^3]; young: Young's modulus [Pa]; poisson: Poisson's ratio, above -1 and at most 0.5;
     friction, rolling_friction: coefficients, not negative; restitution: rebound speed over approach speed, 0 to 1;
     stiffness: normal spring of the linear law [N/m], or None to let the law derive it.
-    For Complementarity alone: spinning_friction: coefficient of the couple about the normal, times a reduced radius, as
-    rolling_friction is; cohesion: the largest pull that one contact bears [N]; compliance: overlap over normal force
+    spinning_friction: coefficient of the couple about the normal, times a reduced radius, as rolling_friction is: for Complementarity and for
+    DEM(twisting="spring"). For Complementarity alone: cohesion: the largest pull that one contact bears [N]; compliance: overlap over normal force
     of a contact [m/N], 0 for rigid ones.
     For the law "blaze" alone: blaze_stiffness K_r [N/m^1.5] of the normal force K_r d^1.5; blaze_damping K_D [N s/m^1.5] of
     K_D d^0.5 times the rate; blaze_shear K_T [N s/m], shear force over sliding velocity. In units of cm, g and s
@@ -79,9 +79,34 @@ LIMITS = {
     "halo_stiffness": (lambda v: v > 0.0, "above 0 N/m"),
     "halo_damping": (lambda v: v >= 0.0, "0 N s/m or more"),
 }
+# The same of numbers that contact laws know; those of a user's own law may be any.
+NUMBERS = {
+    "k_n": (lambda v: v > 0.0, "above 0 N/m"),
+    "k_t": (lambda v: v >= 0.0, "0 N/m or more"),
+    "gamma_n": (lambda v: v >= 0.0, "0 /s or more"),
+    "gamma_t": (lambda v: v >= 0.0, "0 /s or more"),
+    "plastic_stiffness": (lambda v: v > 0.0, "above 0 N/m"),
+    "cohesive_stiffness": (lambda v: v >= 0.0, "0 N/m or more"),
+    "plasticity_depth": (lambda v: v > 0.0, "above 0"),
+    "well_depth": (lambda v: v >= 0.0, "0 J or more"),
+    "well_width": (lambda v: v > 0.0, "above 0 m"),
+    "dissipation": (lambda v: v >= 0.0, "0 s or more"),
+    "adhesion": (lambda v: v >= 0.0, "0 J/m^2 or more"),
+    "cohesion_density": (lambda v: v >= 0.0, "0 Pa or more"),
+    "surface_tension": (lambda v: v >= 0.0, "0 N/m or more"),
+    "contact_angle": (lambda v: 0.0 <= v <= 0.5 * math.pi, "from 0 to pi/2"),
+    "bridge_volume": (lambda v: v >= 0.0, "0 m^3 or more"),
+    "bond_young": (lambda v: v > 0.0, "above 0 Pa"),
+    "bond_shear": (lambda v: v >= 0.0, "0 Pa or more"),
+    "bond_size": (lambda v: v > 0.0, "above 0"),
+    "bond_gap": (lambda v: v >= 0.0, "0 m or more"),
+    "bond_viscosity": (lambda v: v >= 0.0, "0 s or more"),
+    "bond_strength": (lambda v: v >= 0.0, "0 Pa or more"),
+    "bond_shear_strength": (lambda v: v >= 0.0, "0 Pa or more"),
+}
 BLAZE = ("blaze_stiffness", "blaze_damping", "blaze_shear")
 HALO = ("halo_stiffness", "halo_damping")
-HARD = ("spinning_friction", "cohesion", "compliance")  # for Complementarity alone
+HARD = ("spinning_friction", "cohesion", "compliance")  # for Complementarity alone, but for laws that need them
 OVERRIDES = ("young", "shear", "friction", "restitution", "rolling_friction", "stiffness", *HARD, *BLAZE, *HALO)
 
 
@@ -112,6 +137,9 @@ def check_numbers(place, numbers):
             raise ValueError(f"{place}: {name} is a property of its own; write {name}={value:g}, not in numbers")
         if not math.isfinite(value):
             raise ValueError(f"{place}: numbers[{name!r}] must be finite, got {value!r}")
+        allowed, words = NUMBERS.get(name, (None, ""))
+        if allowed is not None and not allowed(value):
+            raise ValueError(f"{place}: numbers[{name!r}] must be {words}, got {value!r}")
     return tuple(sorted(pairs.items()))
 
 

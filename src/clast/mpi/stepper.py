@@ -31,6 +31,7 @@ class Ranked(Smooth):
         self.fault: ClastError | None = None  # what went wrong here, and is not yet known to others
         self._heard = False, False
         self._counted = 0.0  # of `_worked`, at the last look
+        self._began = 0.0, 0.0, 0.0  # wall time, `_worked` and waiting [s] when steps began
         self._tuned, self.state.tuned = self.state.tuned, False
 
     def start(self):
@@ -39,7 +40,7 @@ class Ranked(Smooth):
             if self.domain is None:  # after a start that failed they are divided already
                 self._divide()
             super().start()
-            self._counted = self._worked()
+            self._start_clocks()
 
     def _divide(self):
         state = self.state
@@ -66,6 +67,11 @@ class Ranked(Smooth):
         if not self.fresh and self.domain.balance(self._worked() - self._counted):
             self._counted = self._worked()
         self.domain.rebuild()
+
+    def _start_clocks(self):
+        """What was spent until now was no work of steps."""
+        self._counted = self._worked()
+        self._began = clock.perf_counter(), self._counted, self.team.waited
 
     def _worked(self):
         """Processor time [s] of this process in which it did not wait for others; wall time would tell of whoever else uses the machine."""
@@ -150,8 +156,9 @@ class Ranked(Smooth):
         return self.domain.around(low, high)
 
     def ranks(self):
-        """Of each process: bodies, ghosts, bytes and messages sent, and the wall time [s] of contacts and waiting."""
-        seconds = sum(self.seconds.values())
+        """Of each process: bodies, ghosts, bytes and messages sent; since steps began the wall time [s], the processor time without waiting, and the wall
+        time of waiting."""
+        began, worked, waited = self._began
         mine = {
             "bodies": int((self.state.bodies.mass[: self.own()] < math.inf).sum()),
             "ghosts": self.state.ghosts,
@@ -159,8 +166,9 @@ class Ranked(Smooth):
             "cuts": self.domain.recut,
             "bytes": self.team.sent,
             "messages": self.team.messages,
-            "seconds": seconds,
-            "waited": self.team.waited,
+            "seconds": clock.perf_counter() - began,
+            "worked": self._worked() - worked,
+            "waited": self.team.waited - waited,
         }
         everywhere = self.team.everywhere(mine)
         return {name: [told[name] for told in everywhere] for name in mine}
@@ -207,4 +215,4 @@ class Ranked(Smooth):
             here = self.state.bodies.number[: self.domain.own][self.state.bodies.mass[: self.domain.own] < math.inf]
             results.recall(self.state, about({name: groups[name] for name in ("spheres", "points", "history")}, here))
         self.fresh = False
-        self._counted = self._worked()
+        self._start_clocks()

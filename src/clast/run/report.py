@@ -123,7 +123,7 @@ class Report:
         ]
         if self.ranks:
             told = self.ranks
-            busy = [max(spent - waited, 1e-9) for spent, waited in zip(told["seconds"], told["waited"])]
+            busy = [max(spent, 1e-9) for spent in told["worked"]]
             waited = ", ".join(f"{100.0 * w / max(s, 1e-9):.0f} %" for s, w in zip(told["seconds"], told["waited"]))
             sent = sum(told["bytes"]) / max(self.steps, 1) / len(busy)
             lines += [

@@ -26,14 +26,8 @@ BLOCK = 256  # manifolds a task
 
 # Rows of the lanes: what the law reads, and in the same array, so that the compiler makes vector instructions, what it writes.
 RELATIVE, SPIN_A, SPIN_B, ARM, AWAY, NORMAL, SLIP, ANGLE = 0, 3, 6, 9, 12, 15, 18, 21
-OVERLAP, LIGHTNESS, RADIUS, SHARE, CENTRE, KEPT = (
-    24,
-    25,
-    26,
-    27,
-    28,
-    31,
-)  # then the numbers that the law keeps, then the material
+# From KEPT on: the numbers that the law keeps, then the material.
+OVERLAP, LIGHTNESS, RADIUS, SHARE, CENTRE, KEPT = 24, 25, 26, 27, 28, 31
 FORCE, COUPLE, MOMENT, BACK = RELATIVE, SPIN_A, SPIN_B, AWAY
 
 

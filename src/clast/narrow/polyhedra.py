@@ -9,6 +9,7 @@ import numpy as np
 
 from ..broad.near import image
 from ..kernels.backend import func, kernel
+from ..kernels.launch import same
 from ..kernels.vec import add, dot, load, load4, quat_matrix, quat_multiply, rotate, scale, sub, unrotate
 from ..tables import CYLINDER, PLANE, POLYHEDRON, SPHERE, TRIANGLE
 from .ellipsoids import between
@@ -345,8 +346,9 @@ def wall_points_block(block, where, bodies, shapes, parts, meshes, hulls, box, p
     wall_pair_points(mine, (bodies, shapes, parts, meshes, hulls), box, pairs, points, margin, work, wall_points)
 
 
-def find_points(look, first, count, margin):
-    """Contact points of the pairs first to first + count of a list, of particles; see `clast.narrow.dispatch`."""
+def find_points(look, rows, margin):
+    """Contact points of pairs of a list, of particles; see `clast.narrow.dispatch`."""
+    first, count, whole = rows
     there = look.there
     find = kernel(
         points_block,
@@ -356,16 +358,17 @@ def find_points(look, first, count, margin):
         distance=hull_distance if look.exact else no_distance,
     )
     tables = there.bodies, there.shapes, there.parts, there.hulls, look.pairs, look.points
-    where, blocks = (first, count, look.spheres_count), (count + BLOCK - 1) // BLOCK
+    where, blocks = same(first, whole, look.spheres_count), (count + BLOCK - 1) // BLOCK
     width = look.once("work_width", lambda: work_width(look.hulls))
     find(blocks, where, *tables, look.edges, margin, look.keeps, width)
 
 
-def find_wall_points(look, first, count, margin):
+def find_wall_points(look, rows, margin):
     """The same for pairs with walls."""
+    first, count, whole = rows
     walls = look.once("wall_points", lambda: wall_points_for(look.parts))
     find = kernel(wall_points_block, grain=2, allocates=True, wall_points=walls)
     there = look.there
     tables = there.bodies, there.shapes, there.parts, there.meshes, there.hulls, there.box, look.pairs, look.points
-    where, blocks = (first, count, look.spheres_count), (count + BLOCK - 1) // BLOCK
+    where, blocks = same(first, whole, look.spheres_count), (count + BLOCK - 1) // BLOCK
     find(blocks, where, *tables, margin, look.once("work_width", lambda: work_width(look.hulls)))

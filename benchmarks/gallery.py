@@ -25,7 +25,20 @@ TIMES = ROOT / "benchmarks" / "results" / "gallery.json"
 
 def command(name, folder, *more):
     """A run of a ready scene as a process of its own."""
-    words = [sys.executable, "-m", "clast", "run", name, "--output", str(folder), "--threads", "1", "--overwrite", "--quiet", *more]
+    words = [
+        sys.executable,
+        "-m",
+        "clast",
+        "run",
+        name,
+        "--output",
+        str(folder),
+        "--threads",
+        "1",
+        "--overwrite",
+        "--quiet",
+        *more,
+    ]
     return subprocess.Popen(words, stdout=subprocess.DEVNULL)
 
 
@@ -121,7 +134,12 @@ def page(times):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", type=float, default=300.0, help="processor time of a run [s]; 0 writes the page from what was measured")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=300.0,
+        help="processor time of a run [s]; 0 writes the page from what was measured",
+    )
     parser.add_argument("names", nargs="*", help="scenes to measure; all if left out")
     asked = parser.parse_args()
     times = json.loads(TIMES.read_text()) if TIMES.exists() else {}

@@ -54,7 +54,9 @@ def report(folder, path=None, *, pictures=True, size=(720, 540)):
         if not len(run) or not run.groups:
             raise ValueError(f"{str(folder)!r} has no frames yet; wait for the first one or run longer")
         plan, numbers = _read(folder / "run.json"), _read(folder / "report.json")
-        made = numbers.get("made") or run.attributes.get("made", {})  # of a run that was killed the file of frames has it
+        made = numbers.get("made") or run.attributes.get(
+            "made", {}
+        )  # of a run that was killed the file of frames has it
         series, spent = run.series(), _timing(folder / "timing.csv")
         shots, excuse = _pictures(run, size) if pictures else ([], "")
         doubts = warnings(run, numbers, plan, series)
@@ -234,6 +236,7 @@ def _smallest(run):
 def _pictures(run, size):
     """Figures of the first, middle and last frame, and why there are none."""
     from . import render
+
     shots = []
     try:
         stages = [Stage.of(run[index], run.groups, walls=False) for index in (len(run) // 2, len(run) - 1)]

@@ -117,10 +117,11 @@ class Listed:
     """Pairs of one family, apart from the neighbour list of a simulation, and their contact points.
 
     This is how kernels see a list, and a State has the same members: there (tables where kernels run), pairs, points, spheres_count
-    (pairs before the first slot); exact: gaps above zero are wanted, not only overlaps; keeps: slots know the last step.
+    (pairs before the first slot); exact: gaps above zero are wanted, not only overlaps; keeps: slots know the last step; rough: only the least gap of
+    each pair is asked for, and it may be too small.
     """
 
-    spheres_count, keeps = 0, False
+    spheres_count, keeps, rough = 0, False, False
 
     def __init__(self, field, pair, slots, before=None):
         """field: State, or Field, with the tables; pair (p,2): rows of Shapes; slots: of each pair, or (p,) of every one; before: Listed of
@@ -154,6 +155,7 @@ def near_pairs(state, family, pair):
     for first in range(0, len(pair), BATCH):
         some = pair[first : first + BATCH]
         look = Listed(state, some, family.slots)
+        look.rough = True
         family.find(look, all_of(look), state.margin)
         per_class = CLASSES / state.margin if state.margin > 0.0 else 0.0
         kernel(class_row)(len(some), per_class, look.pairs, look.points, key[first : first + BATCH])

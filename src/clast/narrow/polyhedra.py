@@ -41,13 +41,15 @@ def second_in_first(a, b, bodies, shapes, edges, periodic):
 
 
 @func
-def hull_hull(a, b, c, tables, points, edges, periodic, margin, keeps, work, distance):
+def hull_hull(a, b, c, tables, points, edges, periodic, margin, asks, work, distance):
     """Points of two polyhedra a and b in the axes of a, with slots from c on: how many, 0 if they are farther apart than margin [m].
 
-    keeps: while they are apart, the first slot keeps the normal of the plane that parts them, which is tried first.
+    asks: (keeps, rough), see `Listed`. keeps: while they are apart, the first slot keeps the normal of the plane that parts them, which is tried first.
+    rough: one point with the gap alone, which may be too small.
     distance: `hull_distance`, or `no_distance` where gaps above zero need not be exact.
     """
     bodies, shapes, parts, hulls = tables
+    keeps, rough = asks
     ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
     ka, kb = bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
     q = load4(bodies.orientation, shapes.body[a])
@@ -65,6 +67,9 @@ def hull_hull(a, b, c, tables, points, edges, periodic, margin, keeps, work, dis
             for i in range(3):
                 points.normal[c, i] = n[i]
         return 0
+    if rough:
+        work[3] = s
+        return 1
     gap, m, x = s, n, n
     if s > 0.0:
         gap, m, x = distance(ha, ka, hb, kb, turn, d, hulls, n)
@@ -277,13 +282,14 @@ def turn_normal(c, points):
 
 
 @func
-def pair_points(where, tables, pairs, points, edges, periodic, margin, keeps, work, sphere_points, distance):
+def pair_points(where, tables, pairs, points, edges, periodic, margin, asks, work, sphere_points, distance):
     """Contact points of pairs of particles; where: first pair, the pair behind the last, pairs before the first slot.
 
     A function of its own, because the row that makes `work` counts references to all arrays of a table at every look into it.
     """
     bodies, shapes, parts, hulls = tables
     first, last, spheres = where
+    keeps, rough = asks
     for p in range(first, last):
         a, b = pairs.shape[p, 0], pairs.shape[p, 1]
         c = pairs.slot[p - spheres]
@@ -295,7 +301,7 @@ def pair_points(where, tables, pairs, points, edges, periodic, margin, keeps, wo
         if two:
             if swap and keeps:
                 turn_normal(c, points)
-            found = hull_hull(s, t, c, tables, points, edges, periodic, margin, keeps, work, distance)
+            found = hull_hull(s, t, c, tables, points, edges, periodic, margin, asks, work, distance)
             if swap and keeps and found == 0:
                 turn_normal(c, points)
         else:
@@ -304,20 +310,24 @@ def pair_points(where, tables, pairs, points, edges, periodic, margin, keeps, wo
         if found == 0:
             clear(c, points)
             continue
+        if rough:
+            for i in range(4):
+                points.gap[c + i] = work[3] if i == 0 else np.inf
+            continue
         away = between(a, b, shapes.centre, edges, periodic) if swap else (0.0, 0.0, 0.0)
         one, two = ball_radius(s, bodies, shapes, parts), ball_radius(t, bodies, shapes, parts)
         q = load4(bodies.orientation, shapes.body[s])
         write_points(c, found, q, away, -1.0 if swap else 1.0, one * two / (one + two), work, points)
 
 
-def points_block(block, where, bodies, shapes, parts, hulls, pairs, points, edges, margin, keeps, width):
+def points_block(block, where, bodies, shapes, parts, hulls, pairs, points, edges, margin, asks, width):
     """Contact points of a block of pairs of particles; where: first pair, pairs, pairs before the first slot."""
     first, count, spheres = where
     begin = first + block * BLOCK
     mine = (begin, min(begin + BLOCK, first + count), spheres)
     work = np.empty(width)
     tables = (bodies, shapes, parts, hulls)
-    pair_points(mine, tables, pairs, points, edges, True, margin, keeps, work, sphere_points, distance)
+    pair_points(mine, tables, pairs, points, edges, True, margin, asks, work, sphere_points, distance)
 
 
 @func
@@ -360,7 +370,7 @@ def find_points(look, rows, margin):
     tables = there.bodies, there.shapes, there.parts, there.hulls, look.pairs, look.points
     where, blocks = same(first, whole, look.spheres_count), (count + BLOCK - 1) // BLOCK
     width = look.once("work_width", lambda: work_width(look.hulls))
-    find(blocks, where, *tables, look.edges, margin, look.keeps, width)
+    find(blocks, where, *tables, look.edges, margin, same(look.keeps, look.rough), width)
 
 
 def find_wall_points(look, rows, margin):

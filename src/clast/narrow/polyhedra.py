@@ -41,8 +41,10 @@ def second_in_first(a, b, bodies, shapes, edges, periodic):
 
 
 @func
-def hull_hull(a, b, c, tables, points, edges, periodic, margin, asks, work, distance):
+def hull_hull(a, b, sign, c, tables, points, edges, periodic, margin, asks, work, distance):
     """Points of two polyhedra a and b in the axes of a, with slots from c on: how many, 0 if they are farther apart than margin [m].
+
+    sign: -1 where normals in slots lead from b to a, else 1.
 
     asks: (keeps, rough), see `Listed`. keeps: while they are apart, the first slot keeps the normal of the plane that parts them, which is tried first.
     rough: one point with the gap alone, which may be too small.
@@ -53,10 +55,13 @@ def hull_hull(a, b, c, tables, points, edges, periodic, margin, asks, work, dist
     ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
     ka, kb = bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
     q = load4(bodies.orientation, shapes.body[a])
+    # Two boxes are told apart sooner than their last normal is fetched and tried: 47 ns in place of 110.
+    keeps = keeps and not (hulls.box[ha, 0] > 0.0 and hulls.box[hb, 0] > 0.0)
     # A pair that touched touches again, most likely.
     if keeps and not points.gap[c] < 0.0:
         d = between(a, b, shapes.centre, edges, periodic)
-        if parted(ha, ka, q, hb, kb, load4(bodies.orientation, shapes.body[b]), d, load(points.normal, c), hulls):
+        n = scale(sign, load(points.normal, c))
+        if parted(ha, ka, q, hb, kb, load4(bodies.orientation, shapes.body[b]), d, n, hulls):
             return 0
     turn, d = second_in_first(a, b, bodies, shapes, edges, periodic)
     found = separation(ha, ka, hb, kb, turn, d, hulls, margin, work)
@@ -65,7 +70,7 @@ def hull_hull(a, b, c, tables, points, edges, periodic, margin, asks, work, dist
         if keeps:
             n = rotate(q, n)
             for i in range(3):
-                points.normal[c, i] = n[i]
+                points.normal[c, i] = sign * n[i]
         return 0
     if rough:
         work[3] = s
@@ -275,13 +280,6 @@ def clear(c, points):
 
 
 @func
-def turn_normal(c, points):
-    """Let the normal in slot c point the other way."""
-    for i in range(3):
-        points.normal[c, i] = -points.normal[c, i]
-
-
-@func
 def pair_points(where, tables, pairs, points, edges, periodic, margin, asks, work, sphere_points, distance):
     """Contact points of pairs of particles; where: first pair, the pair behind the last, pairs before the first slot.
 
@@ -289,7 +287,7 @@ def pair_points(where, tables, pairs, points, edges, periodic, margin, asks, wor
     """
     bodies, shapes, parts, hulls = tables
     first, last, spheres = where
-    keeps, rough = asks
+    _, rough = asks
     for p in range(first, last):
         a, b = pairs.shape[p, 0], pairs.shape[p, 1]
         c = pairs.slot[p - spheres]
@@ -297,13 +295,9 @@ def pair_points(where, tables, pairs, points, edges, periodic, margin, asks, wor
         swap = shapes.kind[a] != POLYHEDRON
         if two:
             swap = comes_second(a, b, shapes, between(a, b, shapes.centre, edges, periodic))
-        s, t = (b, a) if swap else (a, b)
+        s, t, sign = (b, a, -1.0) if swap else (a, b, 1.0)
         if two:
-            if swap and keeps:
-                turn_normal(c, points)
-            found = hull_hull(s, t, c, tables, points, edges, periodic, margin, asks, work, distance)
-            if swap and keeps and found == 0:
-                turn_normal(c, points)
+            found = hull_hull(s, t, sign, c, tables, points, edges, periodic, margin, asks, work, distance)
         else:
             found = sphere_points(s, t, bodies, shapes, parts, hulls, edges, periodic, margin, work)
         points.count[p - spheres] = found
@@ -317,7 +311,7 @@ def pair_points(where, tables, pairs, points, edges, periodic, margin, asks, wor
         away = between(a, b, shapes.centre, edges, periodic) if swap else (0.0, 0.0, 0.0)
         one, two = ball_radius(s, bodies, shapes, parts), ball_radius(t, bodies, shapes, parts)
         q = load4(bodies.orientation, shapes.body[s])
-        write_points(c, found, q, away, -1.0 if swap else 1.0, one * two / (one + two), work, points)
+        write_points(c, found, q, away, sign, one * two / (one + two), work, points)
 
 
 def points_block(block, where, bodies, shapes, parts, hulls, pairs, points, edges, margin, asks, width):

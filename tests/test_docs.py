@@ -5,6 +5,7 @@ import inspect
 import re
 import runpy
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,12 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def blocks(page, kind):
-    """(line, text) of the code blocks of one kind; a comment above a block may say what is smaller in tests."""
+    """(line, text) of the code blocks of one kind, and of `kind needs PACKAGE` where that package is; a comment above a block may say what is
+    smaller in tests."""
     text = page.read_text(encoding="utf-8")
     for match in BLOCK.finditer(text):
-        if match["kind"].strip() == kind:
+        found, _, needs = match["kind"].strip().partition(" needs ")
+        if found == kind and (not needs or find_spec(needs)):
             code = match["code"]
             if match["old"]:
                 assert match["old"] in code, f"{page.name}: {match['old']!r} is not in the block below it"
@@ -103,9 +106,9 @@ def test_every_page_is_on_the_site():
 def test_the_site_shows_pages_as_readers_want_them():
     hooks = runpy.run_path(str(ROOT / "docs" / "site" / "hooks.py"))
     text = hooks["on_page_markdown"](
-        "see [step](step.md), [tables.py](../src/tables.py) and [`x`](../x.py)\n```python no-run\n1\n```\n"
+        "see [step](step.md), [tables.py](../src/tables.py) and [`x`](../x.py)\n```python no-run\n1\n```\n```python needs pyvista\n2\n```\n"
     )
-    assert text == "see [step](step.md), `tables.py` and `x`\n```python\n1\n```\n"
+    assert text == "see [step](step.md), `tables.py` and `x`\n```python\n1\n```\n```python\n2\n```\n"
     page = hooks["on_post_page"]('<p><script src="https://unpkg.com/a"></script></p>')
     assert page == f"<p><script>{(ROOT / 'docs' / 'site' / 'worker.js').read_text(encoding='utf-8')}</script></p>"
     assert "https:" not in page

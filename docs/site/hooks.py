@@ -8,7 +8,7 @@ SCENES = Path(__file__).parents[2] / "src" / "clast" / "scenes"
 PROGRAM = re.compile(r"^<!-- program (\w+) of (\w+\.py) -->$", re.M)
 OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\(\.\./[^)\s]+\)")
 PICTURE = re.compile(r"!\[([^\]]*)\]\(\.\./[^)\s]+\)\n?")
-FENCE = re.compile(r"^```python no-run$", re.M)
+FENCE = re.compile(r"^```python (no-run|needs \w+)$", re.M)
 FOREIGN = re.compile(r'<script src="https://unpkg\.com/[^"]*"></script>')
 WORKER = (Path(__file__).parent / "worker.js").read_text(encoding="utf-8")
 NOTE = re.compile(r"^<!-- in tests: .*? -->\n", re.M)

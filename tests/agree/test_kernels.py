@@ -491,12 +491,35 @@ def test_the_same_arguments_are_packed_once():
     assert len(packed) == 3
 
 
+def test_launches_in_turn_that_differ_in_numbers_are_packed_once_each():
+    loop, packed, ran = watched_loop(named_row)
+    table, target = Table(np.zeros(3), np.ones(3), np.zeros(3)), np.zeros(3)
+    families = launch.same(0, 300), launch.same(300, 400), launch.same(700, 5)
+    for _ in range(10):
+        for where in families:
+            loop(3, where, table, target)
+    assert len(ran) == 30 and len(packed) <= len(families) + 1
+    assert {block.arguments[0] for block in loop.blocks} == set(families)
+    # Of tables that are no longer handed over nothing stays in memory.
+    loop(3, families[0], table, target.copy())
+    assert all(block.arguments[2] is not target for block in loop.blocks)
+
+
+def test_a_loop_keeps_few_blocks():
+    loop, _, _ = watched_loop(named_row)
+    table, target = Table(np.zeros(3), np.ones(3), np.zeros(3)), np.zeros(3)
+    for k in range(200):
+        for _ in range(2):
+            loop(3, launch.same(k, 300), table, target)
+    assert 0 < len(loop.blocks) <= launch.MOST
+
+
 def test_blocks_of_large_tables_are_not_kept():
     loop, packed, _ = watched_loop(named_row)
     table = Table(np.zeros(3), np.ones(launch.HELD // 8), np.zeros(3))
     for _ in range(2):
         loop(3, table, np.zeros(3))
-    assert len(packed) == 2 and loop.block is None
+    assert len(packed) == 2 and not loop.blocks
 
 
 def allocating_row(i, table, target):
@@ -513,7 +536,7 @@ def test_a_block_that_is_run_again_reads_what_arrays_hold_now():
         table.b[:] = k
         kernel(3, table, target)
         assert target.tolist() == [k, k, k]
-    assert kernel.loop.block is not None
+    assert kernel.loop.blocks
     other = np.zeros(3)
     kernel(3, table, other)
     assert other.tolist() == [199.0] * 3

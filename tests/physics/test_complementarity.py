@@ -1,12 +1,14 @@
 """Hard contacts of spheres against closed forms: flight, impacts, weight, energy, momentum, walls that move."""
 
+import json
 import math
+import re
 
 import numpy as np
 import pytest
 
 import clast
-from clast import measure
+from clast import measure, view
 
 G = 9.81
 SOLVERS = ("apgd", "barzilai-borwein", "gauss-seidel", "jacobi")
@@ -207,6 +209,20 @@ def test_solvers_that_stop_early_say_so():
     assert told["missed"] > 50
     assert told["worst"] > 1e-6
     assert "missed the tolerance" in str(sim.report())
+
+
+def test_the_report_plots_what_the_solver_did(tmp_path):
+    packed(40).run(until=0.2, every=0.05, output=tmp_path, progress=False)
+    text = view.report(tmp_path, pictures=False).read_text(encoding="utf-8")
+    charts = {chart["title"]: chart for chart in json.loads(re.search(r'id="charts">(.*?)</script>', text, re.S)[1])}
+    last, worst = (line["values"] for line in charts["Solver: residual"]["lines"])
+    assert last[0] == 0.0 and min(last[1:]) > 0.0  # before the first step there is none
+    assert all(one <= other for one, other in zip(last, worst)) and worst == sorted(worst)
+    stages = {line["name"] for line in charts["Wall time of a step by stage"]["lines"]}
+    assert stages == {"motion of bodies", "neighbour list", "contacts", "solver"}
+    assert {"Energies", "Contacts", "Coordination number", "Solver: iterations a step"} <= set(charts)
+    names = re.findall(r"<th>(.*?)</th>", text.partition("<h2>Numbers</h2>")[2])
+    assert "solver residual, the worst [m/s]" in names and not [name for name in names if "_" in name or "." in name]
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """Measures against cases that are known in closed form; most look at moments made by hand, without a simulation."""
 
+import inspect
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import clast
 from clast import measure
+from clast.measure.fields import lucy
 from clast.measure.packing import circle_in_rectangle, inside_volume
 
 RHO = 2000.0
@@ -55,6 +58,13 @@ def touching_lattice(count, force):
         push.append(force[axis] * sign[:, None] * unit)
     told = {"pair": pair, "point": point, "normal": normal, "force": push}
     return moment(place, 0.5, period=(count,) * 3, **{name: np.concatenate(rows) for name, rows in told.items()})
+
+
+@pytest.mark.parametrize("name", [name for name in measure.__all__ if inspect.isfunction(getattr(measure, name))])
+def test_every_measure_tells_its_formula(name):
+    told = inspect.getdoc(getattr(measure, name))
+    counts = ("touching", "coordination", "coordination_numbers")
+    assert " = " in told and ("[" in told or "pure number" in told or name in counts), told
 
 
 # Contacts.
@@ -120,6 +130,17 @@ def test_coordination_counts_partners_once_and_leaves_out_rattlers():
     assert measure.coordination_numbers(some).tolist() == [3, 2, 3, 2, 1, 0, 0]
     assert measure.coordination(some) == pytest.approx(11 / 6)
     assert measure.coordination(some, rattlers=False) == pytest.approx((3 + 2 + 2) / 3)
+
+
+def test_faces_that_touch_at_many_points_are_one_contact():
+    scene = clast.Scene()
+    scene.add(clast.Plane())
+    scene.add(clast.Polyhedron.box(0.1, 0.1, 0.1), position=[(0, 0, 0.05), (0.3, 0, 0.05)])
+    scene.add(clast.Sphere(0.05), position=[(0.1, 0, 0.05), (0.6, 0, 0.05)])
+    # Boxes 1 and 2 stand on four points each, box 1 touches ball 3 once; two points of balls are two contacts.
+    pair = np.array([(0, 1)] * 4 + [(0, 2)] * 4 + [(1, 3), (0, 3), (0, 3), (0, 4)])
+    found = measure.touching(clast.Simulation(scene, dt=1e-4), SimpleNamespace(pair=pair))
+    assert sorted(found.tolist()) == [[0, 1], [0, 2], [0, 3], [0, 3], [0, 4], [1, 3]]
 
 
 def test_an_exponential_distribution_of_forces_is_found_again():
@@ -245,6 +266,17 @@ def test_fields_add_up_to_what_they_are_made_of():
         measure.mean([cloud, measure.fields(some, box=((0, 0, 0), (2, 2, 2)), spacing=0.5, width=0.4)])
 
 
+def test_a_mean_over_time_is_weighted_by_mass_and_knows_fluctuations():
+    # A ball of twice the radius, eight times the mass, flies at 2 m/s at the one moment, a small one at -7 m/s at the other.
+    grid = {"box": ((0, 0, 0), (1, 1, 1)), "spacing": 1.0, "width": 1.0}
+    heavy, light = moment([(0.5, 0.5, 0.5)], 0.02, (2.0, 0, 0)), moment([(0.5, 0.5, 0.5)], 0.01, (-7.0, 0, 0))
+    both = measure.mean([measure.fields(heavy, **grid), measure.fields(light, **grid)])
+    assert both.velocity.ravel() == pytest.approx(((8.0 * 2.0 - 7.0) / 9.0, 0.0, 0.0))
+    assert both.density.item() == pytest.approx(0.5 * (heavy.mass[0] + light.mass[0]) * lucy(0.0, 1.0))
+    # T = (<v^2> - <v>^2) / 3 with weights 8/9 and 1/9.
+    assert both.temperature.item() == pytest.approx(((8.0 * 4.0 + 49.0) / 9.0 - 1.0) / 3.0)
+
+
 def test_fields_of_a_uniform_flow_and_of_shear():
     place = lattice(10, 0.1)
     shear = np.stack([3.0 * place[:, 2], np.zeros(1000), np.zeros(1000)], axis=1)
@@ -348,6 +380,52 @@ def test_separate_kinds_and_random_mixtures():
 # Simulations.
 
 
+def test_energies_and_momenta_of_flying_balls():
+    scene = clast.Scene(gravity=(0, 0, -10.0))
+    steel = clast.Material(density=1.0 / (4.0 / 3.0 * math.pi * 0.1**3))  # a ball of 0.1 m has 1 kg, one of 0.2 m has 8
+    scene.add(clast.Plane(), material=steel, velocity=(3, 0, 0))
+    where, fly, turn = [(0, 2, 1), (5, 0, 3)], [(1, 2, 2), (0, 0, -2)], [(0, 0, 5), (1, 0, 0)]
+    scene.add(clast.Sphere(0.1), position=where, velocity=fly, spin=turn, scale=[1.0, 2.0], material=steel)
+    sim = clast.Simulation(scene, dt=1e-5)
+    inertia = np.array([0.4 * 1.0 * 0.01, 0.4 * 8.0 * 0.04])
+    told = measure.energy(sim)
+    assert told["kinetic"] == pytest.approx(0.5 * 9.0 + 0.5 * 8.0 * 4.0)
+    assert told["rotational"] == pytest.approx(0.5 * inertia[0] * 25.0 + 0.5 * inertia[1])
+    assert told["potential"] == pytest.approx(1.0 * 10.0 * 1.0 + 8.0 * 10.0 * 3.0)
+    assert told["elastic"] == measure.elastic_energy(sim) == 0.0
+    assert told["total"] == pytest.approx(sum(told[name] for name in ("kinetic", "rotational", "potential")))
+    linear, angular = measure.momentum(sim)
+    assert linear == pytest.approx((1.0, 2.0, 2.0 - 16.0))
+    # x cross v of the balls: (2, 1, -2) and 8 (0, 10, 0).
+    assert angular == pytest.approx((2.0 + inertia[1], 81.0, -2.0 + 5.0 * inertia[0]))
+
+
+def test_inertia_turns_with_the_body():
+    scene = clast.Scene()
+    stone = clast.Material(density=1000.0)
+    half = math.sqrt(0.5)  # a quarter turn about z: the own axis x lies along y
+    scene.add(clast.Ellipsoid(0.1, 0.2, 0.3), orientation=(half, 0, 0, half), scale=2.0, material=stone)
+    scene.add(clast.Sphere(0.1), position=(5, 0, 0), motion="fixed")
+    sim = clast.Simulation(scene, dt=1e-4)
+    a, b, c = 0.2, 0.4, 0.6
+    mass = 1000.0 * 4.0 / 3.0 * math.pi * a * b * c
+    turned, still = measure.world_inertia(sim, sim.bodies)
+    assert turned == pytest.approx(mass / 5.0 * np.diag([a**2 + c**2, b**2 + c**2, a**2 + b**2]), abs=1e-9 * mass)
+    assert not still.any()
+
+
+def test_the_energy_of_a_pressed_contact():
+    scene = clast.Scene(gravity=(0, 0, 0))
+    rubber = clast.Material(density=1000.0, young=1e7, poisson=0.25)
+    scene.add(clast.Plane(), material=rubber)
+    scene.add(clast.Sphere(0.1), position=(0, 0, 0.099), material=rubber)
+    sim = clast.Simulation(scene, dt=1e-6)
+    effective = 1e7 / (2.0 * (1.0 - 0.25**2))
+    expected = 8.0 / 15.0 * effective * math.sqrt(0.1) * 0.001**2.5  # Hertz
+    assert measure.elastic_energy(sim) == pytest.approx(expected, rel=1e-9)
+    assert measure.energy(sim)["elastic"] == measure.elastic_energy(sim)
+
+
 def resting(**plane):
     """A ball of 1 kg at rest on a plane, by forces."""
     scene = clast.Scene()
@@ -374,6 +452,12 @@ def test_a_sliding_belt_gives_power_to_what_it_drags():
     force = measure.wall_force(sim, floor)
     assert force[0] == pytest.approx(-0.5 * abs(force[2]), rel=1e-9)
     assert measure.wall_power(sim, floor) == pytest.approx(0.5 * abs(force[2]) * 1.0, rel=1e-9)
+    # A turning plate: -T . w, and friction times the speed 2 * 0.3 m/s below the ball.
+    sim, plate, _ = resting(spin=(0, 0, 2.0))
+    sim.step(round(0.01 / sim.dt))
+    power, pressed = measure.wall_power(sim, plate), abs(measure.wall_force(sim, plate)[2])
+    assert power == pytest.approx(-2.0 * measure.wall_torque(sim, plate)[2], rel=1e-9)
+    assert power == pytest.approx(0.5 * pressed * 0.6, rel=1e-2)
     with pytest.raises(ValueError, match="there is no body 77"):
         measure.wall_torque(sim, 77)
     assert ball == 1

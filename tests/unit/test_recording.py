@@ -176,12 +176,19 @@ def test_the_page_stands_alone_and_tells_what_was_run(small_run, tmp_path):
     force = next(chart for chart in charts if chart["title"] == "force:0")
     assert [line["name"] for line in force["lines"]] == ["x", "y", "z"] and force["lines"][0]["unit"] == "N"
     stages = next(chart for chart in charts if chart["title"] == "Wall time of a step by stage")
-    assert {line["name"] for line in stages["lines"]} >= {"bodies", "pairs", "contacts"}
+    assert {line["name"] for line in stages["lines"]} == {"motion of bodies", "neighbour list", "contacts"}
     for word in ("DEM", f"numba {__import__('numba').__version__}", "Nothing to warn of"):
         assert word in text
     names = re.findall(r"<th>(.*?)</th>", text.partition("<h2>Numbers</h2>")[2])
     assert {"deepest overlap [m]", "kinetic energy [J]", "coordination number"} <= set(names)
     assert not [name for name in names if "_" in name or "." in name]  # words, with units
+
+
+def test_the_page_of_a_killed_run_tells_what_it_was_made_with(small_run, tmp_path):
+    (tmp_path / "trajectory.h5").write_bytes((small_run / "trajectory.h5").read_bytes())
+    text = view.report(tmp_path, pictures=False).read_text(encoding="utf-8")
+    for word in ("The run did not end", "DEM", f"numba {__import__('numba').__version__}", "<th>device</th><td>cpu"):
+        assert word in text
 
 
 def test_names_in_a_page_are_text(small_run, tmp_path):

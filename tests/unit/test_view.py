@@ -131,6 +131,15 @@ def test_a_gate_that_slid_away_does_not_shrink_the_picture():
     assert gone <= distance(seen_from(0.0))
 
 
+def test_a_camera_that_stays_sees_the_first_and_the_middle_frame_too():
+    columns, groups = drum(count=50)
+    run = [{**columns, "position": columns["position"] + (0.0, 0.0, z)} for z in (6.0, 3.0, 0.0)]
+    camera = stages.camera(stages.over_time(run, groups), (800, 600))
+    for moment in run:
+        centre = stages.Stage.of(moment, groups, walls=False).centre
+        assert np.abs(projected(centre, camera, (800, 600))).max() < 1.0
+
+
 def test_only_walls_between_eye_and_particles_become_glass():
     stage = stages.Stage.of(*drum(axis=(0.0, 0.0, 1.0)))
     (wall,) = stage.walls

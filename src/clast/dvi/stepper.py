@@ -471,7 +471,8 @@ class Hard(Nearby, Swept, Stepper):
         tally = dict(self.tally)
         if self.joints is None:
             del tally["open"]
-        return {"solver": self.method.solver, **tally}
+        last = 0.0 if self.solution is None else float(self.solution.residual)
+        return {"solver": self.method.solver, **tally, "residual": last}
 
 
 def rotation_between(before, after):

@@ -80,7 +80,13 @@ class Fields(NamedTuple):
 
 
 def fields(subject, *, box, spacing, width):
-    """Fields of a Simulation, a Scene or a Snapshot in a box ((x, y, z), (x, y, z)) [m].
+    """Fields of a Simulation, a Scene or a Snapshot in a box ((x, y, z), (x, y, z)) [m], arrays (nx, ny, nz, ...) (Goldhirsch 2010):
+
+        rho(x) = sum_p m phi(x - x_p),  rho v(x) = sum_p m v_p phi(x - x_p),  T(x) = sum_p m |v_p - v|^2 phi(x - x_p) / (3 rho),
+        sigma_ij(x) = sum_c f_i l_j int_0^1 phi(x - x_a - s l) ds + sum_p m v'_i v'_j phi(x - x_p),  v' = v_p - v(x)
+
+    phi [1/m^3] is the kernel of Lucy, phi(r) = 105 / (16 pi c^3) (1 + 3 r/c) (1 - r/c)^3 for r < c, else 0. f: force of contact c on b, l: branch from
+    the centre x_a of a to that of b. `Fields` says what each of its arrays is.
 
     spacing [m]: at most so far apart are the nodes, which stand in the middle of equal cells of the box; width [m]: radius c of the
     kernel, a few particle radii. Periodic images count. Contacts count if they are known.
@@ -127,8 +133,12 @@ def fields(subject, *, box, spacing, width):
 
 
 def mean(many):
-    """Fields averaged over moments: sums are averaged, so that velocities are weighted by mass, and fluctuations are those about
-    the mean velocity over all moments."""
+    """Fields averaged over moments, of k Fields on one grid:
+
+        A = sum_t A_t / k for every sum A (density, momentum, motion, ...),  v = <rho v> / <rho>,  T = (<rho v v> - <rho> v v) / (3 <rho>), its trace
+
+    So velocities are weighted by mass, and fluctuations are those about the mean velocity over all moments. v [m/s], T [m^2/s^2]; units and shapes as in `Fields`.
+    """
     many = list(many)
     if not many:
         raise ValueError("mean: needs at least one Fields")

@@ -8,7 +8,9 @@ from .snapshot import corners, snapshot
 
 
 def mass_flow(moments, point, normal, *, box=None):
-    """Mass that passes a plane in the direction of its normal, less what comes back: (t, rate), both (k-1,), of k moments.
+    """Mass that passes a plane in the direction of its normal, less what comes back: (t, rate), both (k-1,), of k moments:
+
+        rate = (sum of m over bodies with s < 0 <= s' - sum of m over those with s' < 0 <= s) / (t' - t),  s = (x - point) . normal
 
     moments: a trajectory, or Snapshots in the order of time; t [s]: the later of two; rate [kg/s]: the masses of all free bodies whose
     centre is behind the plane at the one and before it at the other, over the time between. A body that is there at one of them
@@ -51,7 +53,8 @@ def _passed(last, now, point, normal, limits):
 
 
 def angle_of_repose(subject, *, axis=None, up=(0.0, 0.0, 1.0), part=(0.2, 0.8)):
-    """Angle [rad] between the surface of a heap, or of the bed in a drum, and the horizontal.
+    """Angle [rad] between the surface of a heap, or of the bed in a drum, and the horizontal: a = atan(-dh/dr) of a heap, atan |dh/dx| of a bed, with the
+    straight line h [m] over r or x [m] fitted to its surface.
 
     A heap (axis None): the tops z + r of the particles are looked at in rings about the vertical through the centre of mass, each as
     wide as a mean particle diameter, and in eight sectors; the highest of each sector is averaged over the ring. The angle is atan of the slope of
@@ -125,8 +128,8 @@ def lacey(subject, kind, *, box, cells, least=8):
 
 
 def relative_deviation(subject, kind, *, box, cells, least=8):
-    """Relative standard deviation s / p of the share of one kind over cells, arguments as in `lacey`: 0 where all are alike,
-    sqrt((1 - p) / p) where kinds are separate."""
+    """Relative standard deviation of the share of one kind over cells, RSD = s / p, a pure number; s, p and arguments as in `lacey`: 0 where
+    all are alike, sqrt((1 - p) / p) where kinds are separate."""
     share, count = _shares("relative_deviation", subject, kind, box, cells, least)
     p = float(share @ count / count.sum())
     if p == 0.0:

@@ -9,7 +9,11 @@ from .snapshot import corners, images, known_contacts
 
 
 def touching(sim, contacts):
-    """Bodies (k,2) of all contacts; a polyhedron or mesh and its partner once, however many points they have in common."""
+    """Numbers (k,2) of the two bodies of each contact that a Simulation's contacts() tell of: k = c_round + N_faced.
+
+    c_round: contact points between round particles, or of one with a wall, a row each; N_faced: pairs of bodies one of which is a polyhedron or mesh, a row
+    each, however many points they have in common.
+    """
     scene, bodies = sim.scene, sim.bodies
     part = scene.molds.first[bodies.mold]
     faced = bodies.number[is_particle(scene.parts.kind[part]) & (scene.parts.feature[part] >= 0)]
@@ -42,7 +46,7 @@ def coordination(subject, *, rattlers=True):
 
 
 def coordination_numbers(subject):
-    """Number of partners (n,) of every body, in the order of body numbers; zero for what is not free."""
+    """Number of partners (n,) of every body, in the order of body numbers: Z_i = |{j : i and j have a contact point}|; zero for what is not free."""
     moment = known_contacts(subject, "coordination_numbers")
     pair = moment.rows(np.unique(moment.pair, axis=0))
     return np.bincount(pair.ravel(), minlength=len(moment.number)) * moment.free
@@ -51,7 +55,7 @@ def coordination_numbers(subject):
 def force_distribution(subject, *, bins=50, most=None):
     """How often contact forces of each size occur: (f, p), with f (bins,) the middles and p (bins,) the probability density.
 
-    f = |F| / <|F|> of all contact points that carry a force, p(f) df is their share from f to f + df, so that the integral of p
+    f = |F| / <|F|> of all contact points that carry a force, a pure number; p(f) df is their share from f to f + df, so that the integral of p
     is 1, and that of f p is 1 too, up to the width of a bin. most: upper end of f; by default the largest force.
     """
     strength = np.linalg.norm(known_contacts(subject, "force_distribution").force, axis=1)
@@ -75,9 +79,11 @@ class Network(NamedTuple):
 
 
 def force_network(subject, *, threshold=1.0):
-    """The network of contact forces, and its strong part: links with |F| > threshold <|F|> (Radjai et al. 1998).
+    """The Network of contact forces [N], and its strong part (Radjai et al. 1998):
 
-    Strong links that share a free body belong to one chain; walls join nothing.
+        F_ab = |sum_c f_c|, over the contact points of bodies a and b; strong where F_ab > threshold <F>
+
+    <F>: mean over all links. Strong links that share a free body belong to one chain; walls join nothing.
     """
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
@@ -143,8 +149,12 @@ def stress(subject, box=None, *, kinetic=True):
 
 
 def fabric(subject, box=None):
-    """Fabric tensor (3,3), the mean of n_i n_j over all contact points with their point in the box (Satake 1982); its trace is 1,
-    and it is a third of the unit tensor where no direction is preferred. Zeros where nothing touches."""
+    """Fabric tensor (3,3), a pure number, of the contact points in a box ((x, y, z), (x, y, z)) [m], of all without one (Satake 1982):
+
+        phi_ij = sum_c n_i n_j / N_c
+
+    n: unit normals. Its trace is 1, and it is a third of the unit tensor where no direction is preferred. Zeros where nothing touches.
+    """
     moment = known_contacts(subject, "fabric")
     normal = moment.normal
     if box is not None:

@@ -31,7 +31,8 @@ def packing_fraction(subject, box=None):
 
 
 def packing_profile(subject, axis=2, *, box, bins=50):
-    """Packing fraction over height: (h, phi), both (bins,), in slices of a box across `axis` (0, 1, 2), as in `packing_fraction`.
+    """Packing fraction over height: (h, phi), both (bins,), phi_k = sum_p |P and slice k| / |slice k|, in slices of a box [m] across `axis` (0, 1, 2), as
+    in `packing_fraction`.
 
     h [m]: the middle of each slice.
     """

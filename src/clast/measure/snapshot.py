@@ -45,6 +45,7 @@ class Snapshot(NamedTuple):
 def snapshot(subject, run=None, *, contacts=True):
     """Snapshot of a Simulation, a Scene, or a frame of a trajectory with `run`, the Trajectory that it is from.
 
+    Volumes are V = V_1 s^3 [m^3], of a shape at size factor 1 times the cube of the body's; all else is taken as it is there.
     contacts: False leaves them out, which saves the time of collecting them.
     """
     if isinstance(subject, Snapshot):

@@ -7,7 +7,10 @@ from ..tables import FREE
 
 
 def world_inertia(sim, bodies):
-    """Inertia tensors (n,3,3) [kg m^2] of free bodies in world axes, rows as in bodies; zero for the others."""
+    """Inertia tensors (n,3,3) [kg m^2] of free bodies in world axes, I = m s^2 R J R^T, rows as in bodies; zero for the others.
+
+    m [kg]: mass; s: size factor; R: turns own axes into those of the world; J [m^2]: tensor over mass of the shape at size factor 1.
+    """
     free = bodies.motion == FREE
     turn = rotation_matrices(bodies.orientation)
     size = np.where(free, bodies.mass, 0.0) * bodies.scale**2
@@ -17,8 +20,8 @@ def world_inertia(sim, bodies):
 def energy(sim):
     """Energies [J] of a simulation: kinetic, rotational, potential, elastic and total.
 
-    kinetic = sum m v^2 / 2, rotational = sum w . I w / 2, potential = - sum m g . x, that of gravity against the origin; elastic
-    is what the springs in all contacts hold, and those of Scene.spring and Scene.torsion with a stiffness.
+    kinetic = sum m v^2 / 2, rotational = sum w . I w / 2, potential = - sum m g . x, that of gravity against the origin; elastic as in
+    `elastic_energy`; total = kinetic + rotational + potential + elastic.
     """
     bodies = sim.bodies
     free = bodies.motion == FREE
@@ -38,13 +41,17 @@ def energy(sim):
 
 
 def elastic_energy(sim):
-    """Energy [J] stored in the springs of all contacts, and between bodies."""
+    """Energy [J] stored in the springs of all contacts, and in those of Scene.spring and Scene.torsion with a stiffness: E = sum_c U_c + sum_s k x^2 / 2.
+
+    U_c is that of the contact law: k d^2 / 2 + k_t u^2 / 2 of "linear", 8/15 E* sqrt(R) d^(5/2) + k_t u^2 / 2 of "hertz", with overlap d and
+    slip u [m]; compliance F_n^2 / 2 of hard contacts with a compliance, none of others. A law that tells no energy counts as zero.
+    """
     sim.start()
     return sim.stepper.elastic_energy()
 
 
 def momentum(sim):
-    """Momentum sum m v (3,) [kg m/s] and angular momentum sum (m x cross v + I w) (3,) [kg m^2/s] about the origin, of all
+    """Momentum P = sum m v (3,) [kg m/s] and angular momentum L = sum (m x cross v + I w) (3,) [kg m^2/s] about the origin, of all
     free bodies."""
     bodies = sim.bodies
     mass = np.where(bodies.motion == FREE, bodies.mass, 0.0)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..kernels.backend import func, kernel, part
 from ..kernels.kinds import turn_of
+from ..kernels.launch import same
 from ..kernels.vec import add, cross, dot, load4, norm, normalize, quat_multiply, rotate, scale, sub, unrotate
 from ..shapes.ellipsoid_form import load_form, own_axes
 from .curvature import wall_radius
@@ -195,9 +196,10 @@ def points_row(k, where, bodies, shapes, parts, hulls, forms, pairs, points, edg
             points.arm[c, i] = arm[i]
 
 
-def find_points(look, first, count, margin):
-    """Contact points of the pairs first to first + count of a list; see `clast.narrow.dispatch`."""
+def find_points(look, rows, margin):
+    """Contact points of pairs of a list; see `clast.narrow.dispatch`."""
+    first, count, _ = rows
     there = look.there
     tables = there.bodies, there.shapes, there.parts, there.hulls, there.forms, look.pairs, look.points
     find = kernel(points_row, grain=16)
-    find(count, (first, look.spheres_count), *tables, look.edges, margin)
+    find(count, same(first, look.spheres_count), *tables, look.edges, margin)

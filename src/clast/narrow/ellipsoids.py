@@ -302,8 +302,9 @@ def points_row(k, first, count, spheres, rows, forms, pairs, points, edges, marg
             points.arm[c, i] = arm[i]
 
 
-def find_points(look, first, count, margin):
-    """Contact points of the pairs first to first + count of a list; see `clast.narrow.dispatch`."""
+def find_points(look, rows, margin):
+    """Contact points of pairs of a list; see `clast.narrow.dispatch`."""
+    first, count, whole = rows
     device, there = look.device, look.there
     on_cpu = device is backend.CPU
     find = kernel(
@@ -313,5 +314,5 @@ def find_points(look, first, count, margin):
         allocates=on_cpu,
         CHM=look.chm and margin < math.inf,
     )
-    about = first, count, look.spheres_count, there.rows, there.forms, look.pairs, look.points
+    about = first, whole, look.spheres_count, there.rows, there.forms, look.pairs, look.points
     find((count + BLOCK - 1) // BLOCK if on_cpu else count, *about, look.edges, margin, look.keeps)

@@ -35,8 +35,9 @@ def points_row(k, first, spheres, rows, radius, pairs, points, edges, margin):
         points.arm[c, i] = radius[a] * n[i] + 0.5 * gap * n[i]
 
 
-def find_points(look, first, count, margin):
-    """Contact points of the pairs first to first + count of a list; see `clast.narrow.dispatch`."""
+def find_points(look, rows, margin):
+    """Contact points of pairs of a list; see `clast.narrow.dispatch`."""
+    first, count, _ = rows
     there = look.there
     about = first, look.spheres_count, there.rows, there.shapes.radius, look.pairs, look.points
     kernel(points_row)(count, *about, look.edges, margin)

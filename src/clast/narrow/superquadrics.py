@@ -11,6 +11,7 @@ import numpy as np
 from ..broad.near import local_centre
 from ..kernels.backend import func, kernel, part
 from ..kernels.kinds import turn_of
+from ..kernels.launch import same
 from ..kernels.vec import (
     add,
     cross,
@@ -331,24 +332,27 @@ def wall_row(k, where, bodies, shapes, parts, meshes, box, pairs, points, margin
     write_point(c, p - where[1], found, gap, rotate(q, n), rotate(q, arm), factor * bent(n, size, e), points)
 
 
-def find_points(look, first, count, margin):
-    """Contact points of the pairs first to first + count of a list with smooth bodies; see `clast.narrow.dispatch`."""
-    there, where = look.there, (first, look.spheres_count)
+def find_points(look, rows, margin):
+    """Contact points of pairs of a list with smooth bodies; see `clast.narrow.dispatch`."""
+    first, count, _ = rows
+    there, where = look.there, same(first, look.spheres_count)
     find = kernel(smooth_row, grain=16)
     find(count, where, there.bodies, there.shapes, there.parts, look.pairs, look.points, look.edges, margin)
 
 
-def find_hull_points(look, first, count, margin):
+def find_hull_points(look, rows, margin):
     """The same with polyhedra."""
-    there, where = look.there, (first, look.spheres_count)
+    first, count, _ = rows
+    there, where = look.there, same(first, look.spheres_count)
     find = kernel(hull_row, grain=16)
     tables = there.bodies, there.shapes, there.parts, there.hulls
     find(count, where, *tables, look.pairs, look.points, look.edges, margin)
 
 
-def find_wall_points(look, first, count, margin):
+def find_wall_points(look, rows, margin):
     """The same with walls."""
-    there, where = look.there, (first, look.spheres_count)
+    first, count, _ = rows
+    there, where = look.there, same(first, look.spheres_count)
     find = kernel(wall_row, grain=16, wall_touch=look.once("superquadric_walls", lambda: touch_for(look.parts)))
     tables = there.bodies, there.shapes, there.parts, there.meshes, there.box
     find(count, where, *tables, look.pairs, look.points, margin)

@@ -12,6 +12,7 @@ from ..files import disk
 from ..files.trajectory import Trajectory
 from ..mpi.team import first_does, first_says
 from ..tables import FREE
+from .report import made_with
 
 # Frames with more contact points than this leave them out unless asked for: collecting and keeping them would take longer than
 # all else that a frame does. 200,000 contacts take about 0.2 s and 9 MB.
@@ -200,7 +201,7 @@ def recording(sim, folder, record, before, text):
                 for name in ("checkpoint.h5", "checkpoint.previous.h5"):
                     (folder / name).unlink(missing_ok=True)
             if fresh:
-                file.header(groups, attributes)
+                file.header(groups, attributes | {"made": made_with(sim)})
             else:
                 due = before is not None and sim.steps == round(round(sim.time / before) * before / sim.dt)
                 file.truncate_after(sim.steps if due else sim.steps - 1)

@@ -47,8 +47,8 @@ class Report:
     energy: dict  # [J]
     momentum: list  # [kg m/s]
     angular_momentum: list  # [kg m^2/s]
-    solver: dict  # of Complementarity: name, steps, iterations, steps that missed the tolerance, worst residual [m/s],
-    # energy that parting overlaps added at the most [J], with joints how far they were open [m]; empty for DEM
+    solver: dict  # of Complementarity: name, steps, iterations, steps that missed the tolerance, worst residual
+    # and that of the last step [m/s], energy that parting overlaps added at the most [J], with joints how far they were open [m]; empty for DEM
     grid: dict  # of the broad phase "spacetree" in its last search: levels, cells, vertices, comparisons; empty for others
     crossings: int  # pairs of triangulated bodies whose surfaces crossed, summed over steps
     coincident: int  # pairs of spheres that had one centre and were parted along z, summed over steps of DEM
@@ -117,7 +117,7 @@ class Report:
                 "contacts",
                 f"{self.contacts:,}, {self.coordination:.2f} a body, deepest overlap {self.deepest:.3g} m",
             ),
-            ("pair list", f"made {self.rebuilds:,} times"),
+            ("neighbours", f"list made {self.rebuilds:,} times"),
             ("energy", ", ".join(f"{name} {value:.4g}" for name, value in self.energy.items()) + " J"),
             ("momentum", "({:.4g}, {:.4g}, {:.4g}) kg m/s".format(*self.momentum)),
         ]

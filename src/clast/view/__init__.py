@@ -10,7 +10,7 @@ from ..files import trajectory
 from . import colours, drawing
 from .colours import BACKGROUND
 from .page import report
-from .stage import VIEW_ANGLE, Stage
+from .stage import VIEW_ANGLE, Stage, over_time
 from .stage import camera as camera_of
 
 __all__ = ["movie", "picture", "render", "report", "show"]
@@ -73,7 +73,7 @@ def movie(
 ):
     """Draw every `every`-th frame of the run in `folder` to a .gif or .mp4 with `rate` pictures a second [1/s].
 
-    The camera and the colour scale stay as they are in the last frame, or as given; progress: function called with the number of
+    The camera stays where it sees the first, middle and last frame, or as given, and so does the colour scale; progress: function called with the number of
     pictures done and of all; other options as in `render`.
     """
     path = Path(path)
@@ -81,10 +81,10 @@ def movie(
     if writer is _mp4:
         _imageio()
     with _open(Path(folder)) as run:
-        groups, last = run.groups, run[-1]
+        groups = run.groups
         camera = options.get("camera")
         if camera is None or isinstance(camera, str):
-            options["camera"] = camera_of(Stage.of(last, groups), size, camera)
+            options["camera"] = camera_of(over_time(run, groups), size, camera)
         if isinstance(colour, str) and colour != "material" and limits is None:
             stages = [Stage.of(run[i], groups, walls=False) for i in {len(run) // 2, len(run) - 1}]
             limits = colours.limits(stages, colour)

@@ -13,7 +13,7 @@ from ..measure import snapshot
 from ..measure.network import branches
 from ..tables import DRIVEN
 from . import batches, colours, server
-from .stage import VIEW_ANGLE, Stage, camera
+from .stage import VIEW_ANGLE, Stage, camera, over_time
 
 EXTENT = 10.0  # length units of the page across all that is shown: its near and far limits are made for rooms, not for grains
 CACHE = 200  # frames that are kept in memory
@@ -103,9 +103,8 @@ class Browser:
         self.index, self.frame, self.picked, self.drawn = -1, None, None, 0
         self.closed = False
         last = source[len(source) - 1]
-        stage = Stage.of(last, source.groups)
         self.limits, self.level = {}, None
-        self._frame_world(stage, last)
+        self._frame_world(over_time(source, source.groups), last)
         self._controls(colour)
         self.show(0 if len(source) == 1 else len(source) - 1)
         self._thread = threading.Thread(target=self._play, daemon=True)
@@ -115,16 +114,11 @@ class Browser:
 
     def _frame_world(self, stage, frame):
         """Scale, camera and walls: all that is seen at the beginning, in the middle and at the end is in the picture."""
-        others = [Stage.of(self.source[k], self.source.groups, walls=False) for k in {0, len(self.source) // 2}]
-        seen = stage._replace(
-            centre=np.concatenate([one.centre for one in (stage, *others)]),
-            radius=np.concatenate([one.radius for one in (stage, *others)]),
-        )
-        eye, target, up = camera(seen, (1200, 900))
+        eye, target, up = camera(stage, (1200, 900))
         self.zoom = EXTENT / max(
             2.0 * float(np.linalg.norm(eye - target)) * np.tan(np.radians(VIEW_ANGLE) / 2.0), 1e-30
         )
-        self.low, self.high = _limits(seen)
+        self.low, self.high = _limits(stage)
         scene = self.server.scene
         scene.set_up_direction("+z")
         scene.configure_environment_map(None)

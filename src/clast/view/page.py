@@ -15,7 +15,7 @@ from .. import errors
 from ..files.trajectory import Trajectory
 from ..run.recording import whole
 from . import colours
-from .stage import Stage
+from .stage import Stage, camera, over_time
 
 STYLE = """
 :root { color-scheme: light; --ink: #2b343b; --faint: #77838d; --line: #dde2e7; }
@@ -54,10 +54,13 @@ def report(folder, path=None, *, pictures=True, size=(720, 540)):
         if not len(run) or not run.groups:
             raise ValueError(f"{str(folder)!r} has no frames yet; wait for the first one or run longer")
         plan, numbers = _read(folder / "run.json"), _read(folder / "report.json")
+        made = numbers.get("made") or run.attributes.get(
+            "made", {}
+        )  # of a run that was killed the file of frames has it
         series, spent = run.series(), _timing(folder / "timing.csv")
         shots, excuse = _pictures(run, size) if pictures else ([], "")
         doubts = warnings(run, numbers, plan, series)
-    title = plan.get("scene") or numbers.get("made", {}).get("method", "") + " run"
+    title = plan.get("scene") or made.get("method", "") + " run"
     parts = [
         f"<h1>{_text(title)}</h1>",
         f'<p class="about">{_text(folder.resolve().name)}: {_text(_summary(numbers, series, plan))}</p>',
@@ -70,7 +73,7 @@ def report(folder, path=None, *, pictures=True, size=(720, 540)):
         "<h2>Over time</h2><p class=about>Move over a plot to read numbers, drag to zoom, double-click to go back, click a name to hide it.</p>",
         '<div id="plots"></div>',
         "<h2>What was run</h2>",
-        _table(_about(plan, numbers)),
+        _table(_about(plan, made)),
         "<h2>Numbers</h2>",
         _table(_flat(numbers)) if numbers else "<p>The run did not end, so there is no summary.</p>",
     ]
@@ -87,13 +90,13 @@ def report(folder, path=None, *, pictures=True, size=(720, 540)):
     return path
 
 
-# What numbers of a report are called on the page.
+# What the stages of a step are called on the page.
+STAGES = {"bodies": "motion of bodies", "pairs": "neighbour list", "contacts": "contacts", "solver": "solver"}
+# What numbers of a report are called there.
 WORDS = {
     "time": "simulated time [s]",
     "dt": "time step [s]",
-    "seconds.bodies": "wall time: motion of bodies [s]",
-    "seconds.pairs": "wall time: neighbour lists [s]",
-    "seconds.contacts": "wall time: contacts [s]",
+    **{f"seconds.{name}": f"wall time: {words} [s]" for name, words in STAGES.items()},
     "compiling": "wall time: compiling, besides [s]",
     "steps_per_second": "steps per second",
     "bodies": "free bodies",
@@ -108,8 +111,14 @@ WORDS = {
     "angular_momentum": "angular momentum [kg m^2/s]",
     "crossings": "surfaces that crossed",
     "coincident": "spheres with one centre",
+    "solver.solver": "solver",
+    "solver.steps": "solver steps",
+    "solver.iterations": "solver iterations",
+    "solver.stabilisation": "energy that parting overlaps added at most [J]",
+    "solver.open": "joints open by at most [m]",
     "solver.missed": "solver steps that missed the tolerance",
-    "solver.worst": "solver worst residual [m/s]",
+    "solver.worst": "solver residual, the worst [m/s]",
+    "solver.residual": "solver residual of the last step [m/s]",
 }
 
 
@@ -140,7 +149,7 @@ def charts(series, spent, numbers):
     chart("Bodies that went through", {f"{gate}_count": gate.replace("_", " ") for gate in gates})
     if "steps" in rest:
         steps, iterations = rest.pop("steps"), rest.pop("iterations")
-        chart("Solver: worst residual so far", {"worst": "residual"}, "m/s", log=True)
+        chart("Solver: residual", {"residual": "of the last step", "worst": "worst so far"}, "m/s", log=True)
         done = np.diff(steps, prepend=0.0)
         each = {"each": np.diff(iterations, prepend=0.0) / np.where(done > 0.0, done, np.nan)}
         chart("Solver: iterations a step", {"each": "iterations"}, columns=each)
@@ -162,7 +171,8 @@ def charts(series, spent, numbers):
             for name, column in spent.items()
             if name not in ("time", "step")
         }
-        chart("Wall time of a step by stage", {name: name for name in each}, "ms", columns=each, at=spent["time"][1:])
+        names = {name: STAGES.get(name, name) for name in each}
+        chart("Wall time of a step by stage", names, "ms", columns=each, at=spent["time"][1:])
     return made
 
 
@@ -226,16 +236,15 @@ def _smallest(run):
 def _pictures(run, size):
     """Figures of the first, middle and last frame, and why there are none."""
     from . import render
-    from .stage import camera as camera_of
 
     shots = []
     try:
         stages = [Stage.of(run[index], run.groups, walls=False) for index in (len(run) // 2, len(run) - 1)]
-        camera = camera_of(Stage.of(run[len(run) - 1], run.groups), size)
+        eye = camera(over_time(run, run.groups), size)
         limits = colours.limits(stages, "speed")
         for index in sorted({0, len(run) // 2, len(run) - 1}):
             frame = run[index]
-            image = render(frame, None, tables=run.groups, size=size, camera=camera, limits=limits, quality=1)
+            image = render(frame, None, tables=run.groups, size=size, camera=eye, limits=limits, quality=1)
             data = io.BytesIO()
             image.convert("RGB").save(data, "JPEG", quality=88)
             code = base64.b64encode(data.getvalue()).decode()
@@ -255,9 +264,8 @@ def _summary(numbers, series, plan):
     return f"{numbers['bodies']:,} bodies, {time} in {numbers['steps']:,} steps of {numbers['dt']:.3g} s, {wall:.3g} s of wall time"
 
 
-def _about(plan, numbers):
-    """(name, value) of what was run."""
-    made = numbers.get("made", {})
+def _about(plan, made):
+    """(name, value) of what was run: the plan of the command, and what it was made with (see `clast.run.report.made_with`)."""
     versions = made.get("versions", {})
     rows = {
         "scene": plan.get("scene"),
@@ -276,7 +284,11 @@ def _flat(numbers, prefix=""):
     for name, value in numbers.items():
         if name == "made":
             continue
-        if isinstance(value, dict):
+        if prefix in ("inlets.", "outlets."):
+            gate = f"{prefix.removesuffix('s.')} {name}"
+            yield f"{gate}: bodies", value["count"]
+            yield f"{gate}: mass [kg]", value["mass"]
+        elif isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name}.")
         elif value not in (None, [], {}):
             yield WORDS.get(prefix + name, (prefix + name).replace(".", " ").replace("_", " ")), value

@@ -63,7 +63,7 @@ function draw(figure, chart) {
       make("path", { d: path, class: "line", stroke: line.colour }, svg);
       if (time.length < 3) line.values.forEach((v, i) => v !== null && make("circle", { cx: x(time[i]), cy: y(v), r: 3, fill: line.colour }, svg));
     }
-    const hair = make("line", { y1: top, y2: H - bottom, class: "hair" }, svg), note = make("text", { y: top + 10, class: "note" }, svg);
+    const hair = make("line", { y1: top, y2: H - bottom, class: "hair", visibility: "hidden" }, svg), note = make("text", { y: top + 10, class: "note" }, svg);
     const band = make("rect", { y: top, height: H - top - bottom, class: "band" }, svg);
     let from = null;
     const where = (event) => {
@@ -77,6 +77,7 @@ function draw(figure, chart) {
       time.forEach((value, i) => { if (Math.abs(value - t) < Math.abs(time[best] - t)) best = i; });
       hair.setAttribute("x1", x(time[best]));
       hair.setAttribute("x2", x(time[best]));
+      hair.setAttribute("visibility", "visible");
       const late = x(time[best]) > W / 2;
       note.setAttribute("x", x(time[best]) + (late ? -6 : 6));
       note.setAttribute("text-anchor", late ? "end" : "start");
@@ -87,7 +88,7 @@ function draw(figure, chart) {
         band.setAttribute("width", Math.abs(x(t) - x(from)));
       }
     };
-    svg.onmouseleave = () => { note.textContent = ""; for (const line of chart.lines) line.told.textContent = ""; hair.removeAttribute("x1"); hair.removeAttribute("x2"); };
+    svg.onmouseleave = () => { note.textContent = ""; for (const line of chart.lines) line.told.textContent = ""; hair.setAttribute("visibility", "hidden"); };
     svg.onmousedown = (event) => { from = where(event); event.preventDefault(); };
     svg.onmouseup = (event) => {
       const t = where(event);

@@ -67,6 +67,17 @@ class Stage(NamedTuple):
         return self._replace(**{name: getattr(self, name)[keep] for name in names})
 
 
+def over_time(run, groups):
+    """The stage of the last frame of a run, with the particles of its first and middle frame as well: what a camera that stays where it is has to see.
+
+    run: frames by number; groups: header groups of the trajectory. Its columns are those of the last frame alone: it is for cameras, not to be drawn.
+    """
+    last = Stage.of(run[len(run) - 1], groups)
+    others = [Stage.of(run[k], groups, walls=False) for k in sorted({0, len(run) // 2})]
+    together = {name: np.concatenate([getattr(one, name) for one in (last, *others)]) for name in ("centre", "radius")}
+    return last._replace(**together)
+
+
 def _sort_out(subject, groups):
     if hasattr(subject, "bodies"):
         groups = {name: getattr(subject, name) for name in ("molds", "parts", "meshes", "hulls", "surfaces")}

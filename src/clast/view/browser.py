@@ -1,5 +1,6 @@
 """A page in the browser that shows a run, a scene or a simulation: true shapes, colours, forces, cuts, trails, a body's numbers."""
 
+import atexit
 import io
 import threading
 import time as clock
@@ -69,6 +70,11 @@ class Frames:
             self._kept.clear()  # a run that goes on may write its last frame again
             return True
 
+    def close(self):
+        """Close the file."""
+        with self._lock:
+            self.run.close()
+
 
 class Moment:
     """One moment of a scene as if it were a run of one frame."""
@@ -86,6 +92,9 @@ class Moment:
 
     def __getitem__(self, index):
         return self.frame
+
+    def close(self):
+        """There is no file to close."""
 
 
 class Browser:
@@ -107,8 +116,10 @@ class Browser:
         self._frame_world(over_time(source, source.groups), last)
         self._controls(colour)
         self.show(0 if len(source) == 1 else len(source) - 1)
-        self._thread = threading.Thread(target=self._play, daemon=True)
-        self._thread.start()
+        self._threads = [threading.Thread(target=self._play, daemon=True)]
+        self._threads[0].start()
+        # A thread that still reads frames while Python takes itself down ends in a crash.
+        atexit.register(self.close)
 
     # What is there.
 
@@ -448,9 +459,16 @@ class Browser:
 
     def close(self):
         """End the page."""
+        if self.closed:
+            return
         self.closed = True
+        atexit.unregister(self.close)
+        for thread in self._threads:
+            thread.join()
         with server.silence():
             self.server.stop()
+        with self.lock:
+            self.source.close()
 
 
 def _pose(frame, row):

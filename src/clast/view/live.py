@@ -23,8 +23,8 @@ class Live(Browser):
         self._next, self._cost, self._state = 0.0, 0.0, None
         self._wake = threading.Event()
         super().__init__(Moment(sim.scene, sim.time, sim.steps), **options)
-        self._painter = threading.Thread(target=self._paint_states, daemon=True)
-        self._painter.start()
+        self._threads.append(threading.Thread(target=self._paint_states, daemon=True))
+        self._threads[-1].start()
 
     def _controls(self, colour):
         gui = self.server.gui

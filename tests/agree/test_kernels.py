@@ -491,12 +491,35 @@ def test_the_same_arguments_are_packed_once():
     assert len(packed) == 3
 
 
+def test_launches_in_turn_that_differ_in_numbers_are_packed_once_each():
+    loop, packed, ran = watched_loop(named_row)
+    table, target = Table(np.zeros(3), np.ones(3), np.zeros(3)), np.zeros(3)
+    families = launch.same(0, 300), launch.same(300, 400), launch.same(700, 5)
+    for _ in range(10):
+        for where in families:
+            loop(3, where, table, target)
+    assert len(ran) == 30 and len(packed) <= len(families) + 1
+    assert {block.arguments[0] for block in loop.blocks} == set(families)
+    # Of tables that are no longer handed over nothing stays in memory.
+    loop(3, families[0], table, target.copy())
+    assert all(block.arguments[2] is not target for block in loop.blocks)
+
+
+def test_a_loop_keeps_few_blocks():
+    loop, _, _ = watched_loop(named_row)
+    table, target = Table(np.zeros(3), np.ones(3), np.zeros(3)), np.zeros(3)
+    for k in range(200):
+        for _ in range(2):
+            loop(3, launch.same(k, 300), table, target)
+    assert 0 < len(loop.blocks) <= launch.MOST
+
+
 def test_blocks_of_large_tables_are_not_kept():
     loop, packed, _ = watched_loop(named_row)
     table = Table(np.zeros(3), np.ones(launch.HELD // 8), np.zeros(3))
     for _ in range(2):
         loop(3, table, np.zeros(3))
-    assert len(packed) == 2 and loop.block is None
+    assert len(packed) == 2 and not loop.blocks
 
 
 def allocating_row(i, table, target):
@@ -513,7 +536,7 @@ def test_a_block_that_is_run_again_reads_what_arrays_hold_now():
         table.b[:] = k
         kernel(3, table, target)
         assert target.tolist() == [k, k, k]
-    assert kernel.loop.block is not None
+    assert kernel.loop.blocks
     other = np.zeros(3)
     kernel(3, table, other)
     assert other.tolist() == [199.0] * 3
@@ -608,3 +631,32 @@ def test_no_function_takes_its_arithmetic_from_the_kernel_that_calls_it_first():
     for function, expected in ((plain, False), (large, False), (fused, True)):
         for text in function.inspect_llvm().values():
             assert ("fmul contract" in text or "fmul nsz contract" in text) == expected
+
+
+@backend.func
+def entry(values, k):
+    return values[k]
+
+
+def sum_row(i, out):
+    out[i] = entry(out, 0) + entry(out, 1) + entry((3, 0.5), 1)
+
+
+def test_a_function_has_one_form_for_all_whole_numbers_that_it_can_be_typed_without():
+    out = np.array([1.0, 2.0, 0.0])
+    backend.kernel(sum_row)(1, out)
+    assert out[0] == 3.5
+    first, second = numba.types.literal(0), numba.types.literal(1)
+
+    def seen(*given):
+        return entry.get_call_template(given, {})[2]
+
+    array = numba.types.float64[::1]
+    assert seen(array, first) == seen(array, second) == (array, numba.types.int64)
+    mixed = numba.types.Tuple((numba.types.int64, numba.types.float64))
+    assert seen(mixed, second) == (mixed, second)
+
+
+def test_names_that_a_row_does_not_use_make_no_kernel():
+    assert backend.kernel(sum_row, PERIODIC=True) is backend.kernel(sum_row)
+    assert backend.kernel(sum_row, entry=max) is not backend.kernel(sum_row)

@@ -289,3 +289,32 @@ class TestFolds:
                 assert len(found)
                 assert found[:, 3].min() > -0.05
                 assert (found[:, 6] < -0.9).all()
+
+
+def test_the_end_of_a_trough_is_no_deeper_than_the_trough():
+    """A bar with an edge down in a trough, one end of it just over the trough's end: the corner of the mesh there is inside the bar, and among the faces
+    through which it could leave was only the far one, as deep as the bar is long."""
+    fold = 0.1
+    trough = MeshWall(
+        [(-3, 0, 3 * fold), (0, 0, 0), (3, 0, 3 * fold), (-3, 9, 3 * fold), (0, 9, 0), (3, 9, 3 * fold)],
+        [(0, 1, 4), (0, 4, 3), (1, 2, 5), (1, 5, 4)],
+    )
+    bar = Polyhedron.box(0.6, 1.0, 0.4)
+    random = np.random.default_rng(4)
+    touching = 0
+    for _ in range(300):
+        turn = Rotation.from_rotvec(0.03 * random.normal(size=3)) * Rotation.from_euler(
+            "y", random.uniform(30.0, 60.0), degrees=True
+        )
+        corners = turn.apply(bar.vertices)
+        lowest = corners[np.argmin(corners[:, 2])]
+        # The lowest corner is a little below the fold; the end of the bar a little beyond the end of the trough.
+        centre = (
+            -lowest[0] + 1e-3 * random.normal(),
+            -corners[:, 1].min() - random.uniform(0.0, 4e-3),
+            -lowest[2] - 2e-3,
+        )
+        found = touch(bar, trough, centre, turn)
+        touching += len(found) > 0
+        assert (found[:, 3] > -0.01).all()
+    assert touching > 200

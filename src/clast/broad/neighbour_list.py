@@ -23,12 +23,10 @@ def owner_row(e, free_pairs, bodies, shapes, pair, owner):
 
 
 @func
-def comes_after(e, f, pair, number):
-    """Whether entry e = 2 * pair + side of a body stands behind its entry f: by own shape, then by the partner."""
-    p, a, q, b = e >> 1, e & 1, f >> 1, f & 1
-    own, other = number[pair[p, a]], number[pair[p, 1 - a]]
-    mine, theirs = number[pair[q, b]], number[pair[q, 1 - b]]
-    return own > mine or (own == mine and other > theirs)
+def names_of(e, pair, number):
+    """Numbers of the own shape and of the partner of a body's entry e = 2 * pair + side."""
+    p, side = np.uintp(e >> 1), np.uintp(e & 1)
+    return number[np.uintp(pair[p, side])], number[np.uintp(pair[p, np.uintp(1) - side])]
 
 
 def order_row(i, free_pairs, shapes, pair, start, entry):
@@ -47,12 +45,17 @@ def order_row(i, free_pairs, shapes, pair, start, entry):
         step = 3 * step + 1
     while step > 0:
         for k in range(first + step, last):
-            moving = entry[k]
+            moving = entry[np.uintp(k)]
+            own, other = names_of(moving, pair, number)
             j = k
-            while j >= first + step and comes_after(entry[j - step], moving, pair, number):
-                entry[j] = entry[j - step]
+            while j >= first + step:
+                before = entry[np.uintp(j - step)]
+                mine, theirs = names_of(before, pair, number)
+                if mine < own or (mine == own and theirs <= other):
+                    break
+                entry[np.uintp(j)] = before
                 j -= step
-            entry[j] = moving
+            entry[np.uintp(j)] = moving
         step //= 3
 
 

@@ -6,7 +6,7 @@ from ..kernels import backend
 from ..motion.slots import find_named, find_slots, name_pairs, place_of
 from ..motion.state import ball_radii
 from ..narrow.contacts import lower_first, select, sort_pairs
-from ..narrow.dispatch import OVERLAP, SPHERES, Listed
+from ..narrow.dispatch import OVERLAP, SPHERES, Listed, all_of
 from ..narrow.mesh_slots import renew
 from ..tables import ContactPoints, Contacts
 
@@ -44,7 +44,7 @@ def measure_spheres(state):
     listed = np.ascontiguousarray(state.device.to_host(state.pairs.shape)[: state.spheres_count])
     with backend.use(state.device):
         look = Listed(state, state.device.to_device(listed), SPHERES.slots)
-        SPHERES.find(look, 0, state.spheres_count, reach_of(state))
+        SPHERES.find(look, all_of(look), reach_of(state))
     points = state.device.table(look.points)
     row = state.told(np.nonzero(points.count)[0])
     points = ContactPoints(*(column[row] if len(column) >= len(points.count) else column for column in points))

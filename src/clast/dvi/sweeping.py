@@ -17,7 +17,7 @@ import numpy as np
 from ..broad.search import find_pairs
 from ..errors import Penetrated
 from ..kernels.rows import CENTRES, COLUMNS
-from ..narrow.dispatch import FAMILIES, FAMILY, Listed
+from ..narrow.dispatch import FAMILIES, FAMILY, Listed, all_of
 from ..narrow.mesh_candidates import find_candidates
 from ..narrow.mesh_points import empty_measured, measure_candidates
 from ..shapes.ellipsoid_form import make_forms
@@ -213,7 +213,7 @@ class Sweep:
         mine = np.arange(2 * len(pair), dtype=np.int32).reshape(-1, 2)
         if family.slots:
             look = Listed(field, mine, family.slots)
-            family.find(look, 0, len(mine), self.margin)
+            family.find(look, all_of(look), self.margin)
             gap = look.points.gap[: len(mine) * family.slots].reshape(-1, family.slots).min(1)
             return np.where(look.points.count[: len(mine)] > 0, gap, np.inf)
         tables, surfaces = field.tables, self.state.there.surfaces

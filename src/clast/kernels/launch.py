@@ -42,7 +42,8 @@ class Block:
             free_block(self.address)
 
 
-HELD = 4_000_000  # bytes of arguments up to which a loop keeps the block of its last launch
+HELD = 32_000_000  # bytes of arguments up to which a loop keeps the blocks of its last launches
+MOST = 6  # blocks that a loop keeps: of families of pairs, say, whose tables are the same
 
 
 class Loop:
@@ -52,8 +53,8 @@ class Loop:
     10.8 us to call with a table of 60 arrays, 0.8 s and 5.4 us with 4 of them. The table keeps its class and the places of its
     columns, so it can still be indexed or unpacked.
 
-    The block of the last launch is run again if the next one has the very same arguments: 1 us in place of 5 to 10, which
-    counts where bodies are few. Blocks of large tables are not kept, or these would stay in memory.
+    The block of an earlier launch is run again if the next one has the very same arguments: 1 us in place of 5 to 25, which
+    counts where bodies are few. Blocks of large tables are not kept, nor of tables that are no longer handed over, or these would stay in memory.
     """
 
     def __init__(self, compiled, names, run):
@@ -61,23 +62,32 @@ class Loop:
         self.names = names
         self.run = run
         self.senders = {}  # by the classes of the arguments
-        self.block = None
-        self.used, self.waits = True, 0  # whether the last block was run again; launches until one is kept again
+        self.blocks = []
+        self.used, self.waits = (
+            True,
+            0,
+        )  # whether a block was run again since the last was kept; launches until one is kept again
 
     def __call__(self, count, *arguments, threads=0):
         """threads: 1, or 0 for as many as numba.get_num_threads() tells."""
-        block = self.block
-        if block is not None and all(map(is_, arguments, block.arguments)):
-            self.used = True
+        for block in self.blocks:
+            if all(map(is_, arguments, block.arguments)):
+                self.used, self.waits = True, 0
+                break
         else:
-            self.block = None
             block = Block(arguments, *self.pack(arguments))
-            if self.waits > 0:
-                self.waits -= 1
-            elif sum(map(size, arguments)) < HELD:
-                # A loop whose arguments change each time keeps few: adding sizes up costs as much as a block saves.
-                self.block, self.used, self.waits = block, False, 0 if self.used else 30
+            self.hold(block)
         self.run(block.address, block.part, count, threads)
+
+    def hold(self, block):
+        """Keep a block for launches to come, beside those that differ from it in numbers alone."""
+        self.blocks = [other for other in self.blocks if all(map(alike, other.arguments, block.arguments))]
+        if self.waits > 0:
+            self.waits -= 1
+        elif sum(map(size, block.arguments)) < HELD:
+            # A loop whose arguments change each time keeps few: adding sizes up costs as much as a block saves.
+            self.blocks = [*self.blocks[1 - MOST :], block]
+            self.used, self.waits = False, 0 if self.used else 30
 
     def pack(self, arguments):
         """Address of a new block with these arguments, and of the function that reads it."""
@@ -128,6 +138,11 @@ class Loop:
 def same(*numbers):
     """These numbers as a tuple, the same object each time, which a launch that is repeated then knows again."""
     return numbers
+
+
+def alike(one, two):
+    """Whether two arguments of a kernel are the same, or hold no arrays."""
+    return one is two or size(one) == size(two) == 0
 
 
 def size(argument):

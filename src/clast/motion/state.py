@@ -100,7 +100,7 @@ def place_parts(bodies, shapes, parts, box, rows, reference=None, turned_from=No
     if chunks <= 0:
         return 0.0
     moved = device.empty(chunks, np.float64)
-    place = kernel(integrate.place_row, grain=4, PERIODIC=box.periodic)
+    place = kernel(integrate.place_row, grain=4)
     edges = (*box.length.tolist(), *box.inverse.tolist())
     start = device.empty((0, 3), np.float64) if reference is None else reference
     turned_from = device.empty((0, 4), np.float64) if turned_from is None else turned_from
@@ -141,7 +141,7 @@ class State(Asked):
         self.kept, self.beyond, self.accounts = kept, beyond, accounts
         self.coincident = np.zeros(0, np.int64)  # pairs of spheres with one centre, by block, of the last step
         self.exact = impulse is not None or beyond > 0.0
-        self.keeps = impulse is None
+        self.keeps, self.rough = impulse is None, False
         self.materials = len(scene.materials)
         bodies = scene.bodies
         # By the molds, not by the bodies that are left: outlets may have removed the last ellipsoid before a checkpoint.
@@ -403,7 +403,10 @@ class State(Asked):
     def touching(self):
         """Listed pairs that touched at the last look."""
         to_host = self.device.to_host
-        balls = 0 if self.spheres is None else np.count_nonzero(to_host(self.spheres.action)[:, :3].any(1))
+        balls = 0
+        if self.spheres is not None:
+            x, y, z = to_host(self.spheres.action)[:, :3].T
+            balls = np.count_nonzero((x != 0.0) | (y != 0.0) | (z != 0.0))
         return int(balls) + np.count_nonzero(to_host(self.points.count))
 
     def sort_bodies(self):

@@ -15,7 +15,7 @@ from ..scene.scene import Scene
 from ..scene.stacking import make_trees
 from ..shapes.ellipsoid_form import make_forms
 from ..tables import ELLIPSOID, GEOMETRY, Contacts, empty_geometry, is_wall, with_forces
-from .dispatch import BATCH, FAMILIES, FAMILY, TRIANGLES, Asked, Listed
+from .dispatch import BATCH, FAMILIES, FAMILY, TRIANGLES, Asked, Listed, all_of
 from .mesh_points import METHODS
 from .meshes import surface_points
 
@@ -117,7 +117,7 @@ def look_at(field, pair, family, margin, triangles, tree, before):
     """
     if family.slots > 0:
         look = Listed(field, pair, family.slots, before if before and len(before.pairs.shape) == len(pair) else None)
-        family.find(look, 0, len(pair), margin)
+        family.find(look, all_of(look), margin)
         return look
     count, point, normal, gap, feature = surface_points(field, pair, margin, triangles, tree)
     look = Listed(field, pair, count)

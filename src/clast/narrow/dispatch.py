@@ -31,6 +31,14 @@ CLASSES = 16  # of listed pairs by how far apart they are
 TRIANGLES = "brute"  # how triangles are measured unless said
 
 
+class Rows(NamedTuple):
+    """Pairs of a list, all of one family, of which contact points are found."""
+
+    first: int
+    length: int  # pairs
+    whole: int  # how many of the family there are from the first on: a block of pairs that is begun may go on beyond the length
+
+
 class Family(NamedTuple):
     """Pairs whose contact points are found by one kernel."""
 
@@ -38,9 +46,7 @@ class Family(NamedTuple):
     slots: int  # contact points that a pair can have, in the first of its slots; 0: as many as there are triangles near each other, anywhere
     shares: bool  # the points stand for one area of contact and share its stiffness; else each is an area of its own
     walls: bool = False  # of particles with walls
-    find: object = (
-        None  # (look, first pair, pairs, margin [m]): writes their contact points; None for candidate triangles
-    )
+    find: object = None  # (look, rows, margin [m]): writes the contact points of pairs; None for candidate triangles
     near: bool = False  # balls around shapes do not tell which pairs are near; their gap does
 
 
@@ -111,10 +117,11 @@ class Listed:
     """Pairs of one family, apart from the neighbour list of a simulation, and their contact points.
 
     This is how kernels see a list, and a State has the same members: there (tables where kernels run), pairs, points, spheres_count
-    (pairs before the first slot); exact: gaps above zero are wanted, not only overlaps; keeps: slots know the last step.
+    (pairs before the first slot); exact: gaps above zero are wanted, not only overlaps; keeps: slots know the last step; rough: only the least gap of
+    each pair is asked for, and it may be too small.
     """
 
-    spheres_count, keeps = 0, False
+    spheres_count, keeps, rough = 0, False, False
 
     def __init__(self, field, pair, slots, before=None):
         """field: State, or Field, with the tables; pair (p,2): rows of Shapes; slots: of each pair, or (p,) of every one; before: Listed of
@@ -132,6 +139,11 @@ class Listed:
         self.points = geometry_points(count, int(room[-1]), device)
 
 
+def all_of(look):
+    """The Rows of a Listed."""
+    return Rows(0, len(look.pairs.shape), len(look.pairs.shape))
+
+
 def near_pairs(state, family, pair):
     """Those of the pairs (p,2) of a family that are near enough to stay in the neighbour list of a State, and where each class of them begins
     (CLASSES+1,): the gaps of class k are above k / CLASSES of the margin. Within a class they keep their order; no classes if gaps are not known.
@@ -143,7 +155,8 @@ def near_pairs(state, family, pair):
     for first in range(0, len(pair), BATCH):
         some = pair[first : first + BATCH]
         look = Listed(state, some, family.slots)
-        family.find(look, 0, len(some), state.margin)
+        look.rough = True
+        family.find(look, all_of(look), state.margin)
         per_class = CLASSES / state.margin if state.margin > 0.0 else 0.0
         kernel(class_row)(len(some), per_class, look.pairs, look.points, key[first : first + BATCH])
     start, order = primitives.group(key, CLASSES + 1)
@@ -178,5 +191,5 @@ def find_points(state, margin, narrow=TRIANGLES, tolerance=0.0):
         crossing = mesh_slots.find_points(state, margin, narrow, tolerance)
     for k, r in enumerate(state.ranges):
         if r.family.find is not None:
-            r.family.find(state, r.first, state.awake(k), margin)
+            r.family.find(state, Rows(r.first, state.awake(k), r.length), margin)
     return crossing

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..kernels.backend import func, kernel, part
 from ..kernels.kinds import turn_of
+from ..kernels.launch import same
 from ..kernels.vec import add, cross, dot, load4, norm, normalize, quat_multiply, rotate, scale, sub, unrotate
 from ..shapes.ellipsoid_form import load_form, own_axes
 from .curvature import wall_radius
@@ -175,7 +176,7 @@ def points_row(k, where, bodies, shapes, parts, hulls, forms, pairs, points, edg
     s, t = (b, a) if swap else (a, b)
     body, other, part = shapes.body[s], shapes.body[t], shapes.part[t]
     q = load4(bodies.orientation, body)
-    centre = unrotate(q, between(s, t, shapes.centre, edges, True))
+    centre = unrotate(q, between(s, t, shapes.centre, edges))
     turn = quat_multiply(conjugate(q), turn_of(t, bodies, shapes, parts))
     size = scale(bodies.scale[other], (parts.size[part, 0], parts.size[part, 1], parts.size[part, 2]))
     hull = parts.feature[shapes.part[s]]
@@ -187,7 +188,7 @@ def points_row(k, where, bodies, shapes, parts, hulls, forms, pairs, points, edg
         n = rotate(q, n)
         arm = add(rotate(q, x), scale(0.5 * gap, n))
         if swap:
-            arm = add(arm, between(a, b, shapes.centre, edges, True))
+            arm = add(arm, between(a, b, shapes.centre, edges))
         one, two = ball_radius(s, bodies, shapes, parts), wall_radius(load_form(forms, t), n)
         points.radius[c], points.feature[c] = one * two / (one + two), feature
         for i in range(3):
@@ -195,9 +196,10 @@ def points_row(k, where, bodies, shapes, parts, hulls, forms, pairs, points, edg
             points.arm[c, i] = arm[i]
 
 
-def find_points(look, first, count, margin):
-    """Contact points of the pairs first to first + count of a list; see `clast.narrow.dispatch`."""
+def find_points(look, rows, margin):
+    """Contact points of pairs of a list; see `clast.narrow.dispatch`."""
+    first, count, _ = rows
     there = look.there
     tables = there.bodies, there.shapes, there.parts, there.hulls, there.forms, look.pairs, look.points
     find = kernel(points_row, grain=16)
-    find(count, (first, look.spheres_count), *tables, look.edges, margin)
+    find(count, same(first, look.spheres_count), *tables, look.edges, margin)

@@ -250,6 +250,15 @@ def corner_over_edge(h, k, hulls, meshes, e, a, b, q):
     return (found if rises_from_edge(unrotate(q, n), meshes, e, slack) else -1), gap, n
 
 
+@func
+def ends_of(meshes, e, q, shift, size):
+    """Both ends of edge e of the mesh [m]."""
+    return (
+        add(shift, scale(size, rotate(q, load(meshes.vertex, meshes.edge[e, 0])))),
+        add(shift, scale(size, rotate(q, load(meshes.vertex, meshes.edge[e, 1])))),
+    )
+
+
 @part
 def edge_touches(h, k, hulls, meshes, e, j, q, shift, size, margin, work, count):
     """Edge e of the mesh, side j of its owner, after `count` candidates: how many now.
@@ -258,8 +267,7 @@ def edge_touches(h, k, hulls, meshes, e, j, q, shift, size, margin, work, count)
     are along the same normal: together the ends of a line contact.
     """
     outer = k * hulls.outer[h]
-    a = add(shift, scale(size, rotate(q, load(meshes.vertex, meshes.edge[e, 0]))))
-    b = add(shift, scale(size, rotate(q, load(meshes.vertex, meshes.edge[e, 1]))))
+    a, b = ends_of(meshes, e, q, shift, size)
     u = sub(b, a)
     near = min(max(-dot(a, u) / dot(u, u), 0.0), 1.0)
     if norm(add(a, scale(near, u))) - outer > margin:
@@ -349,6 +357,25 @@ def vertex_apart(h, k, hulls, meshes, v, x, j, c, q, margin, work, count):
 
 
 @part
+def edge_leaves_sooner(h, k, hulls, meshes, v, c, q, shift, size, gap):
+    """Whether an edge that sticks out at vertex v of the mesh is less deep in the polyhedron than `gap` [m], below zero.
+
+    Then that edge leads the vertex out too. At the end of a sheet that is a valley, an edge of the polyhedron that presses into the valley has no face
+    through which the vertex could leave but one across the end, as far away as the polyhedron is long.
+    """
+    for row in range(meshes.vertex_start[v], meshes.vertex_start[v + 1]):
+        e = meshes.vertex_edge[row]
+        if sticks_out(c, meshes, e):
+            a, b = ends_of(meshes, e, q, shift, size)
+            may, low, high = inside_part(h, k, hulls, a, b, 0.0)
+            if may and low < high:
+                found, depth, _, _, _, apart = best_crossing(h, k, hulls, meshes, e, a, b, q)
+                if found >= 0 and not apart and depth > gap + ON_CORNER * k * hulls.outer[h]:
+                    return True
+    return False
+
+
+@part
 def vertex_touches(h, k, hulls, meshes, v, j, c, q, shift, size, margin, work, count):
     """Vertex v of the mesh, corner j of its owner, after `count` candidates: how many now."""
     outer = k * hulls.outer[h]
@@ -367,9 +394,10 @@ def vertex_touches(h, k, hulls, meshes, v, j, c, q, shift, size, margin, work, c
         f = np.uintp(i)
         n = face_normal(hulls, f)
         height = dot(n, x) - k * hulls.offset[f]
-        if height > gap and rises_from_vertex(unrotate(q, n), meshes, v, RISES):
+        # Not past the centre: the side on which that lies counts here too.
+        if height > gap and dot(n, x) > 0.0 and rises_from_vertex(unrotate(q, n), meshes, v, RISES):
             face, gap = i, height
-    if face < 0:
+    if face < 0 or edge_leaves_sooner(h, k, hulls, meshes, v, c, q, shift, size, gap):
         return count
     n = face_normal(hulls, face)
     corners = hulls.vertex_start[h + 1] - hulls.vertex_start[h]

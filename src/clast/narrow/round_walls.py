@@ -141,8 +141,9 @@ def points_kernel(look):
     return kernel(points_row, grain=128, wall_touch=touch, ELLIPSOIDS=look.ellipsoids)
 
 
-def find_points(look, first, count, margin):
-    """Contact points of the pairs first to first + count of a list; see `clast.narrow.dispatch`."""
+def find_points(look, rows, margin):
+    """Contact points of pairs of a list; see `clast.narrow.dispatch`."""
+    first, count, _ = rows
     there = look.there
     find = look.once("round_walls", lambda: points_kernel(look))
     tables = there.bodies, there.shapes, there.parts, there.meshes

@@ -11,6 +11,7 @@ import numpy as np
 from ..broad.near import local_centre
 from ..kernels.backend import func, kernel, part
 from ..kernels.kinds import turn_of
+from ..kernels.launch import same
 from ..kernels.vec import (
     add,
     cross,
@@ -208,7 +209,7 @@ def smooth_row(k, where, bodies, shapes, parts, pairs, points, edges, margin):
     p = where[0] + k
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
     c = pairs.slot[p - where[1]]
-    away = between(a, b, shapes.centre, edges, True)
+    away = between(a, b, shapes.centre, edges)
     swap = second_first(a, b, shapes, parts, away)
     s, t = (b, a) if swap else (a, b)
     q = turn_of(s, bodies, shapes, parts)
@@ -236,13 +237,13 @@ def hull_row(k, where, bodies, shapes, parts, hulls, pairs, points, edges, margi
     swap = second_first(a, b, shapes, parts, (0.0, 0.0, 0.0))
     s, t = (b, a) if swap else (a, b)
     q = turn_of(s, bodies, shapes, parts)
-    d = unrotate(q, between(s, t, shapes.centre, edges, True))
+    d = unrotate(q, between(s, t, shapes.centre, edges))
     size, e = sizes(bodies.scale[shapes.body[s]], parts, shapes.part[s]), duals(parts, shapes.part[s])
     m = quat_matrix(quat_multiply(conjugate(q), load4(bodies.orientation, shapes.body[t])))
     hull, factor = parts.feature[shapes.part[t]], bodies.scale[shapes.body[t]]
     gap, n, y = hull_separation(d, m, hull, factor, hulls, size, e, margin)
     if gap <= margin:
-        away = between(a, b, shapes.centre, edges, True)
+        away = between(a, b, shapes.centre, edges)
         one, two = bent(n, size, e), ball_radius(t, bodies, shapes, parts)
         x = sub(y, scale(0.5 * gap, n))
         write_pair((c, p - where[1]), swap, away, gap, n, x, q, one * two / (one + two), points)
@@ -331,24 +332,27 @@ def wall_row(k, where, bodies, shapes, parts, meshes, box, pairs, points, margin
     write_point(c, p - where[1], found, gap, rotate(q, n), rotate(q, arm), factor * bent(n, size, e), points)
 
 
-def find_points(look, first, count, margin):
-    """Contact points of the pairs first to first + count of a list with smooth bodies; see `clast.narrow.dispatch`."""
-    there, where = look.there, (first, look.spheres_count)
+def find_points(look, rows, margin):
+    """Contact points of pairs of a list with smooth bodies; see `clast.narrow.dispatch`."""
+    first, count, _ = rows
+    there, where = look.there, same(first, look.spheres_count)
     find = kernel(smooth_row, grain=16)
     find(count, where, there.bodies, there.shapes, there.parts, look.pairs, look.points, look.edges, margin)
 
 
-def find_hull_points(look, first, count, margin):
+def find_hull_points(look, rows, margin):
     """The same with polyhedra."""
-    there, where = look.there, (first, look.spheres_count)
+    first, count, _ = rows
+    there, where = look.there, same(first, look.spheres_count)
     find = kernel(hull_row, grain=16)
     tables = there.bodies, there.shapes, there.parts, there.hulls
     find(count, where, *tables, look.pairs, look.points, look.edges, margin)
 
 
-def find_wall_points(look, first, count, margin):
+def find_wall_points(look, rows, margin):
     """The same with walls."""
-    there, where = look.there, (first, look.spheres_count)
+    first, count, _ = rows
+    there, where = look.there, same(first, look.spheres_count)
     find = kernel(wall_row, grain=16, wall_touch=look.once("superquadric_walls", lambda: touch_for(look.parts)))
     tables = there.bodies, there.shapes, there.parts, there.meshes, there.box
     find(count, where, *tables, look.pairs, look.points, margin)

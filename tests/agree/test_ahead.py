@@ -14,6 +14,7 @@ from llvmlite import binding
 from roads import differences, state
 
 import clast
+from clast.dem.sphere_pairs import ball_block
 from clast.kernels import ahead, backend, primitives, reached
 from clast.run.rehearsal import rehearse
 
@@ -99,7 +100,7 @@ def test_what_only_this_process_knows_is_not_sent():
         return touch.overlap, (0.0, 0.0, 0.0), touch.slip
 
     assert ahead.address(law) is None
-    assert ahead.kernel_address(backend.kernel(ahead.plain_spread, law=law)) is None
+    assert ahead.kernel_address(backend.kernel(ball_block, law=law)) is None
 
 
 # Two small kernels for a cache that is empty.

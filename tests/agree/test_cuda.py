@@ -132,7 +132,10 @@ def compare(there, here, tolerance):
 
 
 class Threads(gpu.CUDA):
-    """The CUDA device with its kernels run on CPU threads; arrays are NumPy arrays, but copied as for a device."""
+    """The CUDA device with its kernels run on CPU threads; arrays are NumPy arrays, but copied as for a device, and points lie in memory as on the CPU:
+    kernels that both use need not be compiled for another layout."""
+
+    name = "cpu"
 
     def __init__(self):
         super().__init__(SimpleNamespace(device_array=np.empty, to_device=np.array))

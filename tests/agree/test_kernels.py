@@ -631,3 +631,32 @@ def test_no_function_takes_its_arithmetic_from_the_kernel_that_calls_it_first():
     for function, expected in ((plain, False), (large, False), (fused, True)):
         for text in function.inspect_llvm().values():
             assert ("fmul contract" in text or "fmul nsz contract" in text) == expected
+
+
+@backend.func
+def entry(values, k):
+    return values[k]
+
+
+def sum_row(i, out):
+    out[i] = entry(out, 0) + entry(out, 1) + entry((3, 0.5), 1)
+
+
+def test_a_function_has_one_form_for_all_whole_numbers_that_it_can_be_typed_without():
+    out = np.array([1.0, 2.0, 0.0])
+    backend.kernel(sum_row)(1, out)
+    assert out[0] == 3.5
+    first, second = numba.types.literal(0), numba.types.literal(1)
+
+    def seen(*given):
+        return entry.get_call_template(given, {})[2]
+
+    array = numba.types.float64[::1]
+    assert seen(array, first) == seen(array, second) == (array, numba.types.int64)
+    mixed = numba.types.Tuple((numba.types.int64, numba.types.float64))
+    assert seen(mixed, second) == (mixed, second)
+
+
+def test_names_that_a_row_does_not_use_make_no_kernel():
+    assert backend.kernel(sum_row, PERIODIC=True) is backend.kernel(sum_row)
+    assert backend.kernel(sum_row, entry=max) is not backend.kernel(sum_row)

@@ -51,7 +51,7 @@ class Manifold:
         self.rows[1, 4:7], self.rows[1, 8:11] = velocity, spin
         tables = self.rows, self.shapes, self.pairs, self.points, self.history, self.wrench
         forces.force_row(
-            0, (0, 1, 0, shares, False, False), *tables, self.scratch, np.array([MATERIAL]), (0.0,) * 6, dt, 0.0
+            0, (0, 1, 0, shares, False, False, False), *tables, self.scratch, np.array([MATERIAL]), (0.0,) * 6, dt, 0.0
         )
         return self.wrench.force[0].copy(), self.wrench.moment[0, 0].copy()
 

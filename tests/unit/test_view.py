@@ -416,7 +416,7 @@ def test_colours_of_columns_and_contacts():
     }
     for name, numbers in expected.items():
         assert colours.values(stage, name)[0].tolist() == numbers
-    assert colours.title("velocity_y") == "velocity y [m/s]" and colours.title("coordination") == "coordination"
+    assert colours.title("velocity_y") == "velocity y [m/s]" and colours.title("coordination") == "coordination number"
     with pytest.raises(ValueError, match="unknown colour 'velocty'; did you mean 'velocity'"):
         colours.values(stage, "velocty")
 

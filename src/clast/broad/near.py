@@ -11,6 +11,12 @@ def image(d, length, inverse):
 
 
 @func
+def repeats(edges):
+    """Whether the world is periodic along some axis; edges (6,): lengths of the periodic box [m], 0 along the others, and their inverses."""
+    return edges[0] > 0.0 or edges[1] > 0.0 or edges[2] > 0.0
+
+
+@func
 def local_centre(s, w, bodies, shapes, box):
     """Centre of shape s in the axes of wall shape w's body, at the wall's size factor 1."""
     body = shapes.body[w]

@@ -129,8 +129,8 @@ def describe(what, count, seed, outside=False):
             return SCENES[what](**options)
     if not (what.endswith(".toml") or Path(what).is_file()):
         guess = nearest(what, NAMES)
-        hint = f"did you mean {guess!r}? " if guess else ""
-        raise Wrong(f"unknown scene {what!r}; {hint}(known: {', '.join(NAMES)}, or a file that ends in .toml)")
+        hint = f"; did you mean {guess!r}?" if guess else ""
+        raise Wrong(f"unknown scene {what!r}{hint} (known: {', '.join(NAMES)}, or a file that ends in .toml)")
     if options:
         raise Wrong(f"--{next(iter(options))} is for ready scenes; {what} says its own numbers, change them there")
     from ..scenefile import load

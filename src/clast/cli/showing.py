@@ -34,6 +34,10 @@ def view(
     from ..view import show
     from .running import describe
 
+    if "/" in what and not Path(what).exists():
+        raise Wrong(
+            f"{what}: no such folder or file; give the folder of a run, a ready scene (clast scenes), or a scene file"
+        )
     subject = Path(what) if Path(what).is_dir() else describe(what, None, None, outside).scene
     if isinstance(subject, Path):
         trajectory(subject)

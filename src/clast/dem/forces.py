@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..broad.near import repeats
 from ..kernels import backend
 from ..kernels.backend import func, fused, kernel
 from ..kernels.launch import same
@@ -69,19 +70,17 @@ NEEDS = len(Mix._fields)  # how many it needs of the materials
 LONE = (
     False  # every manifold has one slot, which takes up its own history and shares with none: on the CPU a shorter way
 )
-PARTS = False  # some body has parts with centres of their own
 ROLLING = False
-PERIODIC = False
 UNIFORM = False  # one material
 SHARING = True  # points of one area of contact share a stiffness; else each has a spring of its own
 ACCOUNT = 0.0  # see `clast.dem.laws.Law.account`
 
 
 class About(NamedTuple):
-    """What is bound to a kernel, see above."""
+    """What is bound to a kernel, see above, and what it sees of the scene."""
 
     lone: bool
-    parts: bool
+    parts: bool  # some body has parts with centres of their own
     rolling: bool
     periodic: bool
     uniform: bool
@@ -294,9 +293,9 @@ def count_past(first, last, pairs, wrench):
 
 
 def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixes, edges, dt, beyond):
-    """Forces of all points of a block of manifolds; where: the first of them, how many, pairs before the first slot, and their family as in
-    `work_off`."""
-    begin, count, spheres, shares, walls, packed = where
+    """Forces of all points of a block of manifolds; where: the first of them, how many, pairs before the first slot, their family as in
+    `work_off`, and whether some body has parts with centres of their own."""
+    begin, count, spheres, shares, walls, packed, parts = where
     family = (shares, walls, packed)
     first, last = begin + block * BLOCK, min(begin + count, begin + (block + 1) * BLOCK)
     room = count_points(first, last, pairs, points) + 1
@@ -305,7 +304,7 @@ def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixe
     lists = (now[0], now[1], now[2], before[0], before[1])
     near = np.empty((0 if LONE else room, remembered.COLUMNS + KEEPS))
     tables = (rows, shapes, pairs, points, history, wrench, near, np.empty((past, remembered.PAST_COLUMNS + KEEPS)))
-    about = About(LONE, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS)
+    about = About(LONE, parts, ROLLING, repeats(edges), UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS)
     acts = Acts(law, resist, mix_of, lane_mix, kept_of, lane_kept, keep, lane_keep, settle)
     lane = np.empty((KEPT + KEEPS + NEEDS, WIDTH))
     work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt, acts, about)
@@ -313,14 +312,14 @@ def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixe
 
 def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, mixes, edges, dt, beyond):
     """The same for one manifold, one point at a time, for a CUDA grid; scratch: lists, near and past, with a row for each slot."""
-    begin, _, spheres, shares, walls, packed = where
+    begin, _, spheres, shares, walls, packed, parts = where
     family = (shares, walls, packed)
     now, whose, own, before, whom, near, past = scratch
     m = begin + k
     low, high = pairs.slot[pairs.manifold[m]], pairs.slot[pairs.manifold[m + 1]]
     lists = now[low:high], whose[low:high], own[low:high], before[low:high], whom[low:high]
     near, past = near[low:high], past[low:high]
-    about = About(False, PARTS, ROLLING, PERIODIC, UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS)
+    about = About(False, parts, ROLLING, repeats(edges), UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS)
     tables = rows, shapes, pairs, points, history, wrench, near, past
     found = match(m, m + 1, family, spheres, lists, tables, edges, dt, settle, about)
     for h in range(found):
@@ -329,14 +328,14 @@ def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, m
             forget(q, wrench)
         p = q + spheres
         s, t = pairs.shape[p, 0], pairs.shape[p, 1]
-        a, b = moving_row(s, shapes, PARTS), moving_row(t, shapes, PARTS)
+        a, b = moving_row(s, shapes, parts), moving_row(t, shapes, parts)
         mix = mix_of(mixes, pairs.mix[p])
         v = sub(velocity_at(rows, b), velocity_at(rows, a))
         wa, wb = spin_at(rows, a), spin_at(rows, b)
         away = (
-            between(s, t, a, b, 0, rows, edges, PERIODIC),
-            between(s, t, a, b, 1, rows, edges, PERIODIC),
-            between(s, t, a, b, 2, rows, edges, PERIODIC),
+            between(s, t, a, b, 0, rows, edges, about.periodic),
+            between(s, t, a, b, 1, rows, edges, about.periodic),
+            between(s, t, a, b, 2, rows, edges, about.periodic),
         )
         arm, slip = remembered.vector(near, h, remembered.ARM), remembered.vector(near, h, remembered.SLIP)
         n, radius, centre = load(points.normal, c), points.radius[c], remembered.vector(near, h, remembered.CENTRE)
@@ -370,11 +369,8 @@ def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, m
         history.live[c] = 1
 
 
-def compose(law, rolling, periodic, uniform, parts):
-    """The kernels of contact points for a `laws.Law`: {whether every manifold has one slot: kernel}.
-
-    parts: some body has parts with centres of their own.
-    """
+def compose(law, rolling, uniform):
+    """The kernels of contact points for a `laws.Law`: {whether every manifold has one slot: kernel}."""
     on_cpu = backend.DEVICE[-1] is backend.CPU
     return {
         lone: kernel(
@@ -384,9 +380,7 @@ def compose(law, rolling, periodic, uniform, parts):
             allocates=on_cpu,
             **acts(law, rolling)._asdict(),
             LONE=lone,
-            PARTS=parts,
             ROLLING=rolling,
-            PERIODIC=periodic,
             UNIFORM=uniform,
             SHARING=law.shares,
             KEEPS=len(law.keeps),
@@ -404,8 +398,9 @@ def is_lone(state, family):
     return state.device is backend.CPU and family.slots == 1 and not walled
 
 
-def apply(force_kernels, state, mixes, edges, dt):
-    """What contact points of a State remember and share, their forces, and the wrench of each pair; force_kernels: see `compose`."""
+def apply(force_kernels, state, parts, mixes, edges, dt):
+    """What contact points of a State remember and share, their forces, and the wrench of each pair; force_kernels: see `compose`;
+    parts: some body has parts with centres of their own."""
     device, slots = state.device, len(state.points.gap)
     tables = state.there.rows, state.there.shapes, state.pairs, state.points, state.history, state.wrench
     on_cpu, scratch = device is backend.CPU, ()
@@ -415,7 +410,7 @@ def apply(force_kernels, state, mixes, edges, dt):
         scratch = *lists, *(device.empty((slots, columns), np.float64) for columns in wide)
     for r in state.ranges:
         family = r.family.shares, r.family.walls, r.family.slots > 0
-        where = same(r.manifold, r.manifolds, state.spheres_count, *family)
+        where = same(r.manifold, r.manifolds, state.spheres_count, *family, parts)
         force_kernel = force_kernels[is_lone(state, r.family)]
         if on_cpu:
             force_kernel((r.manifolds + BLOCK - 1) // BLOCK, where, *tables, mixes, edges, dt, state.beyond)

@@ -16,7 +16,7 @@ from ..motion import integrate
 from ..motion.state import State, place_parts
 from ..motion.stepper import Stepper
 from ..narrow.dispatch import find_points
-from ..tables import FREE, SPHERE, is_thin, is_wall, rows_in
+from ..tables import FREE, is_thin, is_wall, rows_in
 from . import forces, results, sphere_pairs
 from .conserving import even_radii
 
@@ -157,7 +157,7 @@ class Smooth(Stepper):
         if self._thin:
             self._look_through_walls(dt)
         self.coincident += sphere_pairs.apply(self._kernels.spheres, state, self._mixes, state.edges, dt)
-        forces.apply(self._kernels.points, state, self._mixes, state.edges, dt)
+        forces.apply(self._kernels.points, state, self._parts, self._mixes, state.edges, dt)
         if state.triangulated:
             self.look_for_crossings(
                 crossing, self.method.penetration == "push", self.time + (0.0 if self.fresh else self.dt)
@@ -171,17 +171,15 @@ class Smooth(Stepper):
         used = used[molds.volume[used] > 0.0]
         clumps, state = bool((~molds.round[used]).any()), self.state
         apart = (molds.count[used] > 1) | state.parts.offset[molds.first[used]].any(1)
-        has = {"CLUMPS": clumps, "SOLIDS": state.turning}
-        has |= {"PERIODIC": bool(self.box.periodic), "COUPLES": self.rolling}
-        has |= {"PARTS": bool(apart.any()), "POINTS": bool((state.parts.kind != SPHERE).any())}
-        about = self.method.recipe, self.rolling, has["PERIODIC"], len(self.mixes) == 1
-        move, through, finish = integrate.compose(self.method.integrator, clumps, **has)
+        self._parts = bool(apart.any())  # some body has parts with centres of their own
+        law, uniform = self.method.recipe, len(self.mixes) == 1
+        move, through, finish = integrate.compose(self.method.integrator, clumps, self._parts)
         self._kernels = SimpleNamespace(
             move=move,
             through=through,
             finish=finish,
-            spheres=sphere_pairs.compose(*about),
-            points=forces.compose(*about, has["PARTS"]),
+            spheres=sphere_pairs.compose(law, self.rolling, bool(self.box.periodic), uniform),
+            points=forces.compose(law, self.rolling, uniform),
         )
         # How deep each mold can be in a thin wall, and the least of all; triangulated ones tell by themselves when surfaces cross.
         surface = rows_in("surfaces", state.parts.kind, state.parts.feature)

@@ -19,7 +19,6 @@ from .constraints import CHUNK, WIDTH, Constraints, arms, turn_of
 from .projections import project3, project6
 
 # Bound to the kernels: what the scene has.
-CLUMPS = False
 COUPLES = False
 SOFT = False
 
@@ -202,7 +201,7 @@ def body_chunk(c, chunk, graph, constraints, impulse, momentum, before, after, a
                 tx += lever * impulse[k, 3]
                 ty += lever * impulse[k, 4]
                 tz += lever * impulse[k, 5]
-        w = turn_of(i, (tx, ty, tz), rows, graph.inverse, CLUMPS)
+        w = turn_of(i, (tx, ty, tz), rows, graph.inverse)
         v = (per_mass * fx, per_mass * fy, per_mass * fz)
         turn = (
             free[i, 3] + w[0] - before[i, 3],
@@ -217,14 +216,14 @@ def body_chunk(c, chunk, graph, constraints, impulse, momentum, before, after, a
             after[i, j], ahead[i, j] = new, new + momentum * change
             new = free[i, 3 + j] + w[j]
             after[i, 3 + j], ahead[i, 3 + j] = new, new + momentum * turn[j]
-        total += spin_energy(i, turn, rows, graph.inverse, CLUMPS)
+        total += spin_energy(i, turn, rows, graph.inverse)
     sums[c] = total
 
 
 @func
-def spin_energy(i, w, rows, inverse, clumps):
+def spin_energy(i, w, rows, inverse):
     """w . J w of body i, J the inertia whose inverse is known (twice the energy of this spin)."""
-    if clumps:
+    if len(inverse) > 0:
         a, b, c, d, e, f = inverse[i, 0], inverse[i, 1], inverse[i, 2], inverse[i, 3], inverse[i, 4], inverse[i, 5]
         p, q, r = b * c - f * f, e * f - c * d, d * f - b * e
         s, t, o = a * c - e * e, d * e - a * f, a * b - d * d
@@ -247,7 +246,7 @@ class Descent:
         self.sums, self.turns = np.empty((self.chunks[0], SUMS)), np.empty(self.chunks[1])
         flags = {"fastmath": ("contract", "nsz"), "allocates": True}
         self._contacts = kernel(contact_block, grain=4, **flags, COUPLES=cones.has["COUPLES"], SOFT=cones.has["SOFT"])
-        self._bodies = kernel(body_chunk, grain=4, CLUMPS=cones.has["CLUMPS"], COUPLES=cones.has["COUPLES"])
+        self._bodies = kernel(body_chunk, grain=4, COUPLES=cones.has["COUPLES"])
         self.before[:] = 0.0
         self.take_up(impulse, 0.0)
         self.before, self.after = self.after, self.before

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..broad.near import image
+from ..broad.near import image, repeats
 from ..kernels import primitives
 from ..kernels.backend import func, kernel
 from ..kernels.rows import PER_INERTIA, PER_MASS, SPIN, VELOCITY, centre_at, put_vector, spin_at, velocity_at
@@ -25,8 +25,6 @@ WIDTH = 64  # contacts in lanes
 SWIFT = 0.5  # part of its size that a body may go in a step and still be left to contacts that were foreseen
 
 # Bound to the kernels: what the scene has. Only the row functions see what is bound; functions they call are told.
-PERIODIC = False
-CLUMPS = False  # some body is not round
 COUPLES = False  # rolling or spinning friction: cones of width 6
 SOFT = False  # some contacts are compliant
 
@@ -148,9 +146,9 @@ def opening(a, b, p, q, rows):
 
 
 @func
-def turn_of(i, torque, rows, inverse, clumps):
-    """J^-1 torque of body i; inverse (n,6): xx, yy, zz, xy, xz, yz of the inverse inertia in world axes."""
-    if clumps:
+def turn_of(i, torque, rows, inverse):
+    """J^-1 torque of body i; inverse (n,6): xx, yy, zz, xy, xz, yz of the inverse inertia in world axes, (0,6) if all bodies are round."""
+    if len(inverse) > 0:
         x, y, z = torque
         return (
             inverse[i, 0] * x + inverse[i, 3] * y + inverse[i, 4] * z,
@@ -182,7 +180,7 @@ def keep_chunk(c, chunk, step, rows, shape_body, span, pairs, mixes, points, nea
         s = np.uintp(pairs.shape[p, 0])
         a, b = np.uintp(shape_body[s]), np.uintp(shape_body[np.uintp(pairs.shape[p, 1])])
         n, gap = load(points.normal, i), points.gap[i]
-        arms = arms_of(a, b, world_point(s, i, rows, points), n, gap, rows, step.edges, PERIODIC)
+        arms = arms_of(a, b, world_point(s, i, rows, points), n, gap, rows, step.edges, repeats(step.edges))
         u = opening(a, b, arms[0], arms[1], rows)
         falls = (1.0 if rows[b, PER_MASS] > 0.0 else 0.0) - (1.0 if rows[a, PER_MASS] > 0.0 else 0.0)
         normal = dot(u, n)
@@ -205,7 +203,7 @@ def build_chunk(c, chunk, step, rows, inverse, shape_body, ball, pairs, mixes, p
         a, b = np.uintp(shape_body[s]), np.uintp(shape_body[t])
         n, x, gap = load(points.normal, k), world_point(s, k, rows, points), points.gap[k]
         m = np.uintp(pairs.mix[p])
-        one, two = arms_of(a, b, x, n, gap, rows, step.edges, PERIODIC)
+        one, two = arms_of(a, b, x, n, gap, rows, step.edges, repeats(step.edges))
         u = dot(opening(a, b, one, two, rows), n)
         bias, restitution, compliance = gap * per_step, mixes.restitution[m], mixes.compliance[m]
         if compliance == 0.0 and gap < 0.0:
@@ -231,25 +229,25 @@ def build_chunk(c, chunk, step, rows, inverse, shape_body, ball, pairs, mixes, p
         if COUPLES:
             constraints.limit[i, 2], constraints.limit[i, 3] = mixes.rolling_friction[m], mixes.spinning_friction[m]
         constraints.size[i, 0], constraints.size[i, 1] = block_size(
-            a, b, one, two, n, length, soft, rows, inverse, CLUMPS, COUPLES
+            a, b, one, two, n, length, soft, rows, inverse, COUPLES
         )
 
 
 @func
-def own_share(i, r, n, rows, inverse, clumps):
+def own_share(i, r, n, rows, inverse):
     """What body i adds to the block of a contact at its arm r: along the normal n, its trace [1/kg], and the trace of its inverse
     inertia [1/(kg m^2)]."""
     lever = cross(r, n)
-    along = rows[i, PER_MASS] + dot(lever, turn_of(i, lever, rows, inverse, clumps))
-    spin = inverse[i, 0] + inverse[i, 1] + inverse[i, 2] if clumps else 3.0 * rows[i, PER_INERTIA]
-    return along, 3.0 * rows[i, PER_MASS] + spin * dot(r, r) - dot(r, turn_of(i, r, rows, inverse, clumps)), spin
+    along = rows[i, PER_MASS] + dot(lever, turn_of(i, lever, rows, inverse))
+    spin = inverse[i, 0] + inverse[i, 1] + inverse[i, 2] if len(inverse) > 0 else 3.0 * rows[i, PER_INERTIA]
+    return along, 3.0 * rows[i, PER_MASS] + spin * dot(r, r) - dot(r, turn_of(i, r, rows, inverse)), spin
 
 
 @func
-def block_size(a, b, one, two, n, length, soft, rows, inverse, clumps, couples):
+def block_size(a, b, one, two, n, length, soft, rows, inverse, couples):
     """Diagonal of the contact's own block of D^T M^-1 D [1/kg]: along the normal, and the mean of the rest."""
-    along, whole, spin = own_share(a, one, n, rows, inverse, clumps)
-    along_b, whole_b, spin_b = own_share(b, two, n, rows, inverse, clumps)
+    along, whole, spin = own_share(a, one, n, rows, inverse)
+    along_b, whole_b, spin_b = own_share(b, two, n, rows, inverse)
     along, rest = along + along_b, whole + whole_b - along - along_b
     if couples:
         return along + soft, (rest + length * length * (spin + spin_b)) / 5.0
@@ -289,7 +287,7 @@ def body_chunk(c, chunk, rows, inverse, free, start, entry, arm, length, impulse
                 tx += lever * impulse[k, 3]
                 ty += lever * impulse[k, 4]
                 tz += lever * impulse[k, 5]
-        w = turn_of(i, (tx, ty, tz), rows, inverse, CLUMPS)
+        w = turn_of(i, (tx, ty, tz), rows, inverse)
         put_vector(
             rows, i, VELOCITY, (free[i, 0] + per_mass * fx, free[i, 1] + per_mass * fy, free[i, 2] + per_mass * fz)
         )
@@ -432,23 +430,24 @@ def sweep_row(k, order, rows, inverse, constraints, shift, impulse):
     # The block of two balls is diagonal, and the full step is exact. Others have a largest eigenvalue up to their width, 3
     # or 6, times the mean of the diagonal; below two over that the energy falls whatever the block.
     omega = 1.0
-    if CLUMPS or COUPLES:
-        omega = 0.3 if CLUMPS and COUPLES else 0.6
+    clumps = len(inverse) > 0
+    if clumps or COUPLES:
+        omega = 0.3 if clumps and COUPLES else 0.6
     new, turned = answer(k, g, couple, u, spin, n, extra, omega, constraints, COUPLES)
     impulse[i, 0], impulse[i, 1], impulse[i, 2] = new
     if COUPLES:
         impulse[i, 3], impulse[i, 4], impulse[i, 5] = turned
     change, change_couple = sub(new, g), scale(length, sub(turned, couple))
-    push(a, -1.0, one, change, change_couple, rows, inverse, CLUMPS)
-    push(b, 1.0, two, change, change_couple, rows, inverse, CLUMPS)
+    push(a, -1.0, one, change, change_couple, rows, inverse)
+    push(b, 1.0, two, change, change_couple, rows, inverse)
 
 
 @func
-def push(i, sign, arm, change, couple, rows, inverse, clumps):
+def push(i, sign, arm, change, couple, rows, inverse):
     """Give body i the impulse at its arm, and the couple."""
     if rows[i, PER_MASS] > 0.0:
         torque = add(cross(arm, change), couple)
-        w = turn_of(i, scale(sign, torque), rows, inverse, clumps)
+        w = turn_of(i, scale(sign, torque), rows, inverse)
         for j in range(3):
             rows[i, VELOCITY + j] += sign * rows[i, PER_MASS] * change[j]
             rows[i, SPIN + j] += w[j]

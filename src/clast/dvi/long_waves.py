@@ -24,7 +24,6 @@ from ..kernels.rows import CENTRE, PER_MASS
 from .constraints import CHUNK, arms, turn_of
 
 # Bound to the kernels: what the scene has.
-CLUMPS = False
 COUPLES = False
 
 TALL = 64.0  # typical radii over which contacts are spread; what is smaller is left to the iterations, which rested a pile of 27 layers sooner
@@ -149,7 +148,7 @@ def element_row(cell, grid, rows, inverse, first, order, moments, element, load)
             for j in range(6):
                 s = 6 + 3 * j
                 act[a, j] = phi * moments[i, j] + gx * moments[i, s] + gy * moments[i, s + 1] + gz * moments[i, s + 2]
-            w = turn_of(i, (act[a, 3], act[a, 4], act[a, 5]), rows, inverse, CLUMPS)
+            w = turn_of(i, (act[a, 3], act[a, 4], act[a, 5]), rows, inverse)
             for j in range(3):
                 move[a, j] = rows[i, PER_MASS] * act[a, j]
                 move[a, 3 + j] = w[j]
@@ -252,7 +251,7 @@ def factors(cones, impulse, velocity, grid):
     gather = kernel(moments_chunk, grain=4, COUPLES=cones.has["COUPLES"])
     gather(chunks, CHUNK, rows, cones.start, cones.entry, cones.constraints, impulse, velocity, moments)
     element, load = np.empty((many, 8, 8)), np.empty((many, 8))
-    fill = kernel(element_row, grain=2, allocates=True, CLUMPS=cones.has["CLUMPS"])
+    fill = kernel(element_row, grain=2, allocates=True)
     fill(many, grid, rows, cones.inverse, first, order, moments, element, load)
     return solve_nodes(grid.cells, *assemble(grid.cells, element, load), SWEEPS, SMALL)
 

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ..broad.near import image
+from ..broad.near import image, repeats
 from ..broad.search import BROAD
 from ..errors import pick
 from ..kernels.backend import func
@@ -17,11 +17,6 @@ from ..motion.rotation import near_unit, spin_of, tumble
 from ..scene.materials import combine
 from . import solvers
 from .constraints import Mixes, turn_of
-
-# Bound to the kernels: what the scene has.
-PERIODIC = False
-CLUMPS = False  # some body is not round
-SOLIDS = False  # some body is neither a sphere nor made of spheres
 
 TINY = 5e-324  # the least number above 0
 LIMITS = {
@@ -141,7 +136,7 @@ def kick_chunk(c, chunk, rows, inverse, gravity, dt, kick, force, torque, free):
             free[i, j] = rows[i, VELOCITY + j] + step * gravity[j]
             free[i, 3 + j] = rows[i, SPIN + j]
         if len(force) > 0:
-            w = turn_of(i, load(torque, i), rows, inverse, CLUMPS)
+            w = turn_of(i, load(torque, i), rows, inverse)
             for j in range(3):
                 free[i, j] += step * rows[i, PER_MASS] * force[i, j]
                 free[i, 3 + j] += step * w[j]
@@ -154,6 +149,7 @@ def drift_chunk(c, chunk, bodies, rows, inertias, free, kick, dt, space, watch):
     `status`: as `integrate.advance_row`.
     """
     gravity, world, edges = space.gravity, space.world, space.edges
+    periodic, solids = repeats(edges), len(watch.turned_from) > 0
     farthest = 0.0
     state = FINE
     for row in range(c * chunk, min(len(free), (c + 1) * chunk)):
@@ -165,9 +161,7 @@ def drift_chunk(c, chunk, bodies, rows, inertias, free, kick, dt, space, watch):
         w = spin_at(rows, i)
         x = add(centre_at(rows, i), scale(dt, v))
         q = load4(bodies.orientation, i)
-        tumbling = False
-        if CLUMPS:
-            tumbling = not inertias.round[bodies.mold[i]]
+        tumbling = not inertias.round[bodies.mold[i]]
         change = sub(w, (free[i, 3], free[i, 4], free[i, 5]))
         per_step = 1.0 / (per_mass * dt)
         for j in range(3):
@@ -185,11 +179,11 @@ def drift_chunk(c, chunk, bodies, rows, inertias, free, kick, dt, space, watch):
             q = near_unit(quat_multiply(quat_exponential(scale(dt, w)), q))
         v = add(v, scale((1.0 - kick[i]) * dt, gravity))
         d = sub(x, load(watch.reference, i))
-        if PERIODIC:
+        if periodic:
             x = (wrap(x[0], world[0], edges[0]), wrap(x[1], world[1], edges[1]), wrap(x[2], world[2], edges[2]))
             d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
         far = math.sqrt(dot(d, d))
-        if SOLIDS:
+        if solids:
             o = load4(watch.turned_from, i)
             e = (q[0] - o[0], q[1] - o[1], q[2] - o[2], q[3] - o[3])
             chord = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3])

@@ -337,22 +337,20 @@ class Hard(Nearby, Swept, Stepper):
         self.clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
         self.solids = state.turning
         self.plain = not self.solids and bool((molds.count[used] == 1)[molds.volume[used] > 0.0].all())
-        near = {"PERIODIC": bool(self.box.periodic)}
-        self._inner = {"CLUMPS": self.clumps, "COUPLES": self.couples, "SOFT": self.soft}
+        self._inner = {"COUPLES": self.couples, "SOFT": self.soft}
         memory = {"PATCHES": any(family.slots != 1 for family in families_of(state.parts))}
-        turning = {"CLUMPS": self.clumps}
 
         def chunked(row, **bound):
             return kernel(row, grain=4, **bound)
 
         self._kernels = SimpleNamespace()
-        self._kernels.keep = chunked(blocks.keep_chunk, **near)
-        self._kernels.build = chunked(blocks.build_chunk, **near, **self._inner)
+        self._kernels.keep = chunked(blocks.keep_chunk)
+        self._kernels.build = chunked(blocks.build_chunk, **self._inner)
         self._kernels.recall = chunked(warm_start.recall_chunk, **memory)
         self._kernels.remember = chunked(warm_start.remember_chunk, **memory)
         self._kernels.inverse = chunked(complementarity.inverse_chunk)
-        self._kernels.kick = chunked(complementarity.kick_chunk, **turning)
-        self._kernels.drift = chunked(complementarity.drift_chunk, SOLIDS=self.solids, **near, **turning)
+        self._kernels.kick = chunked(complementarity.kick_chunk)
+        self._kernels.drift = chunked(complementarity.drift_chunk)
         reach = np.where(np.isfinite(state.parts.reach), state.parts.reach, 0.0)
         reach += np.linalg.norm(state.parts.offset, axis=1)
         self.outer = np.array([reach[f : f + k].max() for f, k in zip(molds.first, molds.count, strict=True)])

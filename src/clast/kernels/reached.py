@@ -66,6 +66,11 @@ def _constant(value):
     return type(value).__name__, repr(value)
 
 
+def loaded(function):
+    """Global names that the code of a function loads."""
+    return _read(function.__code__)[1]
+
+
 def is_table(kind):
     """Whether this is a class of named tuples."""
     return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")

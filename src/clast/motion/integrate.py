@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..broad.near import image
+from ..broad.near import image, repeats
 from ..kernels import backend
 from ..kernels.backend import func, kernel
 from ..kernels.rows import (
@@ -48,13 +48,8 @@ from .rotation import near_unit, spin_of, tumble, turn_freely, turns_little
 
 INTEGRATORS = {"verlet": (0.5, 0.0, 0.5), "symplectic": (1.0, 0.0, 0.0), "explicit": (0.0, 1.0, 0.0)}
 
-# Bound to the kernels: what the scene has.
+# Bound to the kernels. What else a scene has they see by themselves, once a chunk: a kernel for each mix of it would be compiled for each.
 CLUMPS = False  # some body is not round
-PARTS = True  # some body has parts with centres of their own
-SOLIDS = False  # some body is neither a sphere nor made of spheres
-PERIODIC = False
-COUPLES = False  # contacts of spheres have couples
-POINTS = True  # there are contacts other than of spheres
 MOVE = True  # the kernel can begin a step
 
 
@@ -76,13 +71,14 @@ class Space(NamedTuple):
 
 
 class Kicks(NamedTuple):
-    """The integrator, and what of a step is done: numbers, not bound to kernels, so that one kernel does all."""
+    """The integrator, what of a step is done, and with which bodies: numbers, not bound to kernels, so that one kernel does all."""
 
     before: float  # fractions of the time step: the kick before the drift
     between: float  # after it, still with the old forces
     after: float  # with the new forces
     ends: bool  # add up the contact forces and end a step
     begins: bool  # begin the next: kick, drift and turn
+    parts: bool  # some body has parts with centres of their own
 
 
 class Watch(NamedTuple):
@@ -112,21 +108,20 @@ def wrap(x, low, length):
 
 
 @func
-def add_up(i, x, radius, start, entry, pair, rows, spheres, wrench, about):
-    """Force and torque of all contacts of the body in row i, in the order of its partners' numbers; about: PARTS, COUPLES, POINTS.
+def add_up(i, x, radius, start, entry, pair, rows, spheres, wrench, parts):
+    """Force and torque of all contacts of the body in row i, in the order of its partners' numbers; parts: see Kicks.
 
     Pairs of spheres, the first of the list, act as SpherePairs says, all others as Wrench does.
     """
-    parts, couples, points = about
     action, couple = spheres
-    force, moment, balls = wrench[0], wrench[1], len(action)
+    force, moment, balls, couples = wrench[0], wrench[1], len(action), len(couple) > 0
     fx, fy, fz = 0.0, 0.0, 0.0
     tx, ty, tz = 0.0, 0.0, 0.0
     for at in range(start[i], start[i + np.uintp(1)]):
         e = entry[np.uintp(at)]
         p = np.uintp(e >> 1)
         sign = 1.0 if e & 1 else -1.0
-        if points and p >= balls:
+        if p >= balls:
             k = p - np.uintp(balls)
             gx, gy, gz = sign * force[k, 0], sign * force[k, 1], sign * force[k, 2]
             fx += gx
@@ -211,6 +206,7 @@ def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, ki
     acting, wrenches = (spheres.action, spheres.couple), (wrench.force, wrench.moment)
     before, after, last = kicks.before * dt, kicks.between * dt, kicks.after * dt
     ends, begins = kicks.ends, kicks.begins
+    periodic, solids = repeats(edges), len(turned_from) > 0
     farthest = 0.0
     state = FINE
     for row in range(c * chunk, min(len(orientation), (c + 1) * chunk)):
@@ -227,9 +223,7 @@ def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, ki
             inverse = load_matrix(inertias.inverse, bodies.mold[i])
             per_size = per_mass / (bodies.scale[i] * bodies.scale[i])
         if ends:
-            f, torque = add_up(
-                i, x, rows[i, REACH], start, entry, pair, rows, acting, wrenches, (PARTS, COUPLES, POINTS)
-            )
+            f, torque = add_up(i, x, rows[i, REACH], start, entry, pair, rows, acting, wrenches, kicks.parts)
         else:
             f, torque = load(forces, i), load(torques, i)
         a = (f[0] * per_mass + gravity[0], f[1] * per_mass + gravity[1], f[2] * per_mass + gravity[2])
@@ -251,8 +245,8 @@ def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, ki
                 q = near_unit(quat_multiply(quat_exponential(scale(dt, w)), q))
             v = add(v, scale(after, a))
             w = add(w, scale(after, turning))
-            x, far = wrapped(x, load(reference, i), world, edges, PERIODIC)
-            if SOLIDS:
+            x, far = wrapped(x, load(reference, i), world, edges, periodic)
+            if solids:
                 far = swung(far, q, load4(turned_from, i), bodies.scale[i] * swing[bodies.mold[i]])
             state = judge(state, x, w, far, world)
             farthest = max(farthest, far)
@@ -319,6 +313,7 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
     acting, wrenches = (spheres.action, spheres.couple), (wrench.force, wrench.moment)
     before, after, last = kicks.before * dt, kicks.between * dt, kicks.after * dt
     ends = kicks.ends
+    periodic, solids = repeats(edges), len(turned_from) > 0
     farthest = 0.0
     state = FINE
     lane, waiting = np.empty((TURN_ROWS, TURNED)), np.empty(TURNED, np.int64)
@@ -339,9 +334,7 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
             q, m = load4(orientation, i), np.uintp(mold[i])
             inverse = load_matrix(inverses, m)
             if ends:
-                f, torque = add_up(
-                    i, x, rows[i, REACH], start, entry, pair, rows, acting, wrenches, (PARTS, COUPLES, POINTS)
-                )
+                f, torque = add_up(i, x, rows[i, REACH], start, entry, pair, rows, acting, wrenches, kicks.parts)
             else:
                 f, torque = load(forces, i), load(torques, i)
             a = (f[0] * per_mass + gravity[0], f[1] * per_mass + gravity[1], f[2] * per_mass + gravity[2])
@@ -354,7 +347,7 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
                 w = add(w, scale(last, turning))
             v = add(v, scale(before, a))
             w = add(w, scale(before, turning))
-            x, far = wrapped(add(x, scale(dt, v)), load(reference, i), world, edges, PERIODIC)
+            x, far = wrapped(add(x, scale(dt, v)), load(reference, i), world, edges, periodic)
             v = add(v, scale(after, a))
             put_vector(rows, i, CENTRE, x)
             put_vector(rows, i, VELOCITY, v)
@@ -370,7 +363,7 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
                     continue
                 q, w = turn_freely(q, momentum, inverse, dt, quat_exponential)
             w = add(w, turning)
-            if SOLIDS:
+            if solids:
                 far = swung(far, q, load4(turned_from, i), scales[i] * swing[m])
             state, farthest = judge(state, x, w, far, world), max(farthest, far)
             orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
@@ -387,7 +380,7 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
                 lane[SPIN_AFTER + 2, k] + lane[KICK + 2, k],
             )
             far = lane[FAR, k]
-            if SOLIDS:
+            if solids:
                 far = swung(far, q, load4(turned_from, i), scales[i] * swing[np.uintp(mold[i])])
             state, farthest = judge(state, load(rows, i), w, far, world), max(farthest, far)
             orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
@@ -397,23 +390,22 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
     watch.status[c] = state
 
 
-def compose(integrator, lanes, **bound):
-    """(kernel, kicks) that begin a step, that end one and begin the next, and that end one; lanes: some bodies are not round, and
-    are turned side by side on the CPU."""
-    if lanes and backend.DEVICE[-1] is backend.CPU:
-        finish = kernel(advance_row, grain=4, MOVE=False, **bound)
-        bound = {name: value for name, value in bound.items() if name != "CLUMPS"}
-        through = kernel(advance_block, grain=4, allocates=True, **bound)
+def compose(integrator, clumps, parts):
+    """(kernel, kicks) that begin a step, that end one and begin the next, and that end one; clumps: some bodies are not round, and
+    are turned side by side on the CPU; parts: see Kicks."""
+    if clumps and backend.DEVICE[-1] is backend.CPU:
+        finish = kernel(advance_row, grain=4, MOVE=False, CLUMPS=True)
+        through = kernel(advance_block, grain=4, allocates=True)
     else:
-        through = finish = kernel(advance_row, grain=4, **bound)
+        through = finish = kernel(advance_row, grain=4, CLUMPS=clumps)
     stages = (False, True), (True, True), (True, False)
-    begin, both, end = (Kicks(*INTEGRATORS[integrator], *stage) for stage in stages)
+    begin, both, end = (Kicks(*INTEGRATORS[integrator], *stage, parts) for stage in stages)
     return (through, begin), (through, both), (finish, end)
 
 
 def place_row(c, chunk, first, bodies, shapes, parts, rows, reference, turned_from, moved, edges):
     """Put one chunk of the shapes from row `first` on where their bodies have gone; report as `advance_row` does."""
-    farthest = 0.0
+    farthest, periodic = 0.0, repeats(edges)
     for s in range(first + c * chunk, min(len(shapes.body), first + (c + 1) * chunk)):
         body = shapes.body[s]
         offset = rotate(load4(bodies.orientation, body), load(parts.offset, shapes.part[s]))
@@ -426,7 +418,7 @@ def place_row(c, chunk, first, bodies, shapes, parts, rows, reference, turned_fr
         put_vector(rows, s, SPIN, w)
         if len(reference) > 0 and bodies.motion[body] == FREE:
             d = sub(x, load(reference, s))
-            if PERIODIC:
+            if periodic:
                 d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
             far = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
             swing = parts.swing[shapes.part[s]]

@@ -100,7 +100,7 @@ def place_parts(bodies, shapes, parts, box, rows, reference=None, turned_from=No
     if chunks <= 0:
         return 0.0
     moved = device.empty(chunks, np.float64)
-    place = kernel(integrate.place_row, grain=4, PERIODIC=box.periodic)
+    place = kernel(integrate.place_row, grain=4)
     edges = (*box.length.tolist(), *box.inverse.tolist())
     start = device.empty((0, 3), np.float64) if reference is None else reference
     turned_from = device.empty((0, 4), np.float64) if turned_from is None else turned_from

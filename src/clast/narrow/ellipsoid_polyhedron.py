@@ -176,7 +176,7 @@ def points_row(k, where, bodies, shapes, parts, hulls, forms, pairs, points, edg
     s, t = (b, a) if swap else (a, b)
     body, other, part = shapes.body[s], shapes.body[t], shapes.part[t]
     q = load4(bodies.orientation, body)
-    centre = unrotate(q, between(s, t, shapes.centre, edges, True))
+    centre = unrotate(q, between(s, t, shapes.centre, edges))
     turn = quat_multiply(conjugate(q), turn_of(t, bodies, shapes, parts))
     size = scale(bodies.scale[other], (parts.size[part, 0], parts.size[part, 1], parts.size[part, 2]))
     hull = parts.feature[shapes.part[s]]
@@ -188,7 +188,7 @@ def points_row(k, where, bodies, shapes, parts, hulls, forms, pairs, points, edg
         n = rotate(q, n)
         arm = add(rotate(q, x), scale(0.5 * gap, n))
         if swap:
-            arm = add(arm, between(a, b, shapes.centre, edges, True))
+            arm = add(arm, between(a, b, shapes.centre, edges))
         one, two = ball_radius(s, bodies, shapes, parts), wall_radius(load_form(forms, t), n)
         points.radius[c], points.feature[c] = one * two / (one + two), feature
         for i in range(3):

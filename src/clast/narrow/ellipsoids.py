@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ..broad.near import image
+from ..broad.near import image, repeats
 from ..kernels import backend
 from ..kernels.backend import func, fused, kernel, part
 from ..kernels.vec import dot
@@ -22,15 +22,14 @@ from .curvature import contact_radius
 
 BLOCK = 256  # pairs a task
 
-PERIODIC = False  # bound to the kernels
-CHM = False
+CHM = False  # bound to the kernels
 
 
 @func
-def between(a, b, centre, edges, periodic):
+def between(a, b, centre, edges):
     """From the centre of shape a to that of shape b, or to its nearest periodic image."""
     d = (centre[b, 0] - centre[a, 0], centre[b, 1] - centre[a, 1], centre[b, 2] - centre[a, 2])
-    if periodic:
+    if repeats(edges):
         d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
     return d
 
@@ -173,7 +172,7 @@ def put_inside(lane, k):
 
 
 @func
-def drop_apart(waiting, count, lane, rows, forms, pair, edges, margin, periodic):
+def drop_apart(waiting, count, lane, rows, forms, pair, edges, margin):
     """Those of the waiting pairs that the characteristic equation does not tell apart (ChM): how many, the first of `waiting`."""
     left = 0
     for at in range(0, count, CHM_LANES):
@@ -181,7 +180,7 @@ def drop_apart(waiting, count, lane, rows, forms, pair, edges, margin, periodic)
         for j in range(used):
             p = waiting[at + j]
             a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
-            put_lane(lane, j, between(a, b, rows, edges, periodic), a, b, forms)
+            put_lane(lane, j, between(a, b, rows, edges), a, b, forms)
             # Scaled by this much about its centre, an ellipsoid contains all that is within half the margin of it.
             wide_a, wide_b = 1.0 + 0.5 * margin / forms[a, LEAST_AXIS], 1.0 + 0.5 * margin / forms[b, LEAST_AXIS]
             for i in range(6):
@@ -212,7 +211,7 @@ def points_block(block, first, count, spheres, rows, forms, pairs, points, edges
     for p in range(begin, min(begin + BLOCK, first + count)):
         a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
         c = np.uintp(slot[p - spheres])
-        d = between(a, b, rows, edges, PERIODIC)
+        d = between(a, b, rows, edges)
         if keeps:
             # A pair that touched touches again, most likely.
             n = (normal[c, 0], normal[c, 1], normal[c, 2])
@@ -227,7 +226,7 @@ def points_block(block, first, count, spheres, rows, forms, pairs, points, edges
             found += 1
     if CHM:
         before = found
-        found = drop_apart(waiting, before, np.empty((CHM_ROWS, CHM_LANES)), rows, forms, pair, edges, margin, PERIODIC)
+        found = drop_apart(waiting, before, np.empty((CHM_ROWS, CHM_LANES)), rows, forms, pair, edges, margin)
         if found < before:
             mark_apart(begin, min(begin + BLOCK, first + count), spheres, waiting, found, slot, gap, many)
     for at in range(0, found, LANES):
@@ -236,7 +235,7 @@ def points_block(block, first, count, spheres, rows, forms, pairs, points, edges
             p = waiting[at + k]
             a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
             c = np.uintp(slot[p - spheres])
-            put_lane(lane, k, between(a, b, rows, edges, PERIODIC), a, b, forms)
+            put_lane(lane, k, between(a, b, rows, edges), a, b, forms)
             lane[LEAST, k] = forms[a, LEAST_RADIUS] + forms[b, LEAST_RADIUS]
             lane[STATE, k] = 1.0 if keeps and gap[c] < 0.0 else 0.0
             for i in range(3):
@@ -284,7 +283,7 @@ def points_row(k, first, count, spheres, rows, forms, pairs, points, edges, marg
     p = first + k
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
     c = pairs.slot[p - spheres]
-    d = between(a, b, rows, edges, PERIODIC)
+    d = between(a, b, rows, edges)
     points.gap[c] = np.inf
     points.count[p - spheres] = 0
     if boxes_apart(d, a, b, forms, margin):
@@ -313,7 +312,6 @@ def find_points(look, rows, margin):
         fastmath=("contract", "nsz"),
         grain=4,
         allocates=on_cpu,
-        PERIODIC=bool(look.box.periodic),
         CHM=look.chm and margin < math.inf,
     )
     about = first, whole, look.spheres_count, there.rows, there.forms, look.pairs, look.points

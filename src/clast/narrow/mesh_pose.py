@@ -113,7 +113,7 @@ def pose_row(p, bodies, shapes, parts, surfaces, pair, box, edges, pose, who):
             radius, half = size * parts.size[row, 0], size * parts.size[row, 1]
             sense = parts.size[row, 2] if radius > 0.0 else 1.0
     else:
-        way = unrotate(q, between(s, t, shapes.centre, edges, box.periodic))
+        way = unrotate(q, between(s, t, shapes.centre, edges))
         if tree >= 0:
             turn = quat_multiply(conjugate(q), load4(bodies.orientation, other))
             put_turn(pose, p, scaled(size, quat_matrix(turn)))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..broad.near import image
+from ..broad.near import image, repeats
 from ..broad.neighbour_list import copy_history
 from ..kernels import primitives
 from ..kernels.backend import func, kernel
@@ -34,7 +34,6 @@ MARGIN = (
 EARLY = 0.7  # where some pair must be looked at again, so are all that have moved by this part of the margin
 SPARE = 0.25  # room for more candidates of a pair than there are, as a part of these
 TASK = 65536  # pairs whose candidates are looked for at a time
-PERIODIC = False  # bound to the kernels
 FINE, CROSSING = 0, 1  # what `points_row` reports of a manifold
 
 
@@ -213,7 +212,7 @@ def moved_row(k, pair, known, bodies, shapes, parts, edges, way):
     i, j = shapes.body[a], shapes.body[b]
     now = between_origins(a, b, bodies, shapes)
     d = sub(now, load(known.apart, k))
-    if PERIODIC:
+    if repeats(edges):
         d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
     one = shapes.radius[a] if parts.swing[shapes.part[a]] > 0.0 else 0.0
     two = shapes.radius[b] if parts.swing[shapes.part[b]] > 0.0 else 0.0
@@ -228,7 +227,7 @@ def renew(state, reach):
     each has (k,) [m]."""
     found = state.candidates
     way = np.empty(len(found.listed.rows))
-    measure = kernel(moved_row, grain=1024, PERIODIC=bool(state.box.periodic))
+    measure = kernel(moved_row, grain=1024)
     where = *state.kernel_tables[:3], state.edges, way
     measure(len(way), found.listed.pair, found.known, *where)
     # Never more than the own margin of a pair, however fast it was when it was looked at: corners and crossings were candidates for that turn.
@@ -364,14 +363,14 @@ def look(state, margin, narrow, tolerance):
 
 
 @func
-def write_point(c, slot, a, b, radius, measured, feature, shapes, edges, periodic, points):
+def write_point(c, slot, a, b, radius, measured, feature, shapes, edges, points):
     """Write what was measured of candidate c, of shapes a and b, into its slot."""
     points.gap[slot], points.radius[slot], points.feature[slot] = measured.gap[c], radius, feature
     # Points are beside the triangulated particle, the first if both are; the other may be an image.
     own = a if shapes.kind[a] == MESH else b
     arm = sub(load(measured.point, c), load(shapes.centre, own))
     if own == b:
-        arm = add(arm, between(a, b, shapes.centre, edges, periodic))
+        arm = add(arm, between(a, b, shapes.centre, edges))
     for i in range(3):
         points.arm[slot, i] = arm[i]
         points.normal[slot, i] = measured.normal[c, i]
@@ -394,7 +393,7 @@ def points_row(i, limit, listed, active, measured, bodies, shapes, parts, surfac
                 # Which triangle of the body that is triangulated, of the first if both are.
                 feature = 0 if flat else surfaces.row[active.first[c]]
                 points.count[q] += 1
-                write_point(c, active.slot[c], a, b, radius, measured, feature, shapes, edges, PERIODIC, points)
+                write_point(c, active.slot[c], a, b, radius, measured, feature, shapes, edges, points)
                 if measured.crossing[c] != 0:
                     status[i] = CROSSING
             else:
@@ -411,7 +410,7 @@ def find_points(state, margin, narrow, tolerance):
         return np.empty(0, int)  # nothing touches, and nothing touched
     tables = there.bodies, there.shapes, there.parts, there.surfaces, state.edges, state.points
     what = float(np.nextafter(margin, math.inf)), found.listed, found.active, found.measured
-    find = kernel(points_row, grain=64, PERIODIC=bool(state.box.periodic))
+    find = kernel(points_row, grain=64)
     find(len(found.listed.near), *what, *tables, found.status)
     return np.nonzero(found.status)[0]
 

@@ -32,16 +32,16 @@ def conjugate(q):
 
 
 @func
-def second_in_first(a, b, bodies, shapes, edges, periodic):
+def second_in_first(a, b, bodies, shapes, edges):
     """How shape b lies in the axes of shape a's body: matrix of its turn, way from centre to centre."""
     body_a, body_b = shapes.body[a], shapes.body[b]
     q = load4(bodies.orientation, body_a)
     turn = quat_matrix(quat_multiply(conjugate(q), load4(bodies.orientation, body_b)))
-    return turn, unrotate(q, between(a, b, shapes.centre, edges, periodic))
+    return turn, unrotate(q, between(a, b, shapes.centre, edges))
 
 
 @func
-def hull_hull(a, b, sign, c, tables, points, edges, periodic, margin, asks, work, distance):
+def hull_hull(a, b, sign, c, tables, points, edges, margin, asks, work, distance):
     """Points of two polyhedra a and b in the axes of a, with slots from c on: how many, 0 if they are farther apart than margin [m].
 
     sign: -1 where normals in slots lead from b to a, else 1.
@@ -59,11 +59,11 @@ def hull_hull(a, b, sign, c, tables, points, edges, periodic, margin, asks, work
     keeps = keeps and not (hulls.box[ha, 0] > 0.0 and hulls.box[hb, 0] > 0.0)
     # A pair that touched touches again, most likely.
     if keeps and not points.gap[c] < 0.0:
-        d = between(a, b, shapes.centre, edges, periodic)
+        d = between(a, b, shapes.centre, edges)
         n = scale(sign, load(points.normal, c))
         if parted(ha, ka, q, hb, kb, load4(bodies.orientation, shapes.body[b]), d, n, hulls):
             return 0
-    turn, d = second_in_first(a, b, bodies, shapes, edges, periodic)
+    turn, d = second_in_first(a, b, bodies, shapes, edges)
     found = separation(ha, ka, hb, kb, turn, d, hulls, margin, work)
     s, n = found[0], found[1]
     if s > margin:
@@ -101,11 +101,11 @@ def hull_hull(a, b, sign, c, tables, points, edges, periodic, margin, asks, work
 
 
 @func
-def hull_sphere(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work):
+def hull_sphere(a, b, bodies, shapes, parts, hulls, edges, margin, work):
     """The point of polyhedron a and sphere b in the axes of a: 1, or 0 if they are farther apart than margin [m]."""
     body = shapes.body[a]
     q = load4(bodies.orientation, body)
-    c = unrotate(q, between(a, b, shapes.centre, edges, periodic))
+    c = unrotate(q, between(a, b, shapes.centre, edges))
     found, gap, n, x, feature = hull_ball(
         parts.feature[shapes.part[a]], bodies.scale[body], hulls, c, shapes.radius[b], margin
     )
@@ -140,7 +140,7 @@ def no_distance(ha, ka, hb, kb, turn, d, hulls, start):
 
 
 @func
-def no_sphere(a, b, bodies, shapes, parts, hulls, edges, periodic, margin, work):
+def no_sphere(a, b, bodies, shapes, parts, hulls, edges, margin, work):
     """In place of `hull_sphere` in a scene without spheres."""
     return 0
 
@@ -280,7 +280,7 @@ def clear(c, points):
 
 
 @func
-def pair_points(where, tables, pairs, points, edges, periodic, margin, asks, work, sphere_points, distance):
+def pair_points(where, tables, pairs, points, edges, margin, asks, work, sphere_points, distance):
     """Contact points of pairs of particles; where: first pair, the pair behind the last, pairs before the first slot.
 
     A function of its own, because the row that makes `work` counts references to all arrays of a table at every look into it.
@@ -294,12 +294,12 @@ def pair_points(where, tables, pairs, points, edges, periodic, margin, asks, wor
         two = shapes.kind[a] == shapes.kind[b]
         swap = shapes.kind[a] != POLYHEDRON
         if two:
-            swap = comes_second(a, b, shapes, between(a, b, shapes.centre, edges, periodic))
+            swap = comes_second(a, b, shapes, between(a, b, shapes.centre, edges))
         s, t, sign = (b, a, -1.0) if swap else (a, b, 1.0)
         if two:
-            found = hull_hull(s, t, sign, c, tables, points, edges, periodic, margin, asks, work, distance)
+            found = hull_hull(s, t, sign, c, tables, points, edges, margin, asks, work, distance)
         else:
-            found = sphere_points(s, t, bodies, shapes, parts, hulls, edges, periodic, margin, work)
+            found = sphere_points(s, t, bodies, shapes, parts, hulls, edges, margin, work)
         points.count[p - spheres] = found
         if found == 0:
             clear(c, points)
@@ -308,7 +308,7 @@ def pair_points(where, tables, pairs, points, edges, periodic, margin, asks, wor
             for i in range(4):
                 points.gap[c + i] = work[3] if i == 0 else np.inf
             continue
-        away = between(a, b, shapes.centre, edges, periodic) if swap else (0.0, 0.0, 0.0)
+        away = between(a, b, shapes.centre, edges) if swap else (0.0, 0.0, 0.0)
         one, two = ball_radius(s, bodies, shapes, parts), ball_radius(t, bodies, shapes, parts)
         q = load4(bodies.orientation, shapes.body[s])
         write_points(c, found, q, away, sign, one * two / (one + two), work, points)
@@ -321,7 +321,7 @@ def points_block(block, where, bodies, shapes, parts, hulls, pairs, points, edge
     mine = (begin, min(begin + BLOCK, first + count), spheres)
     work = np.empty(width)
     tables = (bodies, shapes, parts, hulls)
-    pair_points(mine, tables, pairs, points, edges, True, margin, asks, work, sphere_points, distance)
+    pair_points(mine, tables, pairs, points, edges, margin, asks, work, sphere_points, distance)
 
 
 @func

@@ -7,8 +7,6 @@ import numpy as np
 from ..kernels.backend import kernel
 from .ellipsoids import between
 
-PERIODIC = False  # bound to the kernel
-
 
 def points_row(k, first, spheres, rows, radius, pairs, points, edges, margin):
     """The contact point of pair first + k of a list, with a gap up to margin [m]; rows (s,3+): centres [m]; spheres: pairs before
@@ -16,7 +14,7 @@ def points_row(k, first, spheres, rows, radius, pairs, points, edges, margin):
     p = first + k
     a, b = np.uintp(pairs.shape[p, 0]), np.uintp(pairs.shape[p, 1])
     c = np.uintp(pairs.slot[p - spheres])
-    d = between(a, b, rows, edges, PERIODIC)
+    d = between(a, b, rows, edges)
     square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2]
     reach = radius[a] + radius[b]
     # The same test as in the broad phase.
@@ -42,4 +40,4 @@ def find_points(look, rows, margin):
     first, count, _ = rows
     there = look.there
     about = first, look.spheres_count, there.rows, there.shapes.radius, look.pairs, look.points
-    kernel(points_row, PERIODIC=bool(look.box.periodic))(count, *about, look.edges, margin)
+    kernel(points_row)(count, *about, look.edges, margin)

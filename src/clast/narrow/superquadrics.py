@@ -209,7 +209,7 @@ def smooth_row(k, where, bodies, shapes, parts, pairs, points, edges, margin):
     p = where[0] + k
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
     c = pairs.slot[p - where[1]]
-    away = between(a, b, shapes.centre, edges, True)
+    away = between(a, b, shapes.centre, edges)
     swap = second_first(a, b, shapes, parts, away)
     s, t = (b, a) if swap else (a, b)
     q = turn_of(s, bodies, shapes, parts)
@@ -237,13 +237,13 @@ def hull_row(k, where, bodies, shapes, parts, hulls, pairs, points, edges, margi
     swap = second_first(a, b, shapes, parts, (0.0, 0.0, 0.0))
     s, t = (b, a) if swap else (a, b)
     q = turn_of(s, bodies, shapes, parts)
-    d = unrotate(q, between(s, t, shapes.centre, edges, True))
+    d = unrotate(q, between(s, t, shapes.centre, edges))
     size, e = sizes(bodies.scale[shapes.body[s]], parts, shapes.part[s]), duals(parts, shapes.part[s])
     m = quat_matrix(quat_multiply(conjugate(q), load4(bodies.orientation, shapes.body[t])))
     hull, factor = parts.feature[shapes.part[t]], bodies.scale[shapes.body[t]]
     gap, n, y = hull_separation(d, m, hull, factor, hulls, size, e, margin)
     if gap <= margin:
-        away = between(a, b, shapes.centre, edges, True)
+        away = between(a, b, shapes.centre, edges)
         one, two = bent(n, size, e), ball_radius(t, bodies, shapes, parts)
         x = sub(y, scale(0.5 * gap, n))
         write_pair((c, p - where[1]), swap, away, gap, n, x, q, one * two / (one + two), points)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..kernels.backend import within
 from ..kernels.reached import stored
 from ..kernels.vec import load
 from ..tables import is_particle, is_wall, rows_in
@@ -154,7 +155,10 @@ def stack_walls(bodies, shapes, parts, meshes, low, high, reach):
     corner = np.ascontiguousarray(corner[near])
     edge = max(2.0 * reach, float((high - low).prod() / 200_000) ** (1.0 / 3.0))
     edge, cells = _cells(high - low, edge, 1_600_000)
-    start, member = _bin_triangles(corner, low, edge, cells, reach)
+    if len(corner):
+        start, member = _bin_triangles(corner, low, edge, cells, reach)
+    else:  # nothing to compile for
+        start, member = np.zeros(int(cells.prod()) + 1, np.int64), np.zeros(0, np.int64)
     return Walls(
         plane_point=np.ascontiguousarray(shapes.centre[planes]),
         plane_normal=normal,
@@ -180,7 +184,7 @@ def no_walls(low):
     )
 
 
-@stored()
+@within
 def _cell(balls, level, x, y, z):
     """Row of `head` for a centre; centres on the far rim count to the last cell."""
     edge = balls.edge[level]
@@ -190,7 +194,7 @@ def _cell(balls, level, x, y, z):
     return balls.start[level] + (k * balls.cells[level, 1] + j) * balls.cells[level, 0] + i
 
 
-@stored()
+@within
 def _put(slot, balls):
     cell = _cell(balls, balls.level[slot], balls.centre[slot, 0], balls.centre[slot, 1], balls.centre[slot, 2])
     balls.following[slot] = balls.head[cell]
@@ -203,7 +207,7 @@ def _put_first(count, balls):
         _put(slot, balls)
 
 
-@stored()
+@within
 def _meets_member(x, y, z, reach, cell, balls, extent, slot, keep):
     other = balls.head[cell]
     while other >= 0:
@@ -218,7 +222,7 @@ def _meets_member(x, y, z, reach, cell, balls, extent, slot, keep):
     return False
 
 
-@stored()
+@within
 def _meets_ball(x, y, z, reach, balls, extent, slot, keep):
     """extent (b,) [m]: radius of each ball; slot: whose body it is that is tried, by its true shape unless keep is None."""
     # Most points are refused by a ball in their own cell: looking there first saves half of the time.
@@ -241,7 +245,7 @@ def _meets_ball(x, y, z, reach, balls, extent, slot, keep):
     return False
 
 
-@stored()
+@within
 def _triangle_distance(px, py, pz, corner):
     """Distance of a point from a triangle: the height over its face if the foot lies inside, else that of an edge."""
     ux, uy, uz = corner[1, 0] - corner[0, 0], corner[1, 1] - corner[0, 1], corner[1, 2] - corner[0, 2]
@@ -265,7 +269,7 @@ def _triangle_distance(px, py, pz, corner):
     return math.sqrt(least)
 
 
-@stored()
+@within
 def _meets_wall(x, y, z, radius, slack, walls, slot, keep):
     reach = radius - slack
     for k in range(len(walls.plane_point)):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..kernels.backend import func
+from ..kernels.backend import func, within
 from ..kernels.reached import stored
 from ..kernels.vec import add, cross, dot, load, load4, rotate, scale, sub, unrotate
 from ..shapes.superquadric import inside_ball, reach_of
@@ -142,7 +142,7 @@ def part_centre(solids, items, k, p):
     return rotate(load4(items.turn, k), scale(items.factor[k], sub(load(solids.offset, p), load(items.base, k))))
 
 
-@stored()
+@within
 def farthest(solids, p, q, factor, n):
     """The point of part p, turned by q, at this size factor, that is farthest along n, from the part's own centre [m]."""
     n = unrotate(q, n)
@@ -219,7 +219,7 @@ def combined(u, a, v, b, w, c):
     return add(scale(u, a), add(scale(v, b), scale(w, c)))
 
 
-@stored()
+@within
 def apart(solids, p, q, factor, others, r, turn, size, d, axis, bar):
     """Whether part p of solids, turned by q, and part r of others, d (3,) [m] from its centre, are apart.
 
@@ -285,7 +285,7 @@ def apart(solids, p, q, factor, others, r, turn, size, d, axis, bar):
     return False
 
 
-@stored()
+@within
 def items_apart(solids, items, k, m, d):
     """Whether items k and m, d (3,) [m] from the first to the second, are apart."""
     square = dot(d, d)
@@ -303,7 +303,7 @@ def items_apart(solids, items, k, m, d):
     return True
 
 
-@stored()
+@within
 def above_plane(solids, items, k, x, normal):
     """Whether item k with its centre at x, from a point of a plane, is above it."""
     q = load4(items.turn, k)
@@ -315,7 +315,7 @@ def above_plane(solids, items, k, x, normal):
     return True
 
 
-@stored()
+@within
 def within_shell(solids, items, k, x, axis, radius):
     """Whether item k with its centre at x, from a point of the axis, is inside a tube that has no end: so it is if a polygon around each
     cross-section of it is."""
@@ -335,7 +335,7 @@ def within_shell(solids, items, k, x, axis, radius):
     return True
 
 
-@stored()
+@within
 def clear_of_rod(keep, k, x, axis, radius, half):
     """Whether item k with its centre at x, from the middle of a solid cylinder, is apart from it."""
     solids, items, sheets = keep
@@ -351,7 +351,7 @@ def clear_of_rod(keep, k, x, axis, radius, half):
     return True
 
 
-@stored()
+@within
 def clear_of_triangle(keep, k, x, t):
     """Whether item k with its centre at x is apart from triangle t of the walls."""
     solids, items, sheets = keep

@@ -1,5 +1,6 @@
 """A page in the browser that shows a run, a scene or a simulation: true shapes, colours, forces, cuts, trails, a body's numbers."""
 
+import atexit
 import io
 import threading
 import time as clock
@@ -69,6 +70,11 @@ class Frames:
             self._kept.clear()  # a run that goes on may write its last frame again
             return True
 
+    def close(self):
+        """Close the file."""
+        with self._lock:
+            self.run.close()
+
 
 class Moment:
     """One moment of a scene as if it were a run of one frame."""
@@ -87,6 +93,9 @@ class Moment:
     def __getitem__(self, index):
         return self.frame
 
+    def close(self):
+        """There is no file to close."""
+
 
 class Browser:
     """The page. source: Frames or Moment; address: where to listen; port: the first free one from there on.
@@ -96,6 +105,7 @@ class Browser:
 
     def __init__(self, source, *, address="127.0.0.1", port=8080, label="clast", colour="speed"):
         self.source = source
+        errors.pick("colour", colour, dict.fromkeys(self._colours()))
         self.server, self.address = server.start(address, port, label)
         self.lock = threading.RLock()
         self.nodes = {}  # key of a batch -> (handle, rows of the stage)
@@ -107,8 +117,10 @@ class Browser:
         self._frame_world(over_time(source, source.groups), last)
         self._controls(colour)
         self.show(0 if len(source) == 1 else len(source) - 1)
-        self._thread = threading.Thread(target=self._play, daemon=True)
-        self._thread.start()
+        self._threads = [threading.Thread(target=self._play, daemon=True)]
+        self._threads[0].start()
+        # A thread that still reads frames while Python takes itself down ends in a crash.
+        atexit.register(self.close)
 
     # What is there.
 
@@ -149,7 +161,7 @@ class Browser:
     def _controls(self, colour):
         gui = self.server.gui
         gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
-        first = self.source[0]
+        known = bool(self.source[len(self.source) - 1].contacts)
         if self.source.grows:
             last = len(self.source) - 1
             self.over_time = gui.add_folder("Time", visible=last > 0)  # a run may have its first frame alone so far
@@ -160,31 +172,31 @@ class Browser:
                 self.rate = gui.add_slider("frames a second", 1, 60, 1, 25)
         self.told = gui.add_markdown("")
         with gui.add_folder("Colour"):
-            names = [*colours.NAMED, "mass", "spin", "velocity_x", "velocity_y", "velocity_z"]
-            known = bool(self.source[len(self.source) - 1].contacts)
-            names = [name for name in names if known or name not in ("force", "coordination")]
-            names += [
-                n
-                for n, c in first.columns.items()
-                if n not in names and np.ndim(c) == 1 and n not in ("mold", "motion")
-            ]
-            self.colour = gui.add_dropdown("by", tuple(names), initial_value=colour)
+            self.colour = gui.add_dropdown("by", tuple(self._colours()), initial_value=colour)
             self.bar = gui.add_html("")
             self.colour.on_update(lambda event: self.redraw())
         with gui.add_folder("Show"):
             self.forces = gui.add_checkbox("contact forces", False, disabled=not known)
-            self.least = gui.add_slider("above so many times the mean", 0.0, 5.0, 0.1, 1.0)
+            self.least = gui.add_slider("forces above, in means", 0.0, 5.0, 0.1, 1.0)
             self.trail = gui.add_slider("trails over frames", 0, 50, 1, 0)
             self.cut = gui.add_dropdown("cut across", ("nothing", "x", "y", "z"), initial_value="nothing")
-            self.depth = gui.add_slider("at", 0.0, 1.0, 0.01, 0.5)
+            self.depth = gui.add_slider("cut at", 0.0, 1.0, 0.01, 0.5)
             self.other = gui.add_checkbox("keep the other side", False)
-            self.glass = gui.add_slider("walls", 0.0, 1.0, 0.05, 0.35)
+            self.glass = gui.add_slider("opacity of walls", 0.0, 1.0, 0.05, 0.35)
             for handle in (self.forces, self.least, self.trail, self.cut, self.depth, self.other):
                 handle.on_update(lambda event: self.redraw())
             self.glass.on_update(lambda event: self._glaze())
         self.shoot = gui.add_button("screenshot")
         self.shoot.on_click(self._screenshot)
         self.about = gui.add_markdown("Click a body to see its numbers.")
+
+    def _colours(self):
+        """What colours can show: names of quantities and columns; those of contacts where they are known."""
+        names = [*colours.NAMED, "mass", "spin", "velocity_x", "velocity_y", "velocity_z"]
+        if not self.source[len(self.source) - 1].contacts:
+            names = [name for name in names if name not in ("force", "coordination")]
+        own = self.source[0].columns
+        return names + [n for n, c in own.items() if n not in (*names, "mold", "motion") and np.ndim(c) == 1]
 
     def _glaze(self):
         for handle, _, _ in self.walls:
@@ -448,9 +460,16 @@ class Browser:
 
     def close(self):
         """End the page."""
+        if self.closed:
+            return
         self.closed = True
+        atexit.unregister(self.close)
+        for thread in self._threads:
+            thread.join()
         with server.silence():
             self.server.stop()
+        with self.lock:
+            self.source.close()
 
 
 def _pose(frame, row):

@@ -26,6 +26,8 @@ def title(colour):
     """What a colour shows, with its unit."""
     if colour == "size":
         return "radius [mm]"
+    if colour == "coordination":
+        return "coordination number"
     unit = "m/s" if colour == "speed" else UNITS.get(colour.rpartition("_")[0] or colour, "")
     return f"{colour.replace('_', ' ')} [{unit}]" if unit else colour.replace("_", " ")
 

@@ -7,7 +7,7 @@ from ..files import trajectory
 from .browser import Browser, Moment
 
 SHARE = 0.03  # of the run's time at the most that looking on may take
-PACE = 1.0 / 30.0  # [s] between two pictures, or more
+PACE = 1.0 / 30.0  # [s] of the run between two pictures, or more
 
 
 class Live(Browser):
@@ -23,8 +23,8 @@ class Live(Browser):
         self._next, self._cost, self._state = 0.0, 0.0, None
         self._wake = threading.Event()
         super().__init__(Moment(sim.scene, sim.time, sim.steps), **options)
-        self._painter = threading.Thread(target=self._paint_states, daemon=True)
-        self._painter.start()
+        self._threads.append(threading.Thread(target=self._paint_states, daemon=True))
+        self._threads[-1].start()
 
     def _controls(self, colour):
         gui = self.server.gui
@@ -54,12 +54,12 @@ class Live(Browser):
 
     def __call__(self, sim, stopped=lambda: False):
         """To be called between steps; waits while the run is paused. stopped: tells whether the run is asked to stop."""
-        now = clock.monotonic()
-        if self.closed or (now < self._next and not self.paused):
+        # Time of the run's own thread: on a busy machine the clock on the wall goes faster than the run, and the share would not hold.
+        if self.closed or (not self.paused and clock.thread_time() < self._next):
             return
         if self.server.get_clients() and self._state is None:
             self._take(sim)
-        self._next = clock.monotonic() + max(PACE, self._cost / SHARE)
+        self._next = clock.thread_time() + max(PACE, self._cost / SHARE)
         if not self.paused:
             return
         self._take(sim)

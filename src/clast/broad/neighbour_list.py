@@ -211,8 +211,9 @@ def make_pairs(tables, particles, walls, materials, whole):
     for more in lists[1:]:
         pair = device.concatenate(pair, more) if len(more) else pair
     count, total = first[len(particles)], len(pair)
-    mix = device.empty(total, np.int32)
-    kernel(mix_row)(total, bodies, shapes, materials, pair, mix)
+    mix = device.zeros(total, np.int32)
+    if materials > 1:  # zeros that nobody writes take no memory
+        kernel(mix_row)(total, bodies, shapes, materials, pair, mix)
     owner = device.empty(count + total, np.int32)
     kernel(owner_row)(count + total, count, bodies, shapes, pair, owner)
     start, entry = primitives.group(owner, n + 1)

@@ -212,6 +212,7 @@ class State(Asked):
     def place(self, bodies):
         """Take these Bodies, NumPy arrays in the order of `label`, for the present ones."""
         self.bodies, self.shapes, self.rows = place_shapes(bodies, self.label, self.molds, self.parts)
+        self.label = self.shapes.number[: len(self.bodies.number)]  # the same numbers, kept once
         there, n = self.there, len(bodies.number)
         device, view = self.device, self.device.view
         there.rows = rows = device.to_device(self.rows)

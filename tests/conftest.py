@@ -10,6 +10,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # There is one process of tests a core already; each compiles for itself.
 os.environ.setdefault("CLAST_WORKERS", "0")
+# Threads of NumPy's library of matrices would wait for each other in a busy loop: products of (210,3) and (3,1000) matrices took 0.4 s of
+# processor time on one thread, 3.5 to 12 s on two while another process was busy. It reads this when NumPy is first imported, after this file.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # In a fresh clone most of the time goes into compiling, so tests that need the same kernels run in the same process. One
 # row is one group, with patterns of `file::test[parameters]`; the first row that fits counts, and a file that fits nowhere

@@ -175,7 +175,7 @@ def measure(make, count, rounds, steps):
                 if name == "none":
                     for kernel, spent in levels.kernels.items():
                         kernels[kernel] = kernels.get(kernel, 0.0) + spent / (rounds * steps)
-                looked.append(len(sim.state.candidates.origin))
+                looked.append(len(sim.state.candidates.active.slot))
     whole = {name: median(values) for name, values in seconds.items()}
     within = {name: {level: median(values) for level, values in own.items()} for name, own in spent_in.items()}
     table = []
@@ -198,7 +198,7 @@ def measure(make, count, rounds, steps):
         "all threads": count / whole["all"],
         "speed-up": whole["none"] / whole["all"],
         "Python, all threads": rest["all"] / whole["all"],
-        "pairs in the list": len(sim.state.candidates.rows),
+        "pairs in the list": len(sim.state.candidates.listed.rows),
         "triangle pairs a step": float(np.mean(looked)),
         "points": len(sim.contacts().gap),
         "steps a list": rounds * steps * len(choices) / max(1, sim.state.rebuilds - lists),

@@ -139,7 +139,7 @@ def rest(packing, say, steps=50, most=150):
         energy = clast.measure.energy(sim)
         if energy["kinetic"] + energy["rotational"] < STILL * energy["elastic"] or energy["elastic"] < 1e-12:
             break
-    overlap = sim.springs()[0]
+    overlap = -sim.contacts().gap
     mean = float(overlap.mean()) / 2 if len(overlap) else 0.0
     say(f"resting: density {packing.density:.5f}, mean overlap {mean:.2e} diameters")
     return packing, sim, mean

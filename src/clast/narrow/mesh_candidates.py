@@ -40,8 +40,8 @@ BUNCH = 16  # candidates of a meeting at most: two leaves of four triangles, or 
 PAIRS = 4  # pairs a task
 BLOCK = 64  # meetings a task
 # Cosine between normals of triangles whose corners and sides touch, and of those that may come to that before they are looked for again:
-# until then two bodies turn by less than a tenth of a radian against each other, see `mesh_slots.MARGIN`.
-FLAT, FACING = 0.9952, 0.98
+# until then two bodies turn by less than a fifth of a radian against each other, see `mesh_slots.MARGIN`.
+FLAT, FACING = 0.9952, 0.955
 SHIFT = 27  # of the feature within `second`
 TRIANGLE_BITS = (1 << SHIFT) - 1
 

@@ -124,6 +124,8 @@ def test_the_gallery_shows_every_ready_scene_with_its_program():
     for name, function in SCENES.items():
         assert inspect.getsource(function).strip() in shown, name
         assert re.search(rf"^clast run {name}$", shown, re.M)
+        part = shown.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        assert "Run time: " in part and f"images/scene-{name}.png" in part, name
 
 
 def test_the_reference_names_what_there_is():

@@ -242,6 +242,7 @@ def test_a_servo_wall_presses_until_its_force_is_reached():
     assert measure.wall_force(sim, plate)[2] == pytest.approx(3.0, rel=0.01) == servo.push
     assert measure.wall_force(sim, 0)[2] == pytest.approx(-3.0, rel=0.01)
     assert abs(sim.bodies.velocity[plate, 2]) < 1e-3
+    assert clast.Servo(axis=(0, 0, -1), speed=0.02, pressure=2000.0, area=4e-4).force == pytest.approx(0.8)
 
 
 def test_a_servo_goes_on_with_the_same_bits(tmp_path):

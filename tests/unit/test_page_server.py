@@ -17,8 +17,9 @@ from clast import cli, view
 pytest.importorskip("viser")
 websockets = pytest.importorskip("websockets.sync.client")
 from clast.files.trajectory import Trajectory  # noqa: E402
-from clast.view import browser, live, server  # noqa: E402
+from clast.view import batches, browser, live, server  # noqa: E402
 from clast.view.browser import Browser, Frames, Moment  # noqa: E402
+from clast.view.stage import Stage  # noqa: E402
 
 
 def pair():
@@ -201,6 +202,32 @@ def test_every_shape_is_drawn_as_it_is():
             )
             limit = shown.stage.radius[rows]
             assert (reach <= limit * 1.001).all() and (reach > 0.8 * limit).all()
+    finally:
+        shown.close()
+
+
+def test_many_bodies_are_drawn_in_batches_below_50_000():
+    scene = clast.Scene()
+    scene.add(clast.Sphere(0.1), position=np.arange(300_000.0).reshape(-1, 3))
+    made = batches.batches(Stage.of(scene, None, walls=False))
+    assert max(len(batch.rows) for batch in made) < 50_000
+    assert np.array_equal(np.concatenate([batch.rows for batch in made]), np.arange(100_000))
+
+
+def test_frames_follow_each_other_while_it_plays(small_run):
+    shown = Browser(Frames(small_run / "trajectory.h5"), port=0)
+
+    def until(condition):
+        end = time.monotonic() + 100.0
+        while not condition():
+            assert time.monotonic() < end, "waited too long"
+            time.sleep(0.002)
+
+    try:
+        drawn, draw = set(), shown.draw
+        shown.draw = lambda frame, index=0: (drawn.add(index), draw(frame, index))
+        shown.rate.value, shown.playing.value = 20, True
+        until(lambda: len(drawn) >= 5)  # from the last frame to the first and on; a busy machine may leave some out
     finally:
         shown.close()
 

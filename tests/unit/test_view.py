@@ -135,9 +135,10 @@ def test_a_camera_that_stays_sees_the_first_and_the_middle_frame_too():
     columns, groups = drum(count=50)
     run = [{**columns, "position": columns["position"] + (0.0, 0.0, z)} for z in (6.0, 3.0, 0.0)]
     camera = stages.camera(stages.over_time(run, groups), (800, 600))
-    for moment in run:
-        centre = stages.Stage.of(moment, groups, walls=False).centre
-        assert np.abs(projected(centre, camera, (800, 600))).max() < 1.0
+    for moment in run:  # particles, and the drum that moves with them
+        stage = stages.Stage.of(moment, groups)
+        assert np.abs(projected(stage.centre, camera, (800, 600))).max() < 1.0
+        assert np.abs(projected(stage.walls[0].vertices, camera, (800, 600))).max() < 1.0
 
 
 def test_only_walls_between_eye_and_particles_become_glass():

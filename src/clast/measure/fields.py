@@ -135,7 +135,7 @@ def fields(subject, *, box, spacing, width):
 def mean(many):
     """Fields averaged over moments, of k Fields on one grid:
 
-        A = sum_t A_t / k for every sum A (density, momentum, motion, ...),  v = <rho v> / <rho>,  T = (<rho v v> - <rho> v v) / (3 <rho>), its trace
+        A = sum_t A_t / k for every sum A (density, momentum, motion, ...),  v = <rho v> / <rho>,  T = tr(<rho v v> - <rho> v v) / (3 <rho>)
 
     So velocities are weighted by mass, and fluctuations are those about the mean velocity over all moments. v [m/s], T [m^2/s^2]; units and shapes as in `Fields`.
     """

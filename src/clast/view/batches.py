@@ -7,7 +7,7 @@ import numpy as np
 from ..files import vtk
 from ..shapes import Superquadric
 
-MOST = 50_000  # instances of a batch
+MOST = 49_999  # instances of a batch
 
 
 class Batch(NamedTuple):

@@ -114,7 +114,7 @@ class Browser:
         self.closed = False
         last = source[len(source) - 1]
         self.limits, self.level = {}, None
-        self._frame_world(over_time(source, source.groups), last)
+        self._frame_world(Stage.of(last, source.groups), over_time(source, source.groups), last)
         self._controls(colour)
         self.show(0 if len(source) == 1 else len(source) - 1)
         self._threads = [threading.Thread(target=self._play, daemon=True)]
@@ -124,13 +124,13 @@ class Browser:
 
     # What is there.
 
-    def _frame_world(self, stage, frame):
+    def _frame_world(self, stage, seen, frame):
         """Scale, camera and walls: all that is seen at the beginning, in the middle and at the end is in the picture."""
-        eye, target, up = camera(stage, (1200, 900))
+        eye, target, up = camera(seen, (1200, 900))
         self.zoom = EXTENT / max(
             2.0 * float(np.linalg.norm(eye - target)) * np.tan(np.radians(VIEW_ANGLE) / 2.0), 1e-30
         )
-        self.low, self.high = _limits(stage)
+        self.low, self.high = _limits(seen)
         scene = self.server.scene
         scene.set_up_direction("+z")
         scene.configure_environment_map(None)

@@ -6,6 +6,7 @@ own flat faces, all in one mesh. Walls that stand between the eye and the partic
 """
 
 import contextlib
+import warnings
 
 import numpy as np
 
@@ -271,7 +272,11 @@ def _shade(actor, specular=0.0, ambient=0.08):
 def package():
     """pyvista, or errors.Unavailable that says how to get it."""
     try:
-        import pyvista
+        with warnings.catch_warnings():
+            # In a notebook without ipywidgets: about a progress bar that nobody asks for.
+            warnings.filterwarnings("ignore", message="IProgress not found")
+            import pyvista
+            import pyvista.plotting
     except ImportError as cause:
         raise errors.Unavailable(f"pictures need pyvista ({cause}): {INSTALL}") from cause
     return pyvista

@@ -68,14 +68,15 @@ class Stage(NamedTuple):
 
 
 def over_time(run, groups):
-    """The stage of the last frame of a run, with the particles of its first and middle frame as well: what a camera that stays where it is has to see.
+    """The stage of the last frame of a run, with the particles and walls of its first and middle frame as well: what a camera that stays where it is
+    has to see.
 
     run: frames by number; groups: header groups of the trajectory. Its columns are those of the last frame alone: it is for cameras, not to be drawn.
     """
-    last = Stage.of(run[len(run) - 1], groups)
-    others = [Stage.of(run[k], groups, walls=False) for k in sorted({0, len(run) // 2})]
-    together = {name: np.concatenate([getattr(one, name) for one in (last, *others)]) for name in ("centre", "radius")}
-    return last._replace(**together)
+    last, *others = (Stage.of(run[k], groups) for k in sorted({0, len(run) // 2, len(run) - 1}, reverse=True))
+    many = [last, *others]
+    together = {name: np.concatenate([getattr(one, name) for one in many]) for name in ("centre", "radius")}
+    return last._replace(walls=[wall for one in many for wall in one.walls], **together)
 
 
 def _sort_out(subject, groups):

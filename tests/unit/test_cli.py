@@ -227,7 +227,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(pretend, capsys, monke
 def test_report_prints_every_number(tmp_path, capsys):
     (tmp_path / "report.json").write_text('{"steps": 12, "energy": {"kinetic": 0.25}}')
     assert cli.answer(["report", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.split() == ["steps", "12", "energy.kinetic", "0.25"]
+    assert capsys.readouterr().out.splitlines() == ["steps               12", "kinetic energy [J]  0.25"]
     (tmp_path / "report.json").write_text('{"steps": ')
     assert cli.answer(["report", str(tmp_path)]) == 2
     assert "report.json is damaged" in one_line(capsys)

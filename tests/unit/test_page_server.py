@@ -338,6 +338,37 @@ def test_a_run_can_be_paused_and_stepped_from_the_page():
         look.close()
 
 
+def test_a_state_that_cannot_be_drawn_is_told_and_the_page_goes_on(monkeypatch, capsys):
+    sim = clast.Simulation(pair(), dt=1e-4)
+    look = live.Live(sim, port=0)
+    draw = look.draw
+
+    def fails(frame, index=0):
+        if frame.step == 1:
+            raise RuntimeError("no such colour")
+        draw(frame, index)
+
+    def until(condition):
+        for _ in range(1000):
+            if condition():
+                return True
+            time.sleep(0.01)
+        return False
+
+    try:
+        monkeypatch.setattr(look, "draw", fails)
+        for step in (1, 2):
+            sim.step(1)
+            look._take(sim)
+            assert until(lambda: look._state is None)
+            if step == 1:
+                assert "step 1 could not be drawn: RuntimeError: no such colour" in look.told.content
+        assert look.frame.step == 2 and "step 2," in look.told.content
+        assert capsys.readouterr().err.count("no such colour") == 1
+    finally:
+        look.close()
+
+
 def test_nobody_there_means_nothing_is_copied(monkeypatch):
     sim = clast.Simulation(pair(), dt=1e-4)
     look = live.Live(sim, port=0)

@@ -300,3 +300,9 @@ def test_new_files_run(tmp_path, monkeypatch, capsys):
     assert first["energy"] == second["energy"]  # both say the same
     assert cli.answer(["new", "heap"]) == 2 and "heap.py is there already" in capsys.readouterr().err
     assert cli.answer(["new", "../heap"]) == 2 and cli.answer(["new", "h", "--folder", "nowhere"]) == 2
+
+
+def test_the_rate_of_a_movie_is_no_time(capsys):
+    assert cli.answer(["render", "--help"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "--rate" in line]
+    assert "RATE" in line and "TIME" not in line

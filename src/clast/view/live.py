@@ -96,7 +96,7 @@ class Live(Browser):
         self.told.content = f"step {self._state.step:,} {words}"
         if words not in self._faults:
             self._faults.add(words)
-            print(f"clast: step {self._state.step:,} {words}; the run goes on", file=sys.stderr, flush=True)
+            sys.stderr.write(f"clast: step {self._state.step:,} {words}; the run goes on\n")
 
     def _paint_states(self):
         while not self.closed:

@@ -316,7 +316,7 @@ def test_the_page_has_pictures_of_the_beginning_the_middle_and_the_end(small_run
     Image = pytest.importorskip("PIL.Image")
     text = view.report(small_run, tmp_path / "page.html", size=(160, 120)).read_text(encoding="utf-8")
     found = re.findall(r'<img alt="" src="data:image/jpeg;base64,([^"]+)"><figcaption>t = (\S+) s</figcaption>', text)
-    assert [float(time) for _, time in found] == [0.0, 0.08, 0.16]
+    assert [float(time) for _, time in found] == pytest.approx([0.0, 0.08, 0.16], abs=1e-4)
     shots = [np.asarray(Image.open(io.BytesIO(base64.b64decode(code))), dtype=int) for code, _ in found]
     assert [shot.shape for shot in shots] == [(120, 160, 3)] * 3
     for one, other in itertools.combinations(shots, 2):

@@ -71,15 +71,20 @@ def about(plan, made, scene):
         "from": plan.get("source"),
         "shapes": ", ".join(dict.fromkeys(scene.get("names", []))) or None,
         "bodies asked for": plan.get("count"),
-        "seed": plan.get("seed"),
-        "seed of filling": list(dict.fromkeys(scene.get("seeds", []))) or None,
-        "seed of inlets": list(dict.fromkeys(inlet["seed"] for inlet in scene.get("inlets", []))) or None,
+        "seed": _seeds([plan["seed"]] if "seed" in plan else []),
+        "seed of filling": _seeds(scene.get("seeds", [])),
+        "seed of inlets": _seeds(inlet["seed"] for inlet in scene.get("inlets", [])),
     }
     told |= {"end [s]": plan.get("until"), "between frames [s]": plan.get("every"), "method": made.get("method")}
     told |= {f"option {name}": value for name, value in made.get("options", {}).items() if value is not None}
     told |= {"device": made.get("device"), "threads": made.get("threads"), "machine": made.get("machine")}
     told |= {"versions": ", ".join(f"{name} {value}" for name, value in versions.items()) or None}
     return [(name, value) for name, value in told.items() if value is not None]
+
+
+def _seeds(numbers):
+    """Different ones as text, without the commas of counts; None if there are none."""
+    return ", ".join(map(str, dict.fromkeys(numbers))) or None
 
 
 def title(plan, scene):
@@ -93,7 +98,7 @@ def of_frame(series):
     told = {"energy": {name: last.pop(name) for name in ENERGIES if name in last}}
     if has_solver(last):
         told["solver"] = {name: last.pop(name) for name in (*SOLVER, "open") if name in last}
-    gates = {"inlets": {}, "outlets": {}}
+    gates: dict[str, dict] = {"inlets": {}, "outlets": {}}
     for name in list(last):
         match = re.fullmatch(r"(inlet|outlet)_(\d+)_(count|mass)", name)
         if match:

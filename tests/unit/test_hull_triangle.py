@@ -301,7 +301,6 @@ def test_the_end_of_a_trough_is_no_deeper_than_the_trough():
     )
     bar = Polyhedron.box(0.6, 1.0, 0.4)
     random = np.random.default_rng(4)
-    touching = 0
     for _ in range(300):
         turn = Rotation.from_rotvec(0.03 * random.normal(size=3)) * Rotation.from_euler(
             "y", random.uniform(30.0, 60.0), degrees=True
@@ -315,6 +314,20 @@ def test_the_end_of_a_trough_is_no_deeper_than_the_trough():
             -lowest[2] - 2e-3,
         )
         found = touch(bar, trough, centre, turn)
-        touching += len(found) > 0
+        assert len(found) > 0
         assert (found[:, 3] > -0.01).all()
-    assert touching > 200
+
+
+def test_a_corner_of_a_sheet_inside_a_polyhedron_is_felt():
+    """However deep: also past the centre, where the way out is longer than half the polyhedron."""
+    random = np.random.default_rng(11)
+    felt = 0
+    for k in range(600):
+        mesh, solid, turn = (PLATE, CHIP, BLADE)[k % 3], SOLIDS[k % 5], Rotation.random(random_state=random)
+        corners = np.asarray(mesh.mesh.vertex)
+        centre = corners[random.integers(len(corners))] + 0.3 * random.normal(size=3)
+        over = turn.inv().apply(corners - centre) @ solid.hull.normal - solid.hull.offset
+        if over.max(1).min() < 0.0:
+            assert len(touch(solid, mesh, tuple(centre), turn)) > 0
+            felt += 1
+    assert felt > 300

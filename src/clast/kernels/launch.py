@@ -42,7 +42,7 @@ class Block:
             free_block(self.address)
 
 
-HELD = 32_000_000  # bytes of arguments up to which a loop keeps the blocks of its last launches
+HELD = 16_000_000  # bytes of arguments up to which a loop keeps the blocks of its last launches, until it is launched with others
 MOST = 6  # blocks that a loop keeps: of families of pairs, say, whose tables are the same
 
 
@@ -54,7 +54,7 @@ class Loop:
     columns, so it can still be indexed or unpacked.
 
     The block of an earlier launch is run again if the next one has the very same arguments: 1 us in place of 5 to 25, which
-    counts where bodies are few. Blocks of large tables are not kept, nor of tables that are no longer handed over, or these would stay in memory.
+    counts where bodies are few. Blocks of large tables are not kept, and those of other tables go at the next launch: what a loop holds stays in memory until then.
     """
 
     def __init__(self, compiled, names, run):

@@ -38,6 +38,7 @@ RISES = 0.2
 ON_CORNER = 1e-9  # of the outer radius: what stands so near to a corner of the mesh is left to the corner's owner
 PARALLEL = 1e-12  # squared sine between two edges below which they do not cross
 NEAREST = 1e-9  # the same cosine where the two are apart and a contact is the nearest place around it
+LONG = 20.0  # a way out of a corner so many times as long as the nearest is none: others feel what touches there
 STRAIGHT = 0.9999  # cosine above which two edges at a corner of the mesh are one straight line
 
 
@@ -394,10 +395,9 @@ def vertex_touches(h, k, hulls, meshes, v, j, c, q, shift, size, margin, work, c
         f = np.uintp(i)
         n = face_normal(hulls, f)
         height = dot(n, x) - k * hulls.offset[f]
-        # Not past the centre: the side on which that lies counts here too.
-        if height > gap and dot(n, x) > 0.0 and rises_from_vertex(unrotate(q, n), meshes, v, RISES):
+        if height > gap and rises_from_vertex(unrotate(q, n), meshes, v, RISES):
             face, gap = i, height
-    if face < 0 or edge_leaves_sooner(h, k, hulls, meshes, v, c, q, shift, size, gap):
+    if face < 0 or gap < LONG * most or edge_leaves_sooner(h, k, hulls, meshes, v, c, q, shift, size, gap):
         return count
     n = face_normal(hulls, face)
     corners = hulls.vertex_start[h + 1] - hulls.vertex_start[h]

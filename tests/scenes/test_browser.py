@@ -106,7 +106,9 @@ def hue(shot, place):
         return "red"
     if b > 1.25 * max(r, 1.0) and b > 1.1 * g:
         return "blue"
-    return "green" if g > 1.04 * r and g > 1.1 * b else "grey" if max(r, g, b) < 1.12 * min(r, g, b) else "other"
+    if g > 1.01 * r and g > 1.03 * b:
+        return "green"
+    return "grey" if max(r, g, b) < 1.005 * min(r, g, b) else "other"
 
 
 def until_seen(page, tab, expected):
@@ -133,6 +135,7 @@ def test_the_page_loads_from_its_own_address_alone_and_shows_the_bodies(shown):
 
 def test_the_slider_moves_bodies(shown):
     page, tab = shown
+    until_seen(page, tab, {1: "blue", 2: "red"})
     _, before = seen(page, tab)
     box = tab.locator("input.mantine-NumberInput-input").first  # beside the slider of frames
     box.fill("0")

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import types
 import warnings
 from pathlib import Path
 
@@ -19,6 +20,7 @@ class Pretend:
     """Stands in for a Simulation: remembers what it was asked, and does what the test wants in `run`."""
 
     time, steps, dt = 0.0, 0, 1e-5
+    scene = types.SimpleNamespace(title="")
     asked: dict
     happening = None
 

@@ -5,12 +5,13 @@ import inspect
 import re
 import runpy
 import tomllib
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from clast import scenefile
+from clast import measure, scenefile
 from clast.scenefile import keys
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -178,3 +179,16 @@ def test_commands_in_the_documents_exist():
                 known = {option for parameter in commands[words[1]].params for option in parameter.opts}
                 assert [word for word in words[2:] if word.startswith("--") and word not in known] == [], line
     assert seen >= 8
+
+
+def test_the_reference_shows_the_public_names_of_a_package_and_no_others():
+    """Of modules that hold helpers of others too the page lists what it shows."""
+    text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    shown = set()
+    for name, chosen in re.findall(r"^::: (clast\.measure\.\w+)\n(?: +options: \{members: \[(.+)\]\}\n)?", text, re.M):
+        module = import_module(name)
+        own = {key for key, value in vars(module).items() if getattr(value, "__module__", "") == name and key[0] != "_"}
+        listed = set(chosen.split(", ")) if chosen else own
+        assert listed <= own
+        shown |= listed
+    assert shown == set(measure.__all__)

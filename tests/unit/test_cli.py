@@ -227,7 +227,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(pretend, capsys, monke
 def test_report_prints_every_number(tmp_path, capsys):
     (tmp_path / "report.json").write_text('{"steps": 12, "energy": {"kinetic": 0.25}}')
     assert cli.answer(["report", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.split() == ["steps", "12", "energy.kinetic", "0.25"]
+    assert capsys.readouterr().out.splitlines() == ["steps               12", "kinetic energy [J]  0.25"]
     (tmp_path / "report.json").write_text('{"steps": ')
     assert cli.answer(["report", str(tmp_path)]) == 2
     assert "report.json is damaged" in one_line(capsys)
@@ -300,3 +300,9 @@ def test_new_files_run(tmp_path, monkeypatch, capsys):
     assert first["energy"] == second["energy"]  # both say the same
     assert cli.answer(["new", "heap"]) == 2 and "heap.py is there already" in capsys.readouterr().err
     assert cli.answer(["new", "../heap"]) == 2 and cli.answer(["new", "h", "--folder", "nowhere"]) == 2
+
+
+def test_the_rate_of_a_movie_is_no_time(capsys):
+    assert cli.answer(["render", "--help"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "--rate" in line]
+    assert "RATE" in line and "TIME" not in line

@@ -490,7 +490,8 @@ def small_scene():
     )
     meshes = filled(tables.Meshes, 0)
     tables_of = {"molds": molds, "parts": parts, "meshes": meshes, "hulls": empty_hulls(), "surfaces": empty_surfaces()}
-    return SimpleNamespace(bodies=bodies, shapes=lambda: shapes, **tables_of)
+    world = {"world": None, "periodic": (False,) * 3}
+    return SimpleNamespace(bodies=bodies, shapes=lambda: shapes, **tables_of, **world)
 
 
 def test_vtp_holds_one_point_per_sphere_and_the_finite_walls_beside_it(tmp_path):

@@ -129,6 +129,8 @@ def test_spheres_of_other_programs(tmp_path):
         return files.load_spheres(tmp_path / "file", **options)
 
     data, dump, text = load(DATA), load(DUMP), load(TEXT)
+    liggghts = load(DATA.replace("# sphere", "# granular"))
+    assert all(np.array_equal(a, b) for a, b in zip(liggghts, data, strict=True))
     assert data.number.tolist() == [1, 2, 3] and data.kind.tolist() == [2, 1, 1]
     assert data.radius.tolist() == [0.02, 0.01, 0.01] and data.density.tolist() == [2600, 2500, 2500]
     assert data.velocity.tolist() == [[1, 2, 3], [0, 0, 0], [-1, 0, 0]] and data.spin[0].tolist() == [0.1, 0.2, 0.3]
@@ -148,6 +150,7 @@ def test_spheres_of_other_programs(tmp_path):
         "1 2 3\n",
         "a b c d\n",
         DATA.replace("# sphere", "# atomic"),
+        DATA.replace("# sphere", "# granular").replace(" 2500 ", " ").replace(" 2600 ", " "),
         DUMP[:-60],
         DUMP.replace("radius", "mass"),
         "1 2 3 -0.5\n",
@@ -169,7 +172,8 @@ def test_dumps_are_read_back(tmp_path, small_run):
     assert told.number.tolist() == [1, 2, 3] and np.array_equal(told.position, scene.bodies.position)
     assert np.array_equal(told.velocity, scene.bodies.velocity) and told.radius[:2].tolist() == [0.1, 0.3 * 0.1]
     last = (tmp_path / "a.dump").read_text().splitlines()[-1].split()
-    assert [float(x) for x in last[12:]] == pytest.approx([0.1, 0.2, 0.3, 0.8, 0, 0, 0.6])
+    # shapex and so on are diameters: LAMMPS has them so, and OVITO halves what it reads.
+    assert [float(x) for x in last[13:]] == pytest.approx([0.2, 0.4, 0.6, 0.8, 0, 0, 0.6])
     path = files.export(small_run, tmp_path / "run.dump")
     text = path.read_text()
     with files.Trajectory(small_run / "trajectory.h5") as run:
@@ -178,6 +182,39 @@ def test_dumps_are_read_back(tmp_path, small_run):
         assert found.position == pytest.approx(run[-1].columns["position"][1:], rel=1e-6)
     with pytest.raises(ValueError, match=r"unknown file format of a run '.xyz'"):
         files.export(small_run, tmp_path / "run.xyz")
+
+
+def test_rows_of_a_dump_are_told_apart_and_its_box_is_the_periodic_world(tmp_path):
+    scene = clast.Scene(world=((0, 0, 0), (1, 2, 3)), periodic=(True, False, True))
+    scene.add(clast.Sphere(0.1), position=(0.5, 0.5, 0.5))
+    scene.add(clast.Clump([(0, 0, 0), (0.1, 0, 0), (0.2, 0, 0)], 0.1), position=[(0.5, 1.0, 1.0), (0.5, 1.5, 2.0)])
+    clast.save(tmp_path / "a.dump", scene)
+    with files.Trajectory(tmp_path / "trajectory.h5", "w") as frames:
+        frames.header(*scene.describe())
+        frames.append(0.0, 0, scene.bodies)
+        left = {name: column[[0, 2]] for name, column in scene.bodies._asdict().items()}
+        frames.append(0.1, 1, left)
+    files.export(tmp_path / "trajectory.h5", tmp_path / "run.dump")
+    for path, rows in (("a.dump", 7), ("run.dump", 4)):
+        lines = (tmp_path / path).read_text().splitlines()
+        start = max(k for k, line in enumerate(lines) if line.startswith("ITEM: BOX"))
+        assert lines[start] == "ITEM: BOX BOUNDS pp ff pp"
+        box = [[float(x) for x in line.split()] for line in lines[start + 1 : start + 4]]
+        assert box[0] == [0, 1] and box[2] == [0, 3] and 0 < box[1][0] < box[1][1] < 2
+        table = [[int(x) for x in line.split()[:2]] for line in lines[-rows:]]
+        assert [mol for _, mol in table] == ([1, 2, 2, 2, 3, 3, 3] if rows == 7 else [1, 3, 3, 3])
+        # One id each, and the same for the last body after another is gone.
+        assert len({own for own, _ in table}) == rows and [own for own, _ in table[-3:]] == [7, 8, 9]
+
+
+def test_ellipsoids_of_a_dump_without_radius_are_balls_of_their_volume(tmp_path):
+    text = (
+        DUMP.partition("ITEM: TIMESTEP\n100")[0]
+        .replace("radius", "shapex shapey shapez")
+        .replace("0 0 0 0.5", "0 0 0 0.2 0.4 0.1")
+    )
+    (tmp_path / "a.dump").write_text(text)
+    assert files.load_spheres(tmp_path / "a.dump").radius == pytest.approx([0.1])
 
 
 def test_the_recipe_for_paraview_shows_true_shapes(tmp_path):
@@ -277,3 +314,31 @@ def test_servos_need_forces():
     )
     with pytest.raises(ValueError, match=r"need clast.DEM"):
         clast.Simulation(scene, clast.Complementarity())
+
+
+def test_a_servo_compacts_a_bed_to_its_pressure():
+    smooth = clast.Material(density=2600.0, young=1e7, friction=0.0, restitution=0.2)
+    width, high, pressure = 0.02, 0.037, 2000.0
+    scene = clast.Scene(gravity=(0, 0, 0))
+    scene.add(clast.Plane(), material=smooth)
+    for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+        scene.add(clast.Plane(normal=(x, y, 0)), position=(-0.5 * width * x, -0.5 * width * y, 0), material=smooth)
+    corner = -0.5 * width, -0.5 * width, 0.0
+    scene.fill(
+        clast.Sphere(0.002), fraction=0.45, box=(corner, (0.5 * width, 0.5 * width, high)), material=smooth, seed=1
+    )
+    servo = clast.Servo(axis=(0, 0, -1), speed=0.05, pressure=pressure, area=width**2)
+    lid = scene.add(clast.Plane(normal=(0, 0, -1)), position=(0, 0, high), material=smooth, drive=servo)[0]
+
+    def room():
+        return corner, (0.5 * width, 0.5 * width, float(scene.bodies.position[lid, 2]))
+
+    loose = measure.packing_fraction(scene, room())
+    sim = clast.Simulation(scene)
+    sim.run(until=0.3, progress=False)
+    # Without friction all that the lid gives comes to the floor, and the bed has that pressure within.
+    for wall, sign in ((lid, 1.0), (0, -1.0)):
+        assert sign * measure.wall_force(sim, wall)[2] / width**2 == pytest.approx(pressure, rel=0.05)
+    assert measure.stress(sim, room())[2, 2] == pytest.approx(pressure, rel=0.05)
+    assert loose < 0.46 and measure.packing_fraction(sim, room()) > 0.55
+    assert abs(sim.bodies.velocity[lid, 2]) < 0.05 * servo.speed

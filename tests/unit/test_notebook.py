@@ -79,3 +79,23 @@ def test_simulations_can_be_shown_however_they_were_made():
         "assert sim.view and sim._repr_html_; assert not {'viser', 'pyvista', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_simulation_is_shown_at_its_present_moment():
+    pytest.importorskip("viser")
+    sim = clast.Simulation(pair(), dt=1e-4)
+    sim.step(160)
+    found = sim.contacts()
+    assert len(found.pair) == 1  # the lower ball lies on the plane
+    page = sim.view(port=0, colour="force")
+    try:
+        assert page.frame.step == 160 and "t = 0.016 s, step 160, 2 bodies" in page.told.content
+        (handle,) = page.nodes.values()
+        assert handle.batched_positions / page.zoom == pytest.approx(sim.bodies.position[1:], rel=1e-5)
+        assert page.frame.contacts["pair"].tolist() == found.pair.tolist()
+        pressed, free = handle.batched_colors
+        assert (pressed != free).any()
+        sim.step(10)
+        assert page.frame.step == 160  # a picture of one moment; `clast run --live` follows a run
+    finally:
+        page.close()

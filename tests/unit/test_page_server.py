@@ -1,7 +1,10 @@
 """The server of the page: who is answered and who is not, and a run that is looked on. No browser is needed here."""
 
 import http.client
+import math
+import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,7 +20,7 @@ from clast import cli, view
 pytest.importorskip("viser")
 websockets = pytest.importorskip("websockets.sync.client")
 from clast.files.trajectory import Trajectory  # noqa: E402
-from clast.view import batches, browser, live, server  # noqa: E402
+from clast.view import batches, browser, colours, live, server  # noqa: E402
 from clast.view.browser import Browser, Frames, Moment  # noqa: E402
 from clast.view.stage import Stage  # noqa: E402
 
@@ -106,8 +109,34 @@ def test_another_address_asks_for_its_token():
         assert ask(shown, Cookie=cookie, Origin="http://evil.example")[0] == 403
         connect(shown, headers={"Cookie": cookie}).close()
         assert server.Guard("0.0.0.0").token != token
+        # By number or by our own names, never by a name that somebody else leads here.
+        for host in ("10.1.2.3:{port}", "[fe80::1]:{port}", f"{socket.gethostname()}:{{port}}"):
+            assert ask(shown, Host=host, Cookie=cookie)[0] == 200
+        for host in ("evil.example:{port}", "10.1.2.3.evil.example", "0x0a010203", ""):
+            assert ask(shown, Host=host, Cookie=cookie)[0] == 403
+        assert "0.0.0.0" not in shown.address
     finally:
         shown.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("127.0.0.1", "localhost"),
+        ("localhost", "localhost"),
+        ("::1", "[::1]"),
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8::7", "[2001:db8::7]"),
+    ],
+)
+def test_the_address_that_is_told_can_be_opened(address, told):
+    assert server.to_open(address) == told
+
+
+def test_one_address_is_known_by_itself_and_our_names_alone():
+    guard = server.Guard("192.0.2.7")
+    assert guard.knows("192.0.2.7") and guard.knows(socket.gethostname().lower())
+    assert not guard.knows("192.0.2.8") and not guard.knows("evil.example") and not guard.knows(None)
 
 
 def test_a_server_that_cannot_be_guarded_is_not_started(monkeypatch):
@@ -146,6 +175,13 @@ def test_a_run_is_shown_frame_by_frame(small_run):
         shown.show(len(shown.source) - 1)
         shown.colour.value = "coordination"
         shown.redraw()
+        pairs = {tuple(pair) for pair in shown.frame.contacts["pair"].tolist()}
+        touching = np.array([sum(number in pair for pair in pairs) for number in range(1, 31)])
+        assert touching.min() < touching.max()
+        few, many = (handle.batched_colors[touching == end] for end in (touching.min(), touching.max()))
+        assert (few == colours.rgb(colours.RAMP[0])).all() and (many == colours.rgb(colours.RAMP[-1])).all()
+        # As many colours as there are numbers of partners.
+        assert len(np.unique(handle.batched_colors, axis=0)) == len(set(touching.tolist()))
         # A cut leaves one side.
         shown.cut.value, shown.depth.value = "x", 0.5
         shown.redraw()
@@ -178,30 +214,69 @@ def test_a_run_is_shown_frame_by_frame(small_run):
 
 
 def test_every_shape_is_drawn_as_it_is():
+    """Along each axis of the world every instance reaches as far as its particle, turned and at its size, on both sides."""
+    import viser.transforms as turns
+
     scene = clast.Scene()
     rock = clast.Polyhedron.random(faces=12, seed=1)
+    corner = np.array([(0, 0, 0), (0.3, 0, 0), (0, 0.2, 0), (0, 0, 0.1)])
+    wedge = clast.Mesh(corner, [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)])
+    quarter = (math.sqrt(0.5), 0, 0, math.sqrt(0.5))  # about z: x comes to lie along y, y along -x
     scene.add(clast.Plane())
     scene.add(clast.Sphere(0.1), position=(0, 0, 1))
-    scene.add(clast.Ellipsoid(0.1, 0.2, 0.3), position=[(1, 0, 1), (2, 0, 1)], scale=[1.0, 2.0])
-    scene.add(rock, position=[(3, 0, 1), (4, 0, 1)])
-    scene.add(clast.Superquadric(0.1, 0.1, 0.2, 0.5, 0.5), position=[(5, 0, 1), (6, 0, 1)], scale=[1.0, 3.0])
-    scene.add(clast.Clump([(0, 0, 0), (0.1, 0, 0)], 0.1), position=(7, 0, 1))
+    scene.add(
+        clast.Ellipsoid(0.1, 0.2, 0.3),
+        position=[(1, 0, 1), (2, 0, 1)],
+        scale=[1.0, 2.0],
+        orientation=[(1, 0, 0, 0), quarter],
+    )
+    scene.add(rock, position=[(3, 0, 1), (4, 0, 1)], scale=[1.0, 0.5], orientation=[(1, 0, 0, 0), quarter])
+    scene.add(clast.Superquadric(0.1, 0.15, 0.2, 0.5, 0.5), position=[(5, 0, 1), (6, 0, 1)], scale=[1.0, 3.0])
+    scene.add(clast.Clump([(0, 0, 0), (0.1, 0, 0)], 0.1), position=(7, 0, 1), orientation=quarter)
+    scene.add(wedge, position=(8, 0, 1), scale=2.0, orientation=quarter)
+
+    def turned(points):
+        return np.stack([-points[:, 1], points[:, 0], points[:, 2]], axis=1)
+
+    def both(*half):
+        return -np.array(half), np.array(half)
+
+    def around(points):
+        return points.min(0), points.max(0)
+
+    stone, slab = np.asarray(rock.vertices), corner - corner.mean(0)
+    shift = np.array([0, 0.05, 0])
+    exact = {  # (low, high) [m] from the position of each particle of each body
+        1: [both(0.1, 0.1, 0.1)],
+        2: [both(0.1, 0.2, 0.3)],
+        3: [both(0.4, 0.2, 0.6)],
+        4: [around(stone)],
+        5: [around(0.5 * turned(stone))],
+        6: [both(0.1, 0.15, 0.2)],
+        7: [both(0.3, 0.45, 0.6)],
+        8: [tuple(side + way for side in both(0.1, 0.1, 0.1)) for way in (-shift, shift)],
+        9: [around(2.0 * turned(slab))],
+    }
     shown = view.show(scene, port=0)
     try:
         assert sorted((len(rows), key[0][:4]) for key, rows in shown.rows.items()) == [
+            (1, "surf"),
             (2, "bent"),
             (2, "hull"),
             (5, "ball"),
         ]
+        stage = shown.stage
         for key, rows in shown.rows.items():
             handle = shown.nodes[key]
-            # Each instance reaches as far as the particle does.
-            reach = (
-                np.linalg.norm(handle.vertices[None] * handle.batched_scales[: len(rows), None], axis=2).max(1)
-                / shown.zoom
-            )
-            limit = shown.stage.radius[rows]
-            assert (reach <= limit * 1.001).all() and (reach > 0.8 * limit).all()
+            for k, row in enumerate(rows):
+                turn = turns.SO3(np.asarray(handle.batched_wxyzs[k], dtype=float)).as_matrix()
+                drawn = (handle.vertices * handle.batched_scales[k]) @ turn.T + handle.batched_positions[k]
+                number = int(stage.columns["number"][stage.body[row]])
+                within = int((stage.body[:row] == stage.body[row]).sum())
+                expected = exact[number][within] + scene.bodies.position[number]
+                # Of round ones the mesh is a little inside; how far, follows from its facets.
+                room = 0.02 * np.ptp(expected, axis=0).max() if key[0][:4] in ("ball", "bent") else 1e-6
+                assert np.abs(np.array(around(drawn / shown.zoom)) - expected).max() < room, number
     finally:
         shown.close()
 
@@ -263,6 +338,37 @@ def test_a_run_can_be_paused_and_stepped_from_the_page():
         look.close()
 
 
+def test_a_state_that_cannot_be_drawn_is_told_and_the_page_goes_on(monkeypatch, capsys):
+    sim = clast.Simulation(pair(), dt=1e-4)
+    look = live.Live(sim, port=0)
+    draw = look.draw
+
+    def fails(frame, index=0):
+        if frame.step == 1:
+            raise RuntimeError("no such colour")
+        draw(frame, index)
+
+    def until(condition):
+        for _ in range(1000):
+            if condition():
+                return True
+            time.sleep(0.01)
+        return False
+
+    try:
+        monkeypatch.setattr(look, "draw", fails)
+        for step in (1, 2):
+            sim.step(1)
+            look._take(sim)
+            assert until(lambda: look._state is None)
+            if step == 1:
+                assert "step 1 could not be drawn: RuntimeError: no such colour" in look.told.content
+        assert look.frame.step == 2 and "step 2," in look.told.content
+        assert capsys.readouterr().err.count("no such colour") == 1
+    finally:
+        look.close()
+
+
 def test_nobody_there_means_nothing_is_copied(monkeypatch):
     sim = clast.Simulation(pair(), dt=1e-4)
     look = live.Live(sim, port=0)
@@ -302,6 +408,27 @@ def test_the_command_shows_runs_and_scenes(small_run, monkeypatch, capsys):
     assert "give the folder of a run, a ready scene" in capsys.readouterr().err
     assert cli.answer(["view", str(small_run.parent)]) == 2
     assert "there is no trajectory.h5 in it" in capsys.readouterr().err
+
+
+def test_the_command_tells_an_address_that_others_can_open(small_run, monkeypatch, capsys):
+    from clast.cli import showing
+
+    answers = []
+
+    def look():
+        found = re.search(r"open http://(\S+):(\d+)(/\?token=\S+)", capsys.readouterr().out)
+        line = http.client.HTTPConnection(found[1], int(found[2]), timeout=10)
+        line.request("GET", found[3])
+        with closing(line), line.getresponse() as answer:
+            answers.append((found[1], answer.status))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(showing, "wait", look)
+    assert cli.answer(["view", str(small_run), "--port", "0", "--address", "0.0.0.0"]) == 130
+    ((host, status),) = answers
+    assert host != "0.0.0.0" and status == 303  # the token is taken
+    assert cli.answer(["view", str(small_run), "--port", "0", "--address", "192.0.2.7"]) == 2
+    assert "this machine cannot listen there" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("ended", ["interrupted", "left open"])

@@ -1,5 +1,9 @@
 """Numbers over time by name, contacts of frames, text files, and the page that shows a run."""
 
+import base64
+import html
+import io
+import itertools
 import json
 import re
 
@@ -9,7 +13,7 @@ import pytest
 import clast
 from clast import cli, measure, view
 from clast.files.trajectory import Trajectory
-from clast.run import recording
+from clast.run import recording, words
 from clast.view import page
 
 
@@ -163,6 +167,12 @@ def test_the_command_keeps_and_refuses_quantities(tmp_path, monkeypatch, capsys)
 # The page.
 
 
+def on_page(text, title):
+    """Names in the table below a title of the page."""
+    part = text.partition(f"<h2>{title}</h2>")[2].partition("<h2>")[0]
+    return [html.unescape(name) for name in re.findall(r"<th>(.*?)</th>", part)]
+
+
 def test_the_page_stands_alone_and_tells_what_was_run(small_run, tmp_path):
     path = view.report(small_run, tmp_path / "page.html", pictures=False)
     text = path.read_text(encoding="utf-8")
@@ -179,7 +189,7 @@ def test_the_page_stands_alone_and_tells_what_was_run(small_run, tmp_path):
     assert {line["name"] for line in stages["lines"]} == {"motion of bodies", "neighbour list", "contacts"}
     for word in ("DEM", f"numba {__import__('numba').__version__}", "Nothing to warn of"):
         assert word in text
-    names = re.findall(r"<th>(.*?)</th>", text.partition("<h2>Numbers</h2>")[2])
+    names = on_page(text, "Numbers")
     assert {"deepest overlap [m]", "kinetic energy [J]", "coordination number"} <= set(names)
     assert not [name for name in names if "_" in name or "." in name]  # words, with units
 
@@ -251,7 +261,64 @@ def test_the_command_writes_the_page(small_run, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(page, "_pictures", lambda run, size: ([], "none here"))
     assert cli.answer(["report", str(small_run), "--page", str(tmp_path / "a.html")]) == 0
     told = capsys.readouterr().out
-    assert "coordination" in told and f"page: {tmp_path / 'a.html'}" in told
+    names = [re.split(r"  +", line)[0] for line in told.splitlines() if line and not line.startswith("page:")]
+    text = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert names == [*on_page(text, "Numbers"), *on_page(text, "What was run")]  # the same words
+    assert {"deepest overlap [m]", "wall time: neighbour list [s]", "option law"} <= set(names)
+    assert not [name for name in names if "." in name]
+    assert f"page: {tmp_path / 'a.html'}" in told
     assert "none here" in (tmp_path / "a.html").read_text()
     assert cli.answer(["report", str(small_run), "--numbers"]) == 0
     assert "page" not in capsys.readouterr().out and not (small_run / "report.html").exists()
+
+
+def test_the_last_frame_of_a_run_that_did_not_end_has_the_same_words(small_run, tmp_path, capsys):
+    (tmp_path / "trajectory.h5").write_bytes((small_run / "trajectory.h5").read_bytes())
+    assert cli.answer(["report", str(tmp_path), "--numbers"]) == 0
+    told = capsys.readouterr().out
+    assert (
+        "kinetic energy [J]" in told
+        and "coordination number" in told
+        and re.search(r"^seed of filling +1$", told, re.M)
+    )
+    series = {
+        name: np.array([1.0, 2.0]) for name in ("time", "kinetic", "outlet_0_mass", "outlet_0_count", *words.SOLVER)
+    }
+    names = [name for name, _ in words.rows(words.of_frame(series))]
+    assert {"kinetic energy [J]", "outlet 0: mass [kg]", "solver residual, the worst [m/s]"} <= set(names)
+    assert not [name for name in names if "_" in name]
+
+
+def test_a_recorded_function_may_be_called_as_a_column_of_the_solver():
+    series = {"time": np.arange(3.0), "steps": np.array([1.0, 4.0, 9.0])}
+    (chart,) = page.charts(series, {}, {})
+    assert chart["title"] == "steps" and chart["lines"][0]["values"] == [1.0, 4.0, 9.0]
+
+
+def test_the_page_tells_title_and_seeds_without_a_plan(tmp_path):
+    """A run from Python, after a restart too, and one of a scene file."""
+    scene = clast.Scene(title="two heaps")
+    for k in range(2):
+        scene.fill(clast.Sphere(0.01), count=3, box=((k, 0, 0), (k + 0.1, 0.1, 0.1)), seed=41 + k)
+    scene.inlet(clast.Sphere(0.01), box=((0, 1, 0), (1, 2, 1)), rate=1.0, seed=7)
+    sim = clast.Simulation(scene, dt=1e-4)
+    sim.run(until=2e-4, every=1e-4, output=tmp_path / "a", progress=False)
+    again = clast.resume(tmp_path / "a" / "checkpoint.h5")
+    again.run(until=4e-4, every=1e-4, output=tmp_path / "b", progress=False)
+    for folder in ("a", "b"):
+        text = view.report(tmp_path / folder, pictures=False).read_text(encoding="utf-8")
+        assert "<h1>two heaps</h1>" in text and "<th>seed of filling</th><td>41, 42</td>" in text
+        assert "<th>seed of inlets</th><td>7</td>" in text and "<th>shapes</th><td>Sphere</td>" in text
+
+
+def test_the_page_has_pictures_of_the_beginning_the_middle_and_the_end(small_run, tmp_path):
+    pytest.importorskip("pyvista")
+    Image = pytest.importorskip("PIL.Image")
+    text = view.report(small_run, tmp_path / "page.html", size=(160, 120)).read_text(encoding="utf-8")
+    found = re.findall(r'<img alt="" src="data:image/jpeg;base64,([^"]+)"><figcaption>t = (\S+) s</figcaption>', text)
+    assert [float(time) for _, time in found] == pytest.approx([0.0, 0.08, 0.16], abs=1e-4)
+    shots = [np.asarray(Image.open(io.BytesIO(base64.b64decode(code))), dtype=int) for code, _ in found]
+    assert [shot.shape for shot in shots] == [(120, 160, 3)] * 3
+    for one, other in itertools.combinations(shots, 2):
+        # More than the noise of the format: bodies are elsewhere in many pixels.
+        assert (np.abs(one - other).max(axis=2) > 40).mean() > 0.02

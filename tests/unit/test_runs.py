@@ -210,7 +210,7 @@ def test_a_report_of_a_run_that_did_not_end(tmp_path, capsys):
     clast.resume(tmp_path).run(until=0.02, every=0.002, output=tmp_path, progress=False)
     assert cli.answer(["report", str(tmp_path)]) == 0
     told = capsys.readouterr()
-    assert told.err == "" and "steps_per_second" in told.out
+    assert told.err == "" and "steps per second" in told.out
 
 
 def sim_run_until(sim, frames, folder):

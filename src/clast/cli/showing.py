@@ -1,6 +1,5 @@
 """clast view, render, report: look at a run."""
 
-import json
 import re
 import time as clock
 from contextlib import contextmanager
@@ -9,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .common import OK, Wrong, app, complain, number, seconds, typed_by_user
+from .common import OK, Wrong, above_zero, app, complain, number, typed_by_user
 
 PICTURES = (".png", ".jpg", ".jpeg")  # endings of picture files
 
@@ -71,7 +70,7 @@ def render(
     ] = None,
     arrows: Annotated[str | None, typer.Option(help="velocity or force, from each body")] = None,
     size: Annotated[str | None, typer.Option(metavar="WxH", help="pixels; 1600x1200, of a movie 960x720")] = None,
-    rate: Annotated[float, seconds("pictures a second of a movie")] = 25.0,
+    rate: Annotated[float, typer.Option(parser=above_zero, metavar="RATE", help="pictures a second of a movie")] = 25.0,
     every: Annotated[int, number(1, "of a movie: every so many frames")] = 1,
 ):
     """Make a picture or a movie of a run; no display is needed."""
@@ -156,19 +155,23 @@ def report(
     numbers_only: Annotated[bool, typer.Option("--numbers", help="print the numbers, write no page")] = False,
 ):
     """Print the numbers of a run, and write a page with pictures, plots and warnings."""
-    file = folder / "report.json"
-    if file.is_file():
-        with typed_by_user(f"{file} is damaged"):
-            numbers = json.loads(file.read_text(encoding="utf-8"))
-        if not isinstance(numbers, dict):
-            raise Wrong(f"{file} is not a report of a run")
-    else:
-        numbers = so_far(folder)
-    rows = list(flat(numbers))
+    from ..run import words
+
+    with typed_by_user():
+        numbers, plan = words.stored(folder / "report.json"), words.stored(folder / "run.json")
+    scene = {}
+    if not numbers:
+        numbers, scene = so_far(folder)
+    elif (folder / "trajectory.h5").is_file():
+        from ..files.trajectory import Trajectory
+
+        with Trajectory(folder / "trajectory.h5") as frames:
+            scene = frames.attributes
+    made = numbers.get("made") or scene.get("made", {})
+    rows = [*words.rows(numbers), *words.about(plan, made, scene)]
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
-        values = value if isinstance(value, list) else [value]
-        print(f"{name:<{width}}  " + ", ".join(f"{v:.6g}" if isinstance(v, float) else str(v) for v in values))
+        print(f"{name:<{width}}  {words.written(value)}")
     if (folder / "trajectory.h5").is_file() and not numbers_only:
         from ..view import report as write_page
 
@@ -177,21 +180,13 @@ def report(
 
 
 def so_far(folder):
-    """What is known of a run that is under way or was killed: the numbers of its last frame."""
+    """What is known of a run that is under way or was killed: (the numbers of its last frame, attributes of the trajectory)."""
     from ..files.trajectory import Trajectory
+    from ..run import words
 
     with Trajectory(trajectory(folder)) as frames:
-        series = frames.series()
+        series, scene = frames.series(), frames.attributes
     if not len(series["time"]):
         raise Wrong(f"{folder}: the run has no frame yet; go on: clast run --resume {folder}")
     complain(f"{folder}: the run did not end; these are the numbers of its last frame", OK)
-    return {"frames": len(series["time"])} | {name: column[-1].item() for name, column in series.items()}
-
-
-def flat(numbers, prefix=""):
-    """(name, value) of a nested dict, with names joined by dots."""
-    for name, value in numbers.items():
-        if isinstance(value, dict):
-            yield from flat(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
+    return words.of_frame(series), scene

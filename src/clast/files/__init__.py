@@ -56,7 +56,9 @@ def save(path, scene):
 def _save(path, writer, scene, bodies, shapes):
     """See `save`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _whole(path, writer, particle_columns(bodies, shapes, scene.parts, scene.hulls, scene.surfaces))
+    columns = particle_columns(bodies, shapes, scene.parts, scene.hulls, scene.surfaces)
+    world = {"world": scene.world, "periodic": scene.periodic} if writer is spheres.write_dump else {}
+    _whole(path, writer, columns, **world)
     if writer is vtk.write_points:
         for name, place, table in (("polyhedra", vtk.polygons, "hulls"), ("meshes", vtk.skins, "surfaces")):
             row = tables.rows_in(table, shapes.kind, scene.parts.feature[shapes.part])
@@ -91,7 +93,12 @@ def export(folder, path):
 def _export(trajectory, path):
     """See `export`."""
     with Trajectory(trajectory) as run:
-        groups = run.groups
+        groups, about = run.groups, run.attributes
+        # With this many numbers for each body a particle has the same id at all moments, whatever is poured in or goes out.
+        molds, particle = groups["molds"], tables.is_particle(np.asarray(groups["parts"]["kind"]))
+        ends = zip(molds["first"], molds["count"], strict=True)
+        options = {"most": max((int(particle[first : first + count].sum()) for first, count in ends), default=1)}
+        options |= {"world": about.get("world"), "periodic": about.get("periodic", (False,) * 3)}
         path.parent.mkdir(parents=True, exist_ok=True)
 
         def write(writing):
@@ -102,7 +109,7 @@ def _export(trajectory, path):
                 names = ("number", "velocity", "spin", "material")
                 told = {name: np.asarray(frame.columns[name])[found.body] for name in names}
                 told |= {"position": found.centre} | {n: getattr(found, n) for n in ("orientation", "axes", "radius")}
-                spheres.write_dump(writing, told, time=frame.time, step=frame.step, append=k > 0)
+                spheres.write_dump(writing, told, time=frame.time, step=frame.step, append=k > 0, **options)
 
         _whole(path, write)
 
@@ -169,12 +176,12 @@ def _joined(walls, bodies):
     return np.concatenate([wall.vertices for wall in walls]), triangles, cells
 
 
-def _whole(path, writer, *content):
+def _whole(path, writer, *content, **options):
     """Write beside `path` and rename, so that a reader never meets half a file."""
     writing = path.with_name(f"{path.stem}.writing{path.suffix}")
     try:
         with disk.writing(path):
-            writer(writing, *content)
+            writer(writing, *content, **options)
             checkpoint.sync(writing)
             os.replace(writing, path)
     except BaseException:

@@ -23,7 +23,7 @@ class Spheres(NamedTuple):
 
 
 def load_spheres(path, *, frame=-1):
-    """Spheres of a file, sorted by number: LAMMPS data (atom_style sphere), LAMMPS or LIGGGHTS dump, or text with x y z r in each line as
+    """Spheres of a file, sorted by number: LAMMPS data (atom_style sphere, or granular), LAMMPS or LIGGGHTS dump, or text with x y z r in each line as
     YADE's export writes it. Which it is, is seen from its first lines. frame: of a dump with several moments, -1 is the last.
     """
     path = Path(path)
@@ -71,7 +71,12 @@ def _dump(lines, frame):
         raise ValueError(f"it ends after {len(rows)} of {count} atoms")
     take, place = _columns(part[head].split()[2:], rows)
     where = next((names for names in (("x", "y", "z"), ("xu", "yu", "zu")) if names[0] in place), ("x", "y", "z"))
-    radius = take(("radius",))[:, 0] if "radius" in place else 0.5 * take(("diameter",))[:, 0]
+    if "radius" in place:
+        radius = take(("radius",))[:, 0]
+    elif "shapex" in place:  # diameters, as LAMMPS has them: the ball of the same volume
+        radius = 0.5 * np.cbrt(take(("shapex", "shapey", "shapez")).prod(axis=1))
+    else:
+        radius = 0.5 * take(("diameter",))[:, 0]
     number = take(("id",))[:, 0].astype(int) if "id" in place else np.arange(1, count + 1)
     spin = take(("omegax", "omegay", "omegaz"), 0.0)
     return (
@@ -86,7 +91,7 @@ def _dump(lines, frame):
 
 
 def _data(lines):
-    """atom_style sphere: number, type, diameter, density, x, y, z, and three image flags or none; velocities in a section of their own."""
+    """atom_style sphere, granular in LIGGGHTS: number, type, diameter, density, x, y, z, and three image flags or none; velocities in a section of their own."""
     heads = {
         line.split("#")[0].strip(): k
         for k, line in enumerate(lines)
@@ -95,8 +100,8 @@ def _data(lines):
     if "Atoms" not in heads:
         raise ValueError("there is no section Atoms")
     style = lines[heads["Atoms"]].partition("#")[2].strip()
-    if style not in ("", "sphere"):
-        raise ValueError(f"its atoms have the style {style!r}; only sphere has a diameter")
+    if style not in ("", "sphere", "granular"):  # granular: the name that LIGGGHTS gives to the same columns
+        raise ValueError(f"its atoms have the style {style!r}; only sphere, or granular, has a diameter")
 
     def section(name):
         rows = []
@@ -109,6 +114,8 @@ def _data(lines):
         return np.array(rows)
 
     atoms = section("Atoms")
+    if atoms.ndim != 2 or atoms.shape[1] not in (7, 10):
+        raise ValueError("its atoms must have number, type, diameter, density, x, y, z, and three image flags or none")
     velocity, spin = np.zeros((len(atoms), 3)), np.zeros((len(atoms), 3))
     if "Velocities" in heads:
         told = section("Velocities")
@@ -153,35 +160,50 @@ def _text(lines):
     )
 
 
-def write_dump(path, columns, time=None, step=0, append=False):
+def write_dump(path, columns, time=None, step=0, append=False, *, world=None, periodic=(False,) * 3, most=None):
     """Write particles, columns as `files.particle_columns` has them, as one moment of a dump, which OVITO opens with true sizes and shapes.
 
-    id is the body number + 1, type the material + 1. Ellipsoids have their half-axes as shapex, shapey, shapez and their quaternion as quati,
-    quatj, quatk, quatw, as OVITO names them.
+    mol is the body number + 1, type the material + 1. id tells every row apart, also the balls of a clump, and is the same at all moments: body number
+    times `most` + place within the body + 1; most: particles of a body at the most, by default of the bodies here. shapex, shapey, shapez are
+    diameters along the own axes, as LAMMPS has them, quati, quatj, quatk, quatw the quaternion. Along periodic axes the box is the world, else that around
+    all particles.
     """
     position, radius, axes = (np.asarray(columns[name], dtype=float) for name in ("position", "radius", "axes"))
     reach = axes.max(axis=1)[:, None] if len(axes) else np.zeros((0, 1))
     low = (position - reach).min(0) if len(position) else np.zeros(3)
     high = (position + reach).max(0) if len(position) else np.ones(3)
+    if any(periodic):
+        low, high = np.where(periodic, world[0], low), np.where(periodic, world[1], high)
     turn = np.asarray(columns["orientation"], dtype=float)
+    number = np.asarray(columns["number"], dtype=int)
+    within = _within(number)
+    most = int(within.max(initial=0)) + 1 if most is None else most
     table = np.column_stack(
         [
-            np.asarray(columns["number"]) + 1,
+            number * most + within + 1,
+            number + 1,
             np.asarray(columns["material"]) + 1,
             position,
             columns["velocity"],
             radius,
             columns["spin"],
-            axes,
+            2.0 * axes,
         ]
         + [turn[:, 1:], turn[:, :1]]
     )
-    names = "id type x y z vx vy vz radius omegax omegay omegaz shapex shapey shapez quati quatj quatk quatw"
-    lines = ["ITEM: TIMESTEP", str(int(step)), "ITEM: NUMBER OF ATOMS", str(len(position)), "ITEM: BOX BOUNDS ff ff ff"]
+    names = "id mol type x y z vx vy vz radius omegax omegay omegaz shapex shapey shapez quati quatj quatk quatw"
+    sides = " ".join("pp" if wraps else "ff" for wraps in periodic)
+    lines = ["ITEM: TIMESTEP", str(int(step)), "ITEM: NUMBER OF ATOMS", str(len(position)), f"ITEM: BOX BOUNDS {sides}"]
     if time is not None:
         lines = ["ITEM: TIME", repr(float(time)), *lines]
     lines += [f"{a!r} {b!r}" for a, b in zip(low.tolist(), high.tolist(), strict=True)]
     lines.append(f"ITEM: ATOMS {names}")
     with open(path, "a" if append else "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
-        np.savetxt(file, table, fmt=["%d", "%d", *["%.17g"] * (table.shape[1] - 2)])
+        np.savetxt(file, table, fmt=["%d", "%d", "%d", *["%.17g"] * (table.shape[1] - 3)])
+
+
+def _within(number):
+    """Which particle of its body each row is (n,), from 0 on; number (n,): the body's, with the rows of one body together."""
+    first = np.flatnonzero(np.diff(number, prepend=-1))
+    return np.arange(len(number)) - np.repeat(first, np.diff(first, append=len(number)))

@@ -140,8 +140,12 @@ def stress(subject, box=None, *, kinetic=True):
         share += inside_share(start + shift, branch, low, high)
     total = np.einsum("c,ci,cj->ij", share, moment.force, branch)
     if kinetic:
-        inside = moment.free & ((moment.position >= low) & (moment.position < high)).all(1)
-        mass, velocity = moment.mass[inside], moment.velocity[inside]
+        here = (moment.position + shift for shift in images(moment))
+        times = sum(
+            ((place >= low) & (place < high)).all(1) for place in here
+        )  # a box across a periodic face holds images
+        inside = moment.free & (times > 0)
+        mass, velocity = times[inside] * moment.mass[inside], moment.velocity[inside]
         if len(mass):
             shaken = velocity - mass @ velocity / mass.sum()
             total += np.einsum("p,pi,pj->ij", mass, shaken, shaken)

@@ -53,7 +53,8 @@ def packing_profile(subject, axis=2, *, box, bins=50):
 
 
 def radial_distribution(subject, reach, *, bins=100, box=None):
-    """Radial distribution function (r, g), both (bins,), of the centres of all particles up to the distance `reach` [m]:
+    """Radial distribution function of the centres of all particles up to the distance `reach` [m]: (r, g), both (bins,), r [m] the middles of the
+    intervals and g, a pure number:
 
         g(r) = <number of centres from r to r + dr about a centre> / (rho 4/3 pi ((r + dr)^3 - r^3))
 

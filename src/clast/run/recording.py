@@ -152,7 +152,7 @@ class Record:
 def _gate(sim, name, which):
     """(inlet or outlet, its number or None for all) of a name such as flow:outlet:1."""
     kind, _, number = which.partition(":")
-    pick("gate", kind, {"inlet": None, "outlet": None})
+    pick("place of a flow", kind, {"inlet": None, "outlet": None})
     flows = getattr(sim.flows, f"{kind}s")
     if not flows:
         raise ValueError(f"Simulation.run: record {name!r}: the scene has no {kind}")

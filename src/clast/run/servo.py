@@ -19,8 +19,8 @@ class Servo:
 
     F [N]: `force`, or `pressure` [Pa] times `area` [m^2]; P [N]: with how much the contacts of the last step push against `axis`. So it presses on
     with `speed` [m/s] while nothing resists, stands still where the force is reached, and gives way above. It is steady while
-    speed * dt times the stiffness of what it presses on is below F. The velocity follows from the contacts alone: after a restart, with
-    drives={number: Servo(...)}, it goes on with the same bits.
+    speed * dt times the stiffness of what it presses on is below F, and speed times the damping of those contacts [N s/m] too; where it rattles,
+    take less speed. The velocity follows from the contacts alone: after a restart, with drives={number: Servo(...)}, it goes on with the same bits.
     """
 
     def __init__(self, *, axis, speed, force=None, pressure=None, area=None):

@@ -22,10 +22,10 @@ class Scene(Joinery):
     """Bodies, their shapes and materials, what joins them (see `Joinery`), and what drives, feeds and drains them.
 
     gravity (3,) [m/s^2]; world: box ((x, y, z), (x, y, z)) [m] that no free body may leave, or None;
-    periodic: for each axis, whether a body that leaves the world on one side comes back on the other.
+    periodic: for each axis, whether a body that leaves the world on one side comes back on the other. title: one line for people, which a report shows.
     """
 
-    def __init__(self, gravity=(0.0, 0.0, -9.81), *, world=None, periodic=(False, False, False)):
+    def __init__(self, gravity=(0.0, 0.0, -9.81), *, world=None, periodic=(False, False, False), title=""):
         super().__init__()
         self.gravity = tuple(inputs.vector("Scene", "gravity", gravity).tolist())
         self.periodic = inputs.switches("Scene", "periodic", periodic)
@@ -41,6 +41,8 @@ class Scene(Joinery):
         self.drives: dict[int, Drive] = {}  # by body number
         self.inlets: list[Inlet] = []
         self.outlets: list[Outlet] = []
+        self.title = str(title)
+        self.seeds: list[int] = []  # of each filling, for reports
         self.next_number = 0
         self.source = None  # the running simulation, asked for `bodies()`; None while the scene is being built
         self.originals: list = []  # the shape object of each mold; None after a restart
@@ -158,7 +160,8 @@ class Scene(Joinery):
         if method == "random" and jitter > 0.0:
             raise ValueError(f"{place}: jitter={jitter:g} is for method='lattice'; random filling needs none")
         material = inputs.material(place, material)
-        rng = np.random.default_rng(inputs.whole(place, "seed", seed))
+        seed = inputs.whole(place, "seed", seed)
+        rng = np.random.default_rng(seed)
         reach = np.array([_bounding_radius(one.parts()) for one in shapes])
         volume = np.array([one.volume for one in shapes])
         filling.check_room(place, count, reach, volume, sizes, low, high, method)
@@ -186,6 +189,7 @@ class Scene(Joinery):
         molds = np.array([self._mold_row(one) for one in shapes])
         chunk = self._rows(molds, self._material_row(material), FREE, count, columns)
         self._chunks.append(chunk)
+        self.seeds.append(seed)
         return chunk.number.copy()
 
     def inlet(
@@ -325,18 +329,13 @@ class Scene(Joinery):
 
     def describe(self):
         """The whole scene as (groups of named arrays, attributes that fit into JSON), for `rebuild`."""
-        groups = {
-            "bodies": self.bodies._asdict(),
-            "molds": self.molds._asdict(),
-            "parts": self.parts._asdict(),
-            "meshes": self.meshes._asdict(),
-            "hulls": self.hulls._asdict(),
-            "surfaces": self.surfaces._asdict(),
-        }
+        groups = {name: getattr(self, name)._asdict() for name in ("bodies", *MOLDED)}
         attributes = {
             "gravity": list(self.gravity),
             "world": None if self.world is None else [list(corner) for corner in self.world],
             "periodic": list(self.periodic),
+            "title": self.title,
+            "seeds": list(self.seeds),
             "next_number": self.next_number,
             "names": list(self.names),
             "materials": [asdict(material) for material in self.materials],
@@ -355,6 +354,7 @@ class Scene(Joinery):
         functions: the same for joints, motors and springs, {("joint" | "motor" | "spring", number): function}.
         """
         scene = cls(attributes["gravity"], world=attributes["world"], periodic=attributes["periodic"])
+        scene.title, scene.seeds = attributes.get("title", ""), list(attributes.get("seeds", []))
         scene.next_number = int(attributes["next_number"])
         scene.names = list(attributes["names"])
         scene.originals = [None] * len(scene.names)

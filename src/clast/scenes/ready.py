@@ -38,6 +38,7 @@ class Ready:
 
     def simulation(self, *, dt=None, device="cpu", check=True):
         """A Simulation of the scene, after a look at how it starts (check); dt overrides the scene's own."""
+        self.scene.title = self.scene.title or self.title
         dt = self.dt if dt is None else dt
         if check:
             # The look takes kernels too: they are compiled together with those of the run.

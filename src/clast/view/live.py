@@ -1,5 +1,6 @@
 """A run that is looked on while it goes: the page shows its present state, and can pause it, take a single step, and let it go on."""
 
+import sys
 import threading
 import time as clock
 
@@ -21,6 +22,7 @@ class Live(Browser):
     def __init__(self, sim, **options):
         self.paused, self.steps_due = False, 0
         self._next, self._cost, self._state = 0.0, 0.0, None
+        self._faults = set()
         self._wake = threading.Event()
         super().__init__(Moment(sim.scene, sim.time, sim.steps), **options)
         self._threads.append(threading.Thread(target=self._paint_states, daemon=True))
@@ -86,6 +88,16 @@ class Live(Browser):
         self._state = trajectory.Frame(sim.time, sim.steps, columns, {}, told)
         self._wake.set()
 
+    def _complain(self, fault):
+        """Tell on the page and in the terminal, once each, that a state could not be drawn."""
+        if self.closed:  # the server is gone in the midst of it
+            return
+        words = f"could not be drawn: {type(fault).__name__}: {fault}"
+        self.told.content = f"step {self._state.step:,} {words}"
+        if words not in self._faults:
+            self._faults.add(words)
+            sys.stderr.write(f"clast: step {self._state.step:,} {words}; the run goes on\n")
+
     def _paint_states(self):
         while not self.closed:
             if not self._wake.wait(0.2):
@@ -96,7 +108,10 @@ class Live(Browser):
                 continue
             began = clock.thread_time()
             self.source.frame = state
-            self.draw(state)
+            try:
+                self.draw(state)
+            except Exception as fault:  # the run goes on, and so does the page with the next state
+                self._complain(fault)
             # Both threads count, and as much again for what the server does to send it.
             self._cost = self._copied + 2.0 * (clock.thread_time() - began)
             self._state = None

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import errors
 from ..files.trajectory import Trajectory
+from ..run import words
 from ..run.recording import whole
 from . import colours
 from .stage import Stage, camera, over_time
@@ -37,7 +38,6 @@ svg .band { fill: #3a5d9c22; }
 .legend button::before { content: ""; display: inline-block; width: .9em; height: .25em; margin-right: .4em; vertical-align: middle; background: var(--colour); }
 .legend button.off { color: #b4bcc3; text-decoration: line-through; } details summary { cursor: pointer; color: var(--faint); }
 """
-ENERGIES = ("kinetic", "rotational", "potential", "elastic", "total")
 UNITS = {"speed": "m/s", "overlap": "m", "pressure": "Pa", "flow": "kg/s", "force": "N", "torque": "N m", "power": "W"}
 
 
@@ -53,14 +53,13 @@ def report(folder, path=None, *, pictures=True, size=(720, 540)):
     with Trajectory(folder / "trajectory.h5") as run:
         if not len(run) or not run.groups:
             raise ValueError(f"{str(folder)!r} has no frames yet; wait for the first one or run longer")
-        plan, numbers = _read(folder / "run.json"), _read(folder / "report.json")
-        made = numbers.get("made") or run.attributes.get(
-            "made", {}
-        )  # of a run that was killed the file of frames has it
+        plan, numbers = words.stored(folder / "run.json"), words.stored(folder / "report.json")
+        scene = run.attributes
+        made = numbers.get("made") or scene.get("made", {})  # of a run that was killed the file of frames has it
         series, spent = run.series(), _timing(folder / "timing.csv")
         shots, excuse = _pictures(run, size) if pictures else ([], "")
         doubts = warnings(run, numbers, plan, series)
-    title = plan.get("scene") or made.get("method", "") + " run"
+    title = words.title(plan, scene) or made.get("method", "") + " run"
     parts = [
         f"<h1>{_text(title)}</h1>",
         f'<p class="about">{_text(folder.resolve().name)}: {_text(_summary(numbers, series, plan))}</p>',
@@ -73,9 +72,9 @@ def report(folder, path=None, *, pictures=True, size=(720, 540)):
         "<h2>Over time</h2><p class=about>Move over a plot to read numbers, drag to zoom, double-click to go back, click a name to hide it.</p>",
         '<div id="plots"></div>',
         "<h2>What was run</h2>",
-        _table(_about(plan, made)),
+        _table(words.about(plan, made, scene)),
         "<h2>Numbers</h2>",
-        _table(_flat(numbers)) if numbers else "<p>The run did not end, so there is no summary.</p>",
+        _table(words.rows(numbers)) if numbers else "<p>The run did not end, so there is no summary.</p>",
     ]
     # In a script element only "</" could end it early.
     data = json.dumps(charts(series, spent, numbers)).replace("</", "<\\/")
@@ -88,38 +87,6 @@ def report(folder, path=None, *, pictures=True, size=(720, 540)):
     path.parent.mkdir(parents=True, exist_ok=True)
     whole(path, page)
     return path
-
-
-# What the stages of a step are called on the page.
-STAGES = {"bodies": "motion of bodies", "pairs": "neighbour list", "contacts": "contacts", "solver": "solver"}
-# What numbers of a report are called there.
-WORDS = {
-    "time": "simulated time [s]",
-    "dt": "time step [s]",
-    **{f"seconds.{name}": f"wall time: {words} [s]" for name, words in STAGES.items()},
-    "compiling": "wall time: compiling, besides [s]",
-    "steps_per_second": "steps per second",
-    "bodies": "free bodies",
-    "contacts": "contacts that carry a force",
-    "coordination": "coordination number",
-    "rebuilds": "neighbour lists made",
-    "removed": "bodies removed",
-    "poured": "bodies poured",
-    "deepest": "deepest overlap [m]",
-    **{f"energy.{name}": f"{name} energy [J]" for name in ENERGIES},
-    "momentum": "momentum [kg m/s]",
-    "angular_momentum": "angular momentum [kg m^2/s]",
-    "crossings": "surfaces that crossed",
-    "coincident": "spheres with one centre",
-    "solver.solver": "solver",
-    "solver.steps": "solver steps",
-    "solver.iterations": "solver iterations",
-    "solver.stabilisation": "energy that parting overlaps added at most [J]",
-    "solver.open": "joints open by at most [m]",
-    "solver.missed": "solver steps that missed the tolerance",
-    "solver.worst": "solver residual, the worst [m/s]",
-    "solver.residual": "solver residual of the last step [m/s]",
-}
 
 
 def charts(series, spent, numbers):
@@ -139,7 +106,7 @@ def charts(series, spent, numbers):
         for name in names:
             rest.pop(name, None)
 
-    chart("Energies", {name: name for name in ENERGIES}, "J")
+    chart("Energies", {name: name for name in words.ENERGIES}, "J")
     chart("Contacts", {"contacts": "contacts that carry a force"})
     chart("Coordination number", {"coordination": "contacts of a free body"})
     gates = sorted(name.removesuffix("_mass") for name in rest if name.endswith("_mass"))
@@ -147,7 +114,7 @@ def charts(series, spent, numbers):
     chart("Mass flow", {f"{gate}_flow": gate.replace("_", " ") for gate in gates}, "kg/s", columns=flows)
     chart("Mass that went through", {f"{gate}_mass": gate.replace("_", " ") for gate in gates}, "kg")
     chart("Bodies that went through", {f"{gate}_count": gate.replace("_", " ") for gate in gates})
-    if "steps" in rest:
+    if words.has_solver(rest):
         steps, iterations = rest.pop("steps"), rest.pop("iterations")
         chart("Solver: residual", {"residual": "of the last step", "worst": "worst so far"}, "m/s", log=True)
         done = np.diff(steps, prepend=0.0)
@@ -171,7 +138,7 @@ def charts(series, spent, numbers):
             for name, column in spent.items()
             if name not in ("time", "step")
         }
-        names = {name: STAGES.get(name, name) for name in each}
+        names = {name: words.STAGES.get(name, name) for name in each}
         chart("Wall time of a step by stage", names, "ms", columns=each, at=spent["time"][1:])
     return made
 
@@ -264,51 +231,10 @@ def _summary(numbers, series, plan):
     return f"{numbers['bodies']:,} bodies, {time} in {numbers['steps']:,} steps of {numbers['dt']:.3g} s, {wall:.3g} s of wall time"
 
 
-def _about(plan, made):
-    """(name, value) of what was run: the plan of the command, and what it was made with (see `clast.run.report.made_with`)."""
-    versions = made.get("versions", {})
-    rows = {
-        "scene": plan.get("scene"),
-        "from": plan.get("source"),
-        "bodies asked for": plan.get("count"),
-        "seed": plan.get("seed"),
-    }
-    rows |= {"end [s]": plan.get("until"), "between frames [s]": plan.get("every"), "method": made.get("method")}
-    rows |= {f"method.{name}": value for name, value in made.get("options", {}).items() if value is not None}
-    rows |= {"device": made.get("device"), "threads": made.get("threads"), "machine": made.get("machine")}
-    rows |= {"versions": ", ".join(f"{name} {value}" for name, value in versions.items()) or None}
-    return [(name, value) for name, value in rows.items() if value is not None]
-
-
-def _flat(numbers, prefix=""):
-    for name, value in numbers.items():
-        if name == "made":
-            continue
-        if prefix in ("inlets.", "outlets."):
-            gate = f"{prefix.removesuffix('s.')} {name}"
-            yield f"{gate}: bodies", value["count"]
-            yield f"{gate}: mass [kg]", value["mass"]
-        elif isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
-        elif value not in (None, [], {}):
-            yield WORDS.get(prefix + name, (prefix + name).replace(".", " ").replace("_", " ")), value
-
-
 def _table(rows):
-    def told(value):
-        if isinstance(value, list):
-            return ", ".join(map(told, value))
-        return (
-            f"{value:.6g}"
-            if isinstance(value, float)
-            else f"{value:,}"
-            if isinstance(value, int) and not isinstance(value, bool)
-            else str(value)
-        )
-
     return (
         "<table>"
-        + "".join(f"<tr><th>{_text(name)}</th><td>{_text(told(value))}</td></tr>" for name, value in rows)
+        + "".join(f"<tr><th>{_text(name)}</th><td>{_text(words.written(value))}</td></tr>" for name, value in rows)
         + "</table>"
     )
 
@@ -331,19 +257,6 @@ def _timing(path):
 
 def _plain(column):
     return [float(x) if math.isfinite(x) else None for x in np.asarray(column, dtype=float)]
-
-
-def _read(path):
-    """A JSON object from a file; empty where there is none."""
-    if not path.is_file():
-        return {}
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as fault:
-        raise ValueError(f"{path} is damaged: {fault}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} is not what a run writes")
-    return found
 
 
 def _text(value):

@@ -4,6 +4,7 @@ import contextlib
 import hmac
 import http
 import io
+import ipaddress
 import secrets
 import socket
 import threading
@@ -13,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from .. import errors
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+EVERYWHERE = ("0.0.0.0", "::")  # all addresses of the machine
 INSTALL = "pip install 'clast[view]'"
 COOKIE = "clast_token"
 LAST_PORT = 65535
@@ -52,12 +54,22 @@ class Guard:
     def __init__(self, address):
         self.address = address
         self.token = None if address in LOOPBACK else secrets.token_urlsafe(18)
+        self.names = {*LOOPBACK} if self.token is None else {*LOOPBACK, address.lower(), *own_names()}
+
+    def knows(self, name):
+        """Whether a browser may ask for this name: one of ours, or where all addresses are listened on any that is a number. No page of others
+        can have a number that leads here as its name."""
+        if name in self.names:
+            return True
+        try:
+            return self.address in EVERYWHERE and bool(ipaddress.ip_address(name))
+        except ValueError:
+            return False
 
     def refusal(self, path, headers):
         host = headers.get("Host", "")
         name = urlsplit(f"//{host}").hostname
-        names = LOOPBACK if self.token is None else (*LOOPBACK, self.address.lower())
-        if name is None or (name not in names and self.address not in ("0.0.0.0", "::")):
+        if not self.knows(name):
             return http.HTTPStatus.FORBIDDEN, f"this page is not known by the name {host!r}", {}
         origin = headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != host:
@@ -76,6 +88,27 @@ class Guard:
         if kept is None or not hmac.compare_digest(kept.value.encode(), self.token.encode()):
             return http.HTTPStatus.UNAUTHORIZED, "the token is missing: open the whole address that was printed", {}
         return None
+
+
+def own_names():
+    """By which this machine is known in its network."""
+    name = socket.gethostname().lower()
+    return name, name.partition(".")[0], f"{name.partition('.')[0]}.local"
+
+
+def to_open(address):
+    """What a browser is to open where this address is listened on; of all addresses the one that other machines see."""
+    if address in EVERYWHERE:
+        six = address == "::"
+        with socket.socket(socket.AF_INET6 if six else socket.AF_INET, socket.SOCK_DGRAM) as line:
+            try:  # Nothing is sent: the system only says from which address it would. The other end is one kept for examples.
+                line.connect(("2001:db8::1" if six else "192.0.2.1", 9))
+                address = line.getsockname()[0]
+            except OSError:  # no network
+                address = socket.gethostname()
+    if address == "127.0.0.1":
+        return "localhost"
+    return f"[{address}]" if ":" in address else address
 
 
 def check(address, port):
@@ -127,5 +160,6 @@ def start(address="127.0.0.1", port=8080, label="clast"):
         )
     # Nobody who sees the page may make it known outside by viser's own service.
     server.request_share_url = lambda *_, **__: None
-    shown = "localhost" if address in LOOPBACK else address
-    return server, f"http://{shown}:{server.get_port()}/" + ("" if guard.token is None else f"?token={guard.token}")
+    return server, f"http://{to_open(address)}:{server.get_port()}/" + (
+        "" if guard.token is None else f"?token={guard.token}"
+    )

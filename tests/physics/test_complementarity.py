@@ -253,3 +253,20 @@ def test_wrong_steps():
     for dt, words in ((0.0, "above 0 s"), (float("nan"), "above 0 s"), ("auto", "needs gravity"), ("fast", "auto")):
         with pytest.raises(ValueError, match=words):
             clast.Simulation(ball, clast.Complementarity(), dt=dt)
+
+
+def test_bodies_leave_by_an_outlet_while_others_rest_on_the_floor():
+    """The floor stands in the last row, which is another one as soon as a ball has gone."""
+    stone = clast.Material(friction=0.3, restitution=0.1)
+    scene = clast.Scene()
+    scene.add(clast.Plane(), material=stone)
+    velocity = [(1.0, 0, 0), (0, 0, 0), (1.0, 0, 0), (1.0, 0, 0)]
+    scene.add(
+        clast.Sphere(0.015), position=[(0.1 * k, 0.1 * k, 0.015) for k in range(4)], velocity=velocity, material=stone
+    )
+    scene.outlet(box=((0.35, -1, -1), (1, 1, 1)))
+    sim = clast.Simulation(scene, clast.Complementarity(), dt=2e-3)
+    while sim.removed < 3 and sim.time < 1.0:
+        sim.step()  # and nobody asks for contacts meanwhile
+    assert sim.removed == 3
+    assert sim.contacts().pair.tolist() == [[0, 2]]

@@ -221,6 +221,7 @@ class Smooth(Stepper):
 
     def rebuild(self):
         """Make the list of pairs anew because bodies have moved out of it, came or went."""
+        self._around = None  # it would keep what the old list was made from in memory
         self.state.rebuild()
 
     def remember(self):

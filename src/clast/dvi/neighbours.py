@@ -130,7 +130,7 @@ class Nearby:
     def _rebuild(self, sort):
         """Make the list of pairs, wide enough for what can touch within the next steps, and put it in order."""
         state = self.state
-        self._name()
+        self.name_contacts()
         state.remember_walls()
         self._look_ahead()
         self.swept = self.sweep

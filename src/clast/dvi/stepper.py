@@ -426,7 +426,7 @@ class Hard(Nearby, Swept, Stepper):
             impulse = np.zeros((count, self.width))
             remembered = self.constraints, state.pairs, state.points, state.history
             self._kernels.recall((count + CHUNK - 1) // CHUNK, CHUNK, *remembered, impulse)
-        self._name()
+        self.name_contacts()
         pair, shape, feature, swap = self.named
         constraints = self.constraints
         rows = np.nonzero(impulse.any(1) | (constraints.gap <= 0.0))[0]
@@ -444,7 +444,7 @@ class Hard(Nearby, Swept, Stepper):
         key = found.feature, found.shape[:, 1], found.shape[:, 0], found.pair[:, 1], found.pair[:, 0]
         return select(found, np.lexsort(key))
 
-    def _name(self):
+    def name_contacts(self):
         """Keep whose the constraints are (bodies' numbers, parts, features, whether turned round) before their rows go."""
         state, constraints = self.state, self.constraints
         if self.named is None and state.pairs is not None:

@@ -289,7 +289,7 @@ class State(Asked):
             at_hand = self.bodies, wide, *self.tables[2:]
             tables = there.bodies, device.upload(wide, centre=there.shapes.centre), *self.kernel_tables[2:]
         # Only what is carried over is kept meanwhile: two whole lists side by side would double the memory.
-        self.pairs, self.wrench = None, None
+        self.pairs, self.wrench, self.reference = None, None, None
         if self.spheres is not None:
             self.spheres = self.spheres._replace(action=None, couple=None)
         lists = find_pairs(tables, tag, self.box, self.margin, self.search, FAMILY, at_hand)
@@ -303,6 +303,7 @@ class State(Asked):
         whole = [family.shares and self.compound for family in FAMILIES]
         self.pairs, first = make_pairs(self.kernel_tables, lists[:walls], lists[walls:], self.materials, whole)
         classes = [None if one else start for (_, start), one in zip(near, whole, strict=True)]
+        del near, lists  # they are in the pairs now, and would be in memory twice
         self._remember(first, device.to_device(free), old, device.to_device(former), classes)
         self.closed, self.looked = 0.0, [0] * len(self.ranges)
         self.listed_number = there.shapes.number

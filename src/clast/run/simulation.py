@@ -208,6 +208,7 @@ class Simulation:
                 gone |= taken
                 changed |= len(masses) > 0
             if gone.any():
+                self.stepper.name_contacts()
                 state.remove(np.nonzero(gone)[0])
             for k, inlet in enumerate(scene.inlets):
                 owed = inlet.total(self.time) - self.flows.inlets[k].count

@@ -56,6 +56,27 @@ def test_programs_that_are_not_run_are_at_least_programs(page):
         ast.parse(code)
 
 
+def calls_in(code):
+    """(module before the dot or "", function, number of arguments) of every call; methods count as functions of no module."""
+    for call in ast.walk(ast.parse(code)):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+            yield "", call.func.id, len(call.args)
+        elif isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+            owner = getattr(call.func.value, "id", "")
+            yield "" if owner == "self" else owner, call.func.attr, len(call.args)
+
+
+def test_the_steps_on_their_page_are_those_of_the_code():
+    """Every call on the page stands in the package with as many arguments."""
+    page = ROOT / "docs" / "step.md"
+    there = {
+        call for path in (ROOT / "src" / "clast").rglob("*.py") for call in calls_in(path.read_text(encoding="utf-8"))
+    }
+    told = [call for _, code in blocks(page, "python no-run") for call in calls_in(code)]
+    assert len(told) > 15
+    assert not [call for call in told if call not in there]
+
+
 def test_scene_files_in_the_documents_load(tmp_path):
     found = [code for page in PAGES for _, code in blocks(page, "toml")]
     assert found

@@ -63,10 +63,8 @@ class Loop:
         self.run = run
         self.senders = {}  # by the classes of the arguments
         self.blocks = []
-        self.used, self.waits = (
-            True,
-            0,
-        )  # whether a block was run again since the last was kept; launches until one is kept again
+        self.used = True  # whether a block was run again since the last was kept
+        self.waits = 0  # launches until one is kept again
 
     def __call__(self, count, *arguments, threads=0):
         """threads: 1, or 0 for as many as numba.get_num_threads() tells."""

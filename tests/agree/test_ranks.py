@@ -60,7 +60,7 @@ def found(tmp_path_factory):
 def check(told, size):
     assert told[str(size)] == told["1"]
     moved, ghosts = told[f"moved {size}"]
-    assert moved > 0 and ghosts > 0  # how many depends on where measured work puts the cuts
+    assert moved > 0 and ghosts > 3  # how many cross depends on where measured work puts the cuts
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])

@@ -270,3 +270,12 @@ def test_bodies_leave_by_an_outlet_while_others_rest_on_the_floor():
         sim.step()  # and nobody asks for contacts meanwhile
     assert sim.removed == 3
     assert sim.contacts().pair.tolist() == [[0, 2]]
+
+
+def test_the_report_is_the_same_after_a_restart(tmp_path):
+    sim = packed()
+    sim.step(30)
+    told = sim.report().solver
+    assert told["residual"] > 0.0
+    sim.save(tmp_path / "half.h5")
+    assert clast.resume(tmp_path / "half.h5").report().solver == told

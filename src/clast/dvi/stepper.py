@@ -65,6 +65,7 @@ class Hard(Nearby, Swept, Stepper):
         self.solution = None  # of the last step
         self.workspace = solvers.Workspace()
         self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0, "open": 0.0}
+        self.residual = 0.0  # of the last step [m/s]
         self._moved, self._status = np.zeros(0), np.zeros(0, np.int8)
         self.fresh = True
 
@@ -111,7 +112,10 @@ class Hard(Nearby, Swept, Stepper):
         carried = np.concatenate([[self.workspace.curvature, state.size, *told], own])
         named = {"body": body[order], "part": part[order], "place": place[order]}
         warm = {"impulse": history.impulse[slot[order]], "arm": history.arm[slot[order]]}
-        return {"contacts": named | warm | {"order": state.bodies.number, "carried": carried}}
+        return {
+            "contacts": named | warm | {"order": state.bodies.number, "carried": carried},
+            "solver": {"residual": np.array(self.residual)},
+        }
 
     def recall(self, groups, steps):
         """Make the neighbour list of a simulation that goes on after so many steps, with bodies in the order that they had in memory, and give
@@ -122,6 +126,8 @@ class Hard(Nearby, Swept, Stepper):
         self.told = int(touching), elastic
         whole = ("steps", "iterations", "missed")
         self.tally = {k: int(v) if k in whole else v for k, v in zip(self.tally, rest, strict=False)}
+        if "solver" in groups:  # checkpoints were without it
+            self.residual = float(groups["solver"]["residual"])
         self._measure_against(state.size)
         state.permute(np.searchsorted(state.bodies.number, kept["order"]).astype(np.int32))
         self._rebuild(sort=False)
@@ -262,7 +268,8 @@ class Hard(Nearby, Swept, Stepper):
         tally["steps"] += 1
         tally["iterations"] += solution.iterations
         tally["missed"] += not solution.converged
-        tally["worst"] = max(tally["worst"], solution.residual)
+        self.residual = float(solution.residual)
+        tally["worst"] = max(tally["worst"], self.residual)
         if self.joints is None:
             return
         gap = self.constraints.gap
@@ -471,8 +478,7 @@ class Hard(Nearby, Swept, Stepper):
         tally = dict(self.tally)
         if self.joints is None:
             del tally["open"]
-        last = 0.0 if self.solution is None else float(self.solution.residual)
-        return {"solver": self.method.solver, **tally, "residual": last}
+        return {"solver": self.method.solver, **tally, "residual": self.residual}
 
 
 def rotation_between(before, after):

@@ -178,9 +178,8 @@ class State(Asked):
         # Beside how far contacts reach: how much nearer two bodies may come before the list is made anew.
         self.margin = beyond + (0.1 * self.size if margin is None else float(margin))
         self.pairs, self.ranges = None, []  # the neighbour list, and the Range of each family in it
-        self.spheres_count = (
-            0  # pairs of spheres, the first of the list, that have no slots: forces find them in one pass
-        )
+        # Pairs of spheres, the first of the list, have no slots: forces find them in one pass.
+        self.spheres_count = 0
         self.spheres, self.points, self.history, self.wrench = None, None, None, None
         self.candidates = None  # triangles of triangulated particles that may touch
         self.rebuilds, self.since = 0, 0
@@ -188,6 +187,7 @@ class State(Asked):
         self.closed = 0.0  # how far two bodies may have come towards each other since the list was made [m]
         self.former = None  # row of each body in the tables that the present list was made for
         self.listed_number = None  # of the shapes of the present list
+        backend.give_back(len(self.shapes.body))
 
     def new_labels(self, bodies):
         """Numbers for the first parts of bodies, in the order of the bodies' numbers; never given twice."""
@@ -312,6 +312,7 @@ class State(Asked):
             self.fetch()
         self.remember_walls()
         self.former = None
+        backend.give_back(len(self.shapes.body))
         self.rebuilds += 1
         self.since = 0
 

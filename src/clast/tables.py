@@ -247,6 +247,12 @@ class Pairs(NamedTuple):
     # bodies in a family whose points stand for areas of contact; else of one pair of particles, of one shape with one wall body
     start: np.ndarray  # (n+1,) int32, into entry
     entry: np.ndarray  # (k,) int32, contacts of a body: 2 * pair + side, in the order of the partners' numbers
+    apart: (
+        np.ndarray
+    )  # (p-b,) [m], gap at the least of each pair behind those b when the list was made, -inf where not known; or (0,)
+    far: (
+        np.ndarray
+    )  # (s,) [m], how far at the most the surface of each shape has moved since, inf where not known; or (0,)
 
 
 class SpherePairs(NamedTuple):

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from ..broad.near import local_centre
+from ..broad.near import asleep, local_centre
 from ..kernels.backend import func, kernel, part
 from ..kernels.kinds import turn_of
 from ..kernels.launch import same
@@ -208,6 +208,8 @@ def smooth_row(k, where, bodies, shapes, parts, pairs, points, edges, margin):
     gap up to margin [m]; where: first pair, pairs before the first slot."""
     p = where[0] + k
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
+    if asleep(p, a, b, where[1], pairs, margin):
+        return
     c = pairs.slot[p - where[1]]
     away = between(a, b, shapes.centre, edges)
     swap = second_first(a, b, shapes, parts, away)
@@ -233,6 +235,8 @@ def hull_row(k, where, bodies, shapes, parts, hulls, pairs, points, edges, margi
     """The same of a superquadric and a polyhedron."""
     p = where[0] + k
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
+    if asleep(p, a, b, where[1], pairs, margin):
+        return
     c = pairs.slot[p - where[1]]
     swap = second_first(a, b, shapes, parts, (0.0, 0.0, 0.0))
     s, t = (b, a) if swap else (a, b)
@@ -334,7 +338,7 @@ def wall_row(k, where, bodies, shapes, parts, meshes, box, pairs, points, margin
 
 def find_points(look, rows, margin):
     """Contact points of pairs of a list with smooth bodies; see `clast.narrow.dispatch`."""
-    first, count, _ = rows
+    first, count = rows
     there, where = look.there, same(first, look.spheres_count)
     find = kernel(smooth_row, grain=16)
     find(count, where, there.bodies, there.shapes, there.parts, look.pairs, look.points, look.edges, margin)
@@ -342,7 +346,7 @@ def find_points(look, rows, margin):
 
 def find_hull_points(look, rows, margin):
     """The same with polyhedra."""
-    first, count, _ = rows
+    first, count = rows
     there, where = look.there, same(first, look.spheres_count)
     find = kernel(hull_row, grain=16)
     tables = there.bodies, there.shapes, there.parts, there.hulls
@@ -351,7 +355,7 @@ def find_hull_points(look, rows, margin):
 
 def find_wall_points(look, rows, margin):
     """The same with walls."""
-    first, count, _ = rows
+    first, count = rows
     there, where = look.there, same(first, look.spheres_count)
     find = kernel(wall_row, grain=16, wall_touch=look.once("superquadric_walls", lambda: touch_for(look.parts)))
     tables = there.bodies, there.shapes, there.parts, there.meshes, there.box

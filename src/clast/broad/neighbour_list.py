@@ -272,6 +272,7 @@ def move_slots_row(q, was, old_slot, old_points, old, slot, points, history, liv
             copy_history(d, old, c, history)
             live[q] = 1
         elif j > 0:  # the first slot of shapes that are apart knows where they were seen to be
+            points.gap[c] = np.inf
             continue
         points.gap[c] = old_points.gap[d]
         for i in range(3):

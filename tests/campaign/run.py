@@ -51,12 +51,13 @@ def cutting(name):
     return lambda folder, seed, tries: attacks.every_cut(folder, name, seed - FIRST, SHARES)
 
 
-def soaking(count, steps):
+def soaking(count, steps, rate):
     """Kept beside the results: a million steps take longer than anybody waits at once."""
     folder = KEPT.parent / f"soak_{count}_{steps}"
-    return lambda _, seed, tries: attacks.soak(folder, seed, tries, count, steps)
+    return lambda _, seed, tries: attacks.soak(folder, seed, tries, count, steps, rate)
 
 
+SOAKED = "the end of one not killed, memory"
 # What, words for the page, function(folder, seed, tries), tries in all, tries of a piece. 0 tries of a piece: it has as many as there are.
 PARTS = {
     "flips of a checkpoint": ("refused or the same numbers", damaging("checkpoint.h5", "flip"), 10_000, 1000),
@@ -73,8 +74,9 @@ PARTS = {
     "restarts": ("the bits of a run never stopped, 1, 2 or 4 threads", attacks.bits, 300, 60),
     "shots, hard contacts": ("inside plus reported is all", shooting("hard"), 360, 36),
     "shots, smooth contacts": ("inside plus reported is all", shooting("dem"), 360, 36),
-    "a long run, killed": ("the end of one not killed, memory", soaking(2000, 1_000_000), 20, 20),
-    "a long run, killed, small": ("the end of one not killed, memory", soaking(200, 20_000), 20, 20),
+    "a long run, killed: 60 bodies, 1,000,000 steps": (SOAKED, soaking(60, 1_000_000, 2.0), 20, 20),
+    "a long run, killed: 2,000 bodies, 20,000 steps": (SOAKED, soaking(2000, 20_000, 50.0), 20, 20),
+    "a long run, killed: 2,000 bodies, 1,000,000 steps": (SOAKED, soaking(2000, 1_000_000, 50.0), 20, 20),
 }
 KINDS = "sphere", "clump", "ellipsoid", "polyhedron", "superquadric", "mesh"
 for _one, _two in itertools.combinations_with_replacement(KINDS, 2):

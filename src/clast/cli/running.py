@@ -16,7 +16,6 @@ from .common import (
     Stopped,
     Wrong,
     app,
-    as_interrupt,
     complain,
     number,
     seconds,
@@ -57,27 +56,26 @@ def run(
         print(listing())
         raise Wrong("which scene? choose one of the names above, or give a scene file: clast run my_scene.toml")
     set_threads(threads)
-    with as_interrupt():
-        if resume is None:
-            try:
-                ready = describe(what, count, seed, outside)
-            except KeyboardInterrupt:  # filling takes kernels too
-                raise Stopped(
-                    "interrupted before the scene was built; nothing was written: give the command again"
-                ) from None
-            sim, output, plan = start(ready, what, until, every, output, dt, device, overwrite, quiet)
-            plan |= settings(what, count, seed)
-        else:
-            fixed = {"SCENE": what, "--dt": dt, "--count": count, "--seed": seed, "--overwrite": overwrite or None}
-            given = [name for name, value in fixed.items() if value is not None]
-            if given:
-                raise Wrong(f"--resume goes on with a run as it was; leave out {', '.join(given)}")
-            sim, output, plan = go_on(resume, until, every, output, device)
-        plan |= {
-            "record": [*(record if record is not None else plan.get("record", []))],
-            "text": text or plan.get("text", False),
-        }
-        carry_out(sim, output, plan, quiet, live)
+    if resume is None:
+        try:
+            ready = describe(what, count, seed, outside)
+        except KeyboardInterrupt:  # filling takes kernels too
+            raise Stopped(
+                "interrupted before the scene was built; nothing was written: give the command again"
+            ) from None
+        sim, output, plan = start(ready, what, until, every, output, dt, device, overwrite, quiet)
+        plan |= settings(what, count, seed)
+    else:
+        fixed = {"SCENE": what, "--dt": dt, "--count": count, "--seed": seed, "--overwrite": overwrite or None}
+        given = [name for name, value in fixed.items() if value is not None]
+        if given:
+            raise Wrong(f"--resume goes on with a run as it was; leave out {', '.join(given)}")
+        sim, output, plan = go_on(resume, until, every, output, device)
+    plan |= {
+        "record": [*(record if record is not None else plan.get("record", []))],
+        "text": text or plan.get("text", False),
+    }
+    carry_out(sim, output, plan, quiet, live)
 
 
 def settings(what, count, seed):

@@ -12,6 +12,7 @@ Results of each piece are kept in out/reliability/done.json: remove it to begin 
 import argparse
 import itertools
 import json
+import os
 import tempfile
 import time
 from collections import Counter
@@ -99,18 +100,23 @@ def keep(done):
     writing.replace(KEPT)
 
 
+def spent():
+    """Processor time [s] of this process and of those that it waited for."""
+    return sum(os.times()[:4])
+
+
 def piece(name, minutes_left):
     """Do the next piece of a part; whether there was one left."""
     words, function, tries, size = PARTS[name]
     so_far = load().get(name, {"pieces": 0, "outcomes": {}, "seconds": 0.0})
     if so_far["pieces"] * (size or 1) >= tries or minutes_left <= 0.0:
         return False
-    began = time.perf_counter()
+    began = spent()
     with tempfile.TemporaryDirectory() as folder:
         found = function(folder, FIRST + so_far["pieces"], size)
     so_far["outcomes"] = dict(Counter(so_far["outcomes"]) + Counter(found))
     so_far["pieces"] += 1
-    so_far["seconds"] += time.perf_counter() - began
+    so_far["seconds"] += spent() - began
     keep(load() | {name: so_far})  # another process may have done another part meanwhile
     bad = sum(count for what, count in so_far["outcomes"].items() if what.startswith(attacks.BAD))
     print(f"{name}: {so_far['pieces'] * (size or 1):,} of {tries:,}, {bad} bad, {so_far['seconds']:.0f} s", flush=True)
@@ -120,7 +126,7 @@ def piece(name, minutes_left):
 def table(done):
     """The lines of the page."""
     lines = [
-        "| attack | asked for | tries | of | outcomes | what must not be | s |",
+        "| attack | asked for | tries | of | outcomes | what must not be | CPU s |",
         "|---|---|---:|---:|---|---|---:|",
     ]
     for name, (words, _, tries, size) in PARTS.items():

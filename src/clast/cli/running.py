@@ -58,7 +58,8 @@ def run(
     set_threads(threads)
     if resume is None:
         try:
-            ready = describe(what, count, seed, outside)
+            with telling_doubts():
+                ready = describe(what, count, seed, outside)
         except KeyboardInterrupt:  # filling takes kernels too
             raise Stopped(
                 "interrupted before the scene was built; nothing was written: give the command again"
@@ -154,6 +155,16 @@ def tell_of_compiling(quiet):
         print(f"compiled in {clock.monotonic() - began[0]:.0f} s")
 
 
+@contextmanager
+def telling_doubts():
+    """Warnings of the block are told when it is done, a line each."""
+    with warnings.catch_warnings(record=True) as doubts:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for doubt in doubts:
+        complain(f"warning: {doubt.message}", OK)
+
+
 def start(ready, what, until, every, output, dt, device, overwrite, quiet=False):
     """A new run: (simulation, folder, plan). Nothing is written before every check has passed."""
     from ..mpi.team import first_does, first_says
@@ -168,8 +179,7 @@ def start(ready, what, until, every, output, dt, device, overwrite, quiet=False)
             f"{output} holds an earlier run; go on with it (clast run --resume {output}), "
             f"replace it (--overwrite), or choose another folder (--output)"
         )
-    with typed_by_user(ready.source), warnings.catch_warnings(record=True) as doubts:
-        warnings.simplefilter("always", UserWarning)
+    with typed_by_user(ready.source), telling_doubts():
         late = {}
         try:
             with tell_of_compiling(quiet):
@@ -178,8 +188,6 @@ def start(ready, what, until, every, output, dt, device, overwrite, quiet=False)
             KeyboardInterrupt
         ):  # while kernels were compiled for the look at how it starts; that is taken when it goes on
             sim, late = ready.simulation(dt=dt, device=device, check=False), {"overlap_limit": ready.overlap_limit}
-    for doubt in doubts:
-        complain(f"warning: {doubt.message}", OK)
     until = ready.until if until is None else until
     if every is None:
         # A time that nobody typed is none to complain about: it fits the run and is at least a step.

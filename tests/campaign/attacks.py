@@ -9,6 +9,7 @@ import json
 import math
 import os
 import resource
+import select
 import shutil
 import signal
 import subprocess
@@ -31,7 +32,7 @@ BAD = "BAD: "
 HERE = Path(__file__).resolve().parent
 MEMORY = 6 << 30  # bytes of address space that an attack may take
 SECONDS = 10  # of processor time that one try may take: other work on the machine is no hang
-PATIENCE = 300  # [s] that one try may take if it waits for something
+PATIENCE = 300  # looks, one a second, that one try may take if it waits for something
 
 
 def apart(maker, tries, **given):
@@ -43,18 +44,34 @@ def apart(maker, tries, **given):
         with subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
-            text=True,
+            bufsize=0,  # a line that waits in a buffer is not seen by select
             env=os.environ | {"PYTHONPATH": source, "NUMBA_NUM_THREADS": "4"},
         ) as run:
-            for line in run.stdout:
+            for line in lines_of(run):
                 counted[json.loads(line)] += 1
                 first += 1
         if run.returncode:
-            hang = run.returncode in (-signal.SIGALRM, -signal.SIGPROF)
+            hang = run.returncode in (-signal.SIGKILL, -signal.SIGPROF)
             what = "hang" if hang else f"ended with {run.returncode}"
             counted[f"{BAD}{what} (try {first})"] += 1
             first += 1
     return counted
+
+
+def lines_of(run):
+    """The lines that a process tells; it is killed if it tells none for too long. What counts is how often it was looked after, because somebody
+    may hold still both processes."""
+    waited, most = 0, 12 * PATIENCE  # at first kernels may have to be compiled
+    while True:
+        if select.select([run.stdout], [], [], 1.0)[0]:
+            if not (line := run.stdout.readline()):
+                return
+            waited, most = 0, PATIENCE
+            yield line
+        else:
+            waited += 1
+            if waited == most:
+                run.kill()
 
 
 def work(maker, given, first, tries):
@@ -63,12 +80,10 @@ def work(maker, given, first, tries):
     os.dup2(2, 1)  # what else is printed is no outcome
     attempt = MAKERS[maker](**given)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    for late in (signal.SIGALRM, signal.SIGPROF):
-        signal.signal(late, signal.SIG_DFL)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
     for k in range(first, tries):
         # The first try may compile kernels.
         signal.setitimer(signal.ITIMER_PROF, SECONDS if k > first else 600)
-        signal.alarm(PATIENCE if k > first else 3600)
         try:
             told = attempt(k)
         except BaseException as fault:
@@ -104,10 +119,10 @@ def content(path):
             {g: {k: (c.dtype.str, c.shape, c.tobytes()) for k, c in t.items()} for g, t in groups.items()}
         ) + repr(attributes)
     with Trajectory(path) as run:
-        columns = [{k: c.tobytes() for k, c in frame.columns.items()} for frame in run]
-        return (
-            repr([(f.time, f.step, f.scalars) for f in run]) + repr(columns) + repr(run.attributes) + repr(run.groups)
-        )
+        frames = [
+            (f.time, f.step, f.scalars, {name: column.tobytes() for name, column in f.columns.items()}) for f in run
+        ]
+        return repr(frames) + repr(run.attributes) + repr(run.groups)
 
 
 def damage(folder, seed, tries, name, how):
@@ -540,12 +555,13 @@ def editing(folder, seed):
             data = data[: int(random.integers(len(data)))]
         (folder / name).write_bytes(data)
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(record=True) as doubts:
+                warnings.simplefilter("always", UserWarning)
                 warnings.simplefilter("error", RuntimeWarning)
                 clast.load_mesh(folder / name, shape=("wall", "polyhedron", "mesh")[k // len(files) % 3])
         except ValueError as fault:
             return one_line(fault)
-        return "taken"
+        return "taken with a warning" if doubts else "taken"
 
     return attempt
 
@@ -719,10 +735,12 @@ def _poison(random, what, value):
 
 # The same bits.
 
-WAY = 60  # steps of the scenes whose bits are compared
-GOLDEN = (
-    HERE / "golden.json"
-)  # hashes of the state after these, by processor, because compilers make other code for another one
+GOLDEN = HERE / "golden.json"  # hashes of states, by processor, because compilers make other code for another one
+
+
+def way(method):
+    """Steps of the scenes whose bits are compared."""
+    return 600 if method == "dem" else 60
 
 
 def tumbling(kind, method):
@@ -766,25 +784,27 @@ def restarting(folder, seed, kinds, stored):
     names = [(kind, method) for kind in kinds for method in ("dem", "hard")]
     known = golden() if stored else {}
     share_everything()
+    half = Path(folder) / "half.h5"
     whole = {}
+    for kind, method in names:  # before tries are timed, because kernels may have to be compiled
+        sim = tumbling(kind, method)
+        sim.step(way(method))
+        whole[f"{kind}, {method}"] = state_hash(sim)
+        sim.save(half)
+        clast.resume(half).step()
 
     def attempt(k):
         kind, method = names[k % len(names)]
         random = np.random.default_rng([seed, k])
         backend.set_threads(min((1, 2, 4)[int(random.integers(3))], numba.config.NUMBA_NUM_THREADS))
-        steps = WAY * (10 if method == "dem" else 1)
         name = f"{kind}, {method}"
-        if name not in whole:
-            sim = tumbling(kind, method)
-            sim.step(steps)
-            whole[name] = state_hash(sim)
-            if known.get(name, whole[name]) != whole[name]:
-                return f"{BAD}{name}: not the stored hash"
-        sim, at = tumbling(kind, method), int(random.integers(1, steps))
+        if known.get(name, whole[name]) != whole[name]:
+            return f"{BAD}{name}: not the stored hash"
+        sim, at = tumbling(kind, method), int(random.integers(1, way(method)))
         sim.step(at)
-        sim.save(Path(folder) / "half.h5")
-        sim = clast.resume(Path(folder) / "half.h5")
-        sim.step(steps - at)
+        sim.save(half)
+        sim = clast.resume(half)
+        sim.step(way(method) - at)
         told = "as stored" if name in known else "same"
         return (
             told
@@ -813,7 +833,7 @@ def store_golden():
     for kind in bullets():
         for method in ("dem", "hard"):
             sim = tumbling(kind, method)
-            sim.step(WAY * (10 if method == "dem" else 1))
+            sim.step(way(method))
             mine[f"{kind}, {method}"] = state_hash(sim)
     stored[get_host_cpu_name()] = mine
     GOLDEN.write_text(json.dumps(stored, indent=1) + "\n")
@@ -825,12 +845,12 @@ SOAK = """
 import sys, resource
 sys.path.insert(0, sys.argv[2])
 import attacks
-attacks.soak_on(sys.argv[1], int(sys.argv[3]), int(sys.argv[4]))
+attacks.soak_on(sys.argv[1], int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]))
 """
 
 
-def churn(count):
-    """Mixed bodies in a mesh drum that turns, with an inlet and an outlet."""
+def churn(count, rate):
+    """Mixed bodies in a mesh drum that turns, with an inlet of so many bodies a second and an outlet."""
     stone = clast.Material(density=2600, young=1e7, friction=0.4, restitution=0.4)
     scene = clast.Scene(gravity=(0, 0, -9.81))
     turns = clast.Cylinder(SIDE, 4.0 * SIDE, axis=(0, 1, 0)).surface(4.0 * SIDE)
@@ -842,7 +862,7 @@ def churn(count):
     for k, kind in enumerate(("sphere", "clump", "ellipsoid", "box")):
         low, high = (-room, -1.9 * SIDE, -room), (room, 1.9 * SIDE, room)
         scene.fill(shapes[kind], count=count // 4, box=(low, high), material=stone, seed=k)
-    scene.inlet(shapes["sphere"], rate=50.0, box=((-0.02, -0.02, 0.05), (0.02, 0.02, 0.08)), material=stone, seed=9)
+    scene.inlet(shapes["sphere"], rate=rate, box=((-0.02, -0.02, 0.05), (0.02, 0.02, 0.08)), material=stone, seed=9)
     scene.outlet(box=((-SIDE, 1.8 * SIDE, -SIDE), (SIDE, 2.0 * SIDE, SIDE)))
     return clast.Simulation(scene)
 
@@ -850,10 +870,10 @@ def churn(count):
 CHECKPOINTS = 200  # of a long run
 
 
-def soak_on(folder, count, steps):
+def soak_on(folder, count, steps, rate):
     """Go on with a long run, or begin it; at its end tell the hash of its state, and the memory [kB] it took at each tenth."""
     folder = Path(folder)
-    sim = clast.resume(folder) if (folder / "checkpoint.h5").exists() else churn(count)
+    sim = clast.resume(folder) if (folder / "checkpoint.h5").exists() else churn(count, rate)
     every, memory = steps // CHECKPOINTS, {}
     for tenth in range(1, 11):
         end = tenth * steps // 10
@@ -864,7 +884,7 @@ def soak_on(folder, count, steps):
     (folder / "end.json").write_text(json.dumps(told))
 
 
-def soak(folder, seed, tries, count=40, steps=2000):
+def soak(folder, seed, tries, count=40, steps=2000, rate=50.0):
     """A long run that is killed and continued so many times, and one that is not: the same end, and no memory that grows.
 
     What is in the folder already is not done again."""
@@ -874,7 +894,7 @@ def soak(folder, seed, tries, count=40, steps=2000):
 
     def start(name):
         name.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-c", SOAK, str(name), str(HERE), str(count), str(steps)]
+        command = [sys.executable, "-c", SOAK, str(name), str(HERE), str(count), str(steps), str(rate)]
         return subprocess.Popen(command, env=os.environ | {"PYTHONPATH": source})
 
     if not (whole / "end.json").exists():
@@ -1032,7 +1052,7 @@ def pretending():
         if k == 1:
             raise KeyError("x")
         if k == 2:
-            signal.raise_signal(signal.SIGALRM)
+            signal.raise_signal(signal.SIGPROF)
         return "refused"
 
     return attempt

@@ -12,6 +12,7 @@ Results of each piece are kept in out/reliability/done.json: remove it to begin 
 import argparse
 import itertools
 import json
+import os
 import tempfile
 import time
 from collections import Counter
@@ -51,12 +52,13 @@ def cutting(name):
     return lambda folder, seed, tries: attacks.every_cut(folder, name, seed - FIRST, SHARES)
 
 
-def soaking(count, steps):
+def soaking(count, steps, rate):
     """Kept beside the results: a million steps take longer than anybody waits at once."""
     folder = KEPT.parent / f"soak_{count}_{steps}"
-    return lambda _, seed, tries: attacks.soak(folder, seed, tries, count, steps)
+    return lambda _, seed, tries: attacks.soak(folder, seed, tries, count, steps, rate)
 
 
+SOAKED = "the end of one not killed, memory"
 # What, words for the page, function(folder, seed, tries), tries in all, tries of a piece. 0 tries of a piece: it has as many as there are.
 PARTS = {
     "flips of a checkpoint": ("refused or the same numbers", damaging("checkpoint.h5", "flip"), 10_000, 1000),
@@ -73,8 +75,9 @@ PARTS = {
     "restarts": ("the bits of a run never stopped, 1, 2 or 4 threads", attacks.bits, 300, 60),
     "shots, hard contacts": ("inside plus reported is all", shooting("hard"), 360, 36),
     "shots, smooth contacts": ("inside plus reported is all", shooting("dem"), 360, 36),
-    "a long run, killed": ("the end of one not killed, memory", soaking(2000, 1_000_000), 20, 20),
-    "a long run, killed, small": ("the end of one not killed, memory", soaking(200, 20_000), 20, 20),
+    "a long run, killed: 60 bodies, 1,000,000 steps": (SOAKED, soaking(60, 1_000_000, 2.0), 20, 20),
+    "a long run, killed: 2,000 bodies, 20,000 steps": (SOAKED, soaking(2000, 20_000, 50.0), 20, 20),
+    "a long run, killed: 2,000 bodies, 1,000,000 steps": (SOAKED, soaking(2000, 1_000_000, 50.0), 20, 20),
 }
 KINDS = "sphere", "clump", "ellipsoid", "polyhedron", "superquadric", "mesh"
 for _one, _two in itertools.combinations_with_replacement(KINDS, 2):
@@ -97,18 +100,23 @@ def keep(done):
     writing.replace(KEPT)
 
 
+def spent():
+    """Processor time [s] of this process and of those that it waited for."""
+    return sum(os.times()[:4])
+
+
 def piece(name, minutes_left):
     """Do the next piece of a part; whether there was one left."""
     words, function, tries, size = PARTS[name]
     so_far = load().get(name, {"pieces": 0, "outcomes": {}, "seconds": 0.0})
     if so_far["pieces"] * (size or 1) >= tries or minutes_left <= 0.0:
         return False
-    began = time.perf_counter()
+    began = spent()
     with tempfile.TemporaryDirectory() as folder:
         found = function(folder, FIRST + so_far["pieces"], size)
     so_far["outcomes"] = dict(Counter(so_far["outcomes"]) + Counter(found))
     so_far["pieces"] += 1
-    so_far["seconds"] += time.perf_counter() - began
+    so_far["seconds"] += spent() - began
     keep(load() | {name: so_far})  # another process may have done another part meanwhile
     bad = sum(count for what, count in so_far["outcomes"].items() if what.startswith(attacks.BAD))
     print(f"{name}: {so_far['pieces'] * (size or 1):,} of {tries:,}, {bad} bad, {so_far['seconds']:.0f} s", flush=True)
@@ -118,7 +126,7 @@ def piece(name, minutes_left):
 def table(done):
     """The lines of the page."""
     lines = [
-        "| attack | asked for | tries | of | outcomes | what must not be | s |",
+        "| attack | asked for | tries | of | outcomes | what must not be | CPU s |",
         "|---|---|---:|---:|---|---|---:|",
     ]
     for name, (words, _, tries, size) in PARTS.items():

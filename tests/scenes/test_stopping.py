@@ -35,7 +35,7 @@ every = 2e-4
 
 def stopped(arguments, how, cache, workers):
     """(exit code, what was said, kernels that were finished between the signal and the end) of a command that compiles everything and is
-    stopped a second after the first kernel is there."""
+    stopped a second after the first kernel is there, by a signal and one more right after it."""
     process = subprocess.Popen(
         [sys.executable, "-m", "clast", *map(str, arguments)],
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache), "CLAST_WORKERS": str(workers)},
@@ -54,6 +54,8 @@ def stopped(arguments, how, cache, workers):
         time.sleep(1.0)
         assert process.poll() is None
         before = len(list(cache.rglob("*.nbi")))
+        process.send_signal(how)
+        time.sleep(0.01)
         process.send_signal(how)
         said = process.communicate(timeout=600)[1]
     finally:
@@ -86,6 +88,18 @@ def test_a_run_that_is_stopped_while_it_compiles_can_go_on(how, workers, tmp_pat
         assert column.tobytes() == columns[1][name].tobytes(), name
     with Trajectory(folder / "trajectory.h5") as frames:
         assert len(list(frames)) == 3
+
+
+def test_a_scene_that_is_stopped_while_it_is_filled_leaves_nothing(tmp_path):
+    file = tmp_path / "many.toml"
+    file.write_text("[[fill]]\nradius = 0.01\ncount = 40\nbox = [[0, 0, 0], [0.1, 0.1, 0.1]]\n[run]\nuntil = 1e-3\n")
+    arguments = ["run", file, "--output", tmp_path / "out"]
+    code, said, later = stopped(arguments, signal.SIGTERM, tmp_path / "cache", 0)
+    assert code == 130, said
+    assert one_line(said)
+    assert "interrupted before the scene was built; nothing was written: give the command again" in said
+    assert later <= 1
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

@@ -454,6 +454,40 @@ def test_a_mesh_that_was_cut_or_changed_is_one_line_or_a_mesh(tmp_path, capsys, 
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize(
+    "comment",
+    ["# 80 faces", "# Faces: 80", "#Face Count 80", "# number of triangles: 80", "# 0 polygons - 80 triangles"],
+)
+@pytest.mark.parametrize("first", [True, False], ids=["above", "below"])
+def test_an_obj_file_with_fewer_faces_than_it_tells_is_refused(tmp_path, comment, first):
+    lines = trimesh.creation.icosphere(1).export(file_type="obj").strip().splitlines()
+    if not first:
+        return check_told(tmp_path / "ball.obj", [*lines[:-40], comment, *lines[-40:]])
+    check_told(tmp_path / "ball.obj", [comment, "# 42 vertices, 80 faces", *lines])
+
+
+def check_told(path, lines):
+    path.write_text("\n".join(lines) + "\n")
+    assert len(load_mesh(path).triangles) == 80
+    path.write_text("\n".join(lines[:-3]) + "\n")
+    with pytest.raises(
+        ValueError, match=r"ball\.obj: a comment tells of 80 faces and there are 77, as in a file that was cut"
+    ):
+        load_mesh(path)
+
+
+def test_an_obj_file_with_a_small_hole_is_doubted_and_open_vessels_are_not(tmp_path):
+    path = tmp_path / "a.obj"
+    lines = trimesh.creation.icosphere(3).export(file_type="obj").strip().splitlines()
+    path.write_text("\n".join(lines[:-2]) + "\n")
+    with pytest.warns(UserWarning, match=r"a\.obj has a small hole beside its last triangle; if it should have none"):
+        load_mesh(path)
+    vessel = trimesh.creation.cylinder(1.0, 2.0, sections=48)
+    for keep in (vessel.face_normals[:, 2] < 0.5, np.abs(vessel.face_normals[:, 2]) < 0.5):
+        vessel.submesh([keep], append=True).export(path)
+        load_mesh(path)  # a warning would be an error
+
+
 def test_vertices_too_far_out_are_refused():
     with pytest.raises(ValueError, match=r"vertex 2 of the mesh is at .*1e\+200.* too coarse"):
         MeshWall([(0, 0, 0), (1, 0, 0), (0, 1e200, 0)], [(0, 1, 2)])

@@ -6,6 +6,7 @@ import pytest
 import clast
 from clast import Compound, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Scene, Simulation, Sphere, Superquadric, files
 from clast.files.trajectory import Trajectory
+from clast.narrow.superquadric_flat import triangle_separation
 from clast.scenefile import load
 from clast.view.stage import Stage
 
@@ -80,6 +81,23 @@ def test_contacts_are_those_of_the_ellipsoid_with_exponents_1(name):
     assert same.sum() > 20
     np.testing.assert_allclose(one.gap[same], two.gap[same], atol=1e-9)
     np.testing.assert_allclose(one.normal[same], two.normal[same], atol=1e-6)
+
+
+def test_no_direction_is_a_shorter_way_out_of_a_triangle_than_the_one_told():
+    """Of triangles deep inside, where each side of the superquadric may be the nearest, and of some that touch it or are apart."""
+    random = np.random.default_rng(3)
+    n = random.normal(size=(20_000, 3))
+    n /= np.linalg.norm(n, axis=1)[:, None]
+    for e in ((0.5, 0.7), (1.4, 0.3)):
+        shape = Superquadric(0.5, 0.4, 0.3, *e)
+        duals = (2.0 / (2.0 - e[0]), 2.0 / (2.0 - e[1]))
+        reach = shape.support(n)
+        for at in (0.0, 0.0, 0.0, 0.0, 0.0, 0.2, 0.2, 0.5, 0.8):
+            corners = random.normal(scale=0.3, size=(3, 3)) + at
+            told, way, _ = triangle_separation(*(tuple(map(float, x)) for x in corners), (0.5, 0.4, 0.3), duals)
+            assert ((corners @ n.T).min(0) - reach).max() <= told + 1e-9
+            along = shape.support(np.array([way]))[0]
+            assert told == pytest.approx((corners @ np.array(way)).min() - along, abs=1e-12)
 
 
 @pytest.mark.parametrize("method", [clast.DEM(), clast.Complementarity()], ids=["dem", "hard"])

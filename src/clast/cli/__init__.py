@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from . import running, showing, starting
-from .common import FAILED, INTERRUPTED, NAMES, OK, WRONG_INPUT, Stopped, Wrong, app, complain
+from .common import FAILED, INTERRUPTED, NAMES, OK, WRONG_INPUT, Stopped, Wrong, app, as_interrupt, complain
 
 __all__ = ["NAMES", "answer", "app", "complain", "main", "running", "showing", "starting"]
 
@@ -22,13 +22,16 @@ def main(arguments=None):
     if code != OK and team is not None:
         team.leave(code)  # others may wait for this one
     watch = sys.modules.get("clast.kernels.watch")
-    if watch is not None and watch.abandoned():
-        # The compiler is at work in another thread; to wait for it takes long, to take the ground from under it ends badly.
+    alone = team is None or team.find() is None
+    if (code == INTERRUPTED and alone) or (watch is not None and watch.abandoned()):
+        # Who stopped it does not wait while Python tidies up, which took a second on a busy machine. And where the compiler is
+        # at work in another thread, to wait for it takes long, to take the ground from under it ends badly.
         sys.stdout.flush()
         os._exit(code)
     sys.exit(code)
 
 
+@as_interrupt()
 def answer(arguments=None):
     """Run a command and return its exit code; faults are one line on standard error, without a traceback."""
     from ..errors import ClastError, Damaged, SceneError, Unavailable

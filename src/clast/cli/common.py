@@ -80,15 +80,26 @@ def typed_by_user(place=""):
 
 @contextmanager
 def as_interrupt():
-    """Within the block SIGTERM does what Ctrl-C does, except where somebody else listens."""
+    """Within the block SIGTERM does what Ctrl-C does, except where somebody else listens. A second signal of those who are impatient, or of a
+    queue that sends both, does not come between the first and what is said and saved."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: handler for number, handler in before.items() if handler != signal.SIG_IGN}  # nohup and shells
+
+    def interrupt(number, frame):
+        for other in before:
+            signal.signal(other, signal.SIG_IGN)
+        signal.default_int_handler(number, frame)
+
+    for number in before:
+        signal.signal(number, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def above_zero(text: str) -> float:

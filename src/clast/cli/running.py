@@ -16,7 +16,6 @@ from .common import (
     Stopped,
     Wrong,
     app,
-    as_interrupt,
     complain,
     number,
     seconds,
@@ -57,27 +56,27 @@ def run(
         print(listing())
         raise Wrong("which scene? choose one of the names above, or give a scene file: clast run my_scene.toml")
     set_threads(threads)
-    with as_interrupt():
-        if resume is None:
-            try:
+    if resume is None:
+        try:
+            with telling_doubts():
                 ready = describe(what, count, seed, outside)
-            except KeyboardInterrupt:  # filling takes kernels too
-                raise Stopped(
-                    "interrupted before the scene was built; nothing was written: give the command again"
-                ) from None
-            sim, output, plan = start(ready, what, until, every, output, dt, device, overwrite, quiet)
-            plan |= settings(what, count, seed)
-        else:
-            fixed = {"SCENE": what, "--dt": dt, "--count": count, "--seed": seed, "--overwrite": overwrite or None}
-            given = [name for name, value in fixed.items() if value is not None]
-            if given:
-                raise Wrong(f"--resume goes on with a run as it was; leave out {', '.join(given)}")
-            sim, output, plan = go_on(resume, until, every, output, device)
-        plan |= {
-            "record": [*(record if record is not None else plan.get("record", []))],
-            "text": text or plan.get("text", False),
-        }
-        carry_out(sim, output, plan, quiet, live)
+        except KeyboardInterrupt:  # filling takes kernels too
+            raise Stopped(
+                "interrupted before the scene was built; nothing was written: give the command again"
+            ) from None
+        sim, output, plan = start(ready, what, until, every, output, dt, device, overwrite, quiet)
+        plan |= settings(what, count, seed)
+    else:
+        fixed = {"SCENE": what, "--dt": dt, "--count": count, "--seed": seed, "--overwrite": overwrite or None}
+        given = [name for name, value in fixed.items() if value is not None]
+        if given:
+            raise Wrong(f"--resume goes on with a run as it was; leave out {', '.join(given)}")
+        sim, output, plan = go_on(resume, until, every, output, device)
+    plan |= {
+        "record": [*(record if record is not None else plan.get("record", []))],
+        "text": text or plan.get("text", False),
+    }
+    carry_out(sim, output, plan, quiet, live)
 
 
 def settings(what, count, seed):
@@ -156,6 +155,16 @@ def tell_of_compiling(quiet):
         print(f"compiled in {clock.monotonic() - began[0]:.0f} s")
 
 
+@contextmanager
+def telling_doubts():
+    """Warnings of the block are told when it is done, a line each."""
+    with warnings.catch_warnings(record=True) as doubts:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for doubt in doubts:
+        complain(f"warning: {doubt.message}", OK)
+
+
 def start(ready, what, until, every, output, dt, device, overwrite, quiet=False):
     """A new run: (simulation, folder, plan). Nothing is written before every check has passed."""
     from ..mpi.team import first_does, first_says
@@ -170,8 +179,7 @@ def start(ready, what, until, every, output, dt, device, overwrite, quiet=False)
             f"{output} holds an earlier run; go on with it (clast run --resume {output}), "
             f"replace it (--overwrite), or choose another folder (--output)"
         )
-    with typed_by_user(ready.source), warnings.catch_warnings(record=True) as doubts:
-        warnings.simplefilter("always", UserWarning)
+    with typed_by_user(ready.source), telling_doubts():
         late = {}
         try:
             with tell_of_compiling(quiet):
@@ -180,8 +188,6 @@ def start(ready, what, until, every, output, dt, device, overwrite, quiet=False)
             KeyboardInterrupt
         ):  # while kernels were compiled for the look at how it starts; that is taken when it goes on
             sim, late = ready.simulation(dt=dt, device=device, check=False), {"overlap_limit": ready.overlap_limit}
-    for doubt in doubts:
-        complain(f"warning: {doubt.message}", OK)
     until = ready.until if until is None else until
     if every is None:
         # A time that nobody typed is none to complain about: it fits the run and is at least a step.

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .common import OK, Stopped, Wrong, app, as_interrupt, first_speaks
+from .common import OK, Stopped, Wrong, app, first_speaks
 
 
 @app.command()
@@ -114,8 +114,7 @@ def compile_kernels():
     from ..scenes.compiling import compile_scenes
 
     try:
-        with as_interrupt():
-            new = compile_scenes()
+        new = compile_scenes()
     except KeyboardInterrupt:
         raise Stopped("interrupted; kernels that were compiled so far are kept") from None
     print(f"kernels     {f'{new} compiled and kept' if new else 'all ready, nothing to compile'}")

@@ -31,11 +31,11 @@ from .library import InnerCompiler, OnceCompiler, outer
 from .reached import Reached, Store, loaded
 from .spread import pack
 
-# A thread that spins while it waits for work keeps others from running on a busy machine: a launch of two threads took
-# 6 ms with the OpenMP library's own choice, 74 us with this one, and 13 us with no spinning at all; but on a quiet
-# machine 10,000 spheres made 11.9 million particle-steps/s with it and 10.0 without. The library reads it when the first
-# kernel starts.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+# A thread that waits for work looks for it again and again, and then goes to sleep. The library's own 300,000 looks keep others from running
+# on a busy machine: a launch of two threads took 6 ms. After 1,000 looks it slept before Python had come to the next launch, which then took 34 us,
+# and ran on the core that had woken it: a step of 4,000 spheres took as long on two threads as on one. With 10,000 a launch takes 2.6 us, that step
+# 412 us in place of 555, and while others used a core it took no longer than with 1,000. The library reads it when the first kernel starts.
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 # Where a TBB library lies on the machine numba would take it: a step of 1,000 spheres took 1,140 us with it on two quiet
 # cores, 147 us with OpenMP. On two busy ones OpenMP and TBB took 115 to 150 us for 10 spheres, numba's own queue 330 to 390; and the

@@ -49,6 +49,25 @@ def nearest_corner(n, d, m, h, k, hulls):
     return add(d, outward(m, corner(hulls, k, np.uintp(nearest))))
 
 
+@func
+def point_bound(x, least, size, e):
+    """At least the separation [m] of a superquadric with a ball of radius `least` inside from anything that holds the point x.
+
+    A point at level l of the norm that is 1 on the surface has the surface at x / l; and if l < 1, the ball of radius (1 - l) least about it is inside.
+    """
+    level = norm2(
+        norm2(abs(x[0]) / size[0], abs(x[1]) / size[1], e[1] / (e[1] - 1.0)), abs(x[2]) / size[2], e[0] / (e[0] - 1.0)
+    )
+    return -(1.0 - level) * least if level < 1.0 else norm(x) * (1.0 - 1.0 / level)
+
+
+@func
+def edge_bound(x, way, least, size, e):
+    """The same of the edge from x along way, by its point nearest to the centre."""
+    along = min(max(-dot(x, way) / dot(way, way), 0.0), 1.0)
+    return point_bound(add(x, scale(along, way)), least, size, e)
+
+
 @part
 def by_corners(n, best, d, m, h, k, hulls, size, e):
     """The best separation above `best` that corners of the hull offer from n on: (s [m], n, corner, whether that is the distance).
@@ -76,8 +95,7 @@ def by_edges(n, best, y, d, m, h, k, hulls, size, e):
         i = np.uintp(j)
         x = add(d, outward(m, corner(hulls, k, np.uintp(hulls.edge[i, 0]))))
         way = sub(add(d, outward(m, corner(hulls, k, np.uintp(hulls.edge[i, 1])))), x)
-        u = normalize(way)
-        if norm(sub(x, scale(dot(x, u), u))) - least > best:
+        if edge_bound(x, way, least, size, e) > best:
             p = outward(m, face_normal(hulls, np.uintp(hulls.edge_face[i, 0])))
             q = outward(m, face_normal(hulls, np.uintp(hulls.edge_face[i, 1])))
             p, q = (-p[0], -p[1], -p[2]), (-q[0], -q[1], -q[2])
@@ -90,18 +108,6 @@ def by_edges(n, best, y, d, m, h, k, hulls, size, e):
     return best, n, y
 
 
-@func
-def corner_bound(x, least, size, e):
-    """At least the separation [m] of a superquadric with a ball of radius `least` inside from the point x.
-
-    Of a point at level l < 1 of the norm that is 1 on the surface, the ball of radius (1 - l) least about it is inside.
-    """
-    level = norm2(
-        norm2(abs(x[0]) / size[0], abs(x[1]) / size[1], e[1] / (e[1] - 1.0)), abs(x[2]) / size[2], e[0] / (e[0] - 1.0)
-    )
-    return -(1.0 - level) * least if level < 1.0 else norm(x) - least
-
-
 @part
 def each_corner(n, best, y, d, m, h, k, hulls, size, e):
     """The best separation above `best` of all corners of the hull: (s [m], n, corner).
@@ -111,7 +117,7 @@ def each_corner(n, best, y, d, m, h, k, hulls, size, e):
     least, other = inside_ball(size, e), point_like()
     for i in range(hulls.vertex_start[h], hulls.vertex_start[h + 1]):
         x = add(d, outward(m, corner(hulls, k, np.uintp(i))))
-        if corner_bound(x, least, size, e) > best:
+        if point_bound(x, least, size, e) > best:
             for j in range(8):
                 # The sides towards the corner are nearest to it.
                 w = (
@@ -195,6 +201,28 @@ def above_triangle(n, p, r, s, size, e):
     return min(dot(n, p), dot(n, r), dot(n, s)) - reach(n, size, e)[0]
 
 
+@func
+def first_corner(n, p, r, s):
+    """The corner of a triangle that comes first along n."""
+    a, b, c = dot(n, p), dot(n, r), dot(n, s)
+    return p if a <= b and a <= c else (r if b <= c else s)
+
+
+@part
+def corners_uphill(n, p, r, s, size, e):
+    """Uphill from n to the tops of the corners that come first: (n, separation [m] along it, corner), the best on the way."""
+    best, top, at = -math.inf, n, p
+    for _ in range(CORNERS):
+        x = first_corner(n, p, r, s)
+        n, up = climb(n, x, size, e, point_like())
+        f = above_triangle(n, p, r, s, size, e)
+        if f > best:
+            best, top, at = f, n, x
+        if not up - f > 1e-14 * (size[0] + size[1] + size[2]):
+            break
+    return top, best, at
+
+
 @part
 def triangle_separation(p, r, s, size, e):
     """The greatest separation [m] of a superquadric and the triangle p, r, s, a sheet, n from the superquadric to it, and the point of it."""
@@ -208,10 +236,16 @@ def triangle_separation(p, r, s, size, e):
         out = cross(m, sub(b, a))
         out = out if dot(out, sub(c, a)) <= 0.0 else (-out[0], -out[1], -out[2])
         inside = inside and dot(out, sub(y, a)) <= 0.0
-    if inside:
+    # Deeper than half its shortest half-axis no simulation goes on: only there may an edge be the way out from amid the triangle. Above
+    # it a triangle is a part of a surface, of which edges amid flat places are no edges.
+    deep = -0.5 * min(size[0], size[1], size[2])
+    if inside and best > deep:
         return best, n, y
+    least = inside_ball(size, e)
     for k in range(3):
         a, b, c = corners_from(k, p, r, s)
+        if not edge_bound(a, sub(b, a), least, size, e) > best:
+            continue
         out = normalize(cross(m, sub(b, a)))
         out = out if dot(out, sub(c, a)) >= 0.0 else (-out[0], -out[1], -out[2])
         w = around_edge(a, m, out, math.pi, size, e)
@@ -223,8 +257,17 @@ def triangle_separation(p, r, s, size, e):
     other = point_like()
     for k in range(3):
         x, _, _ = corners_from(k, p, r, s)
-        w, _ = highest(n, x, size, e, other)
-        f = above_triangle(w, p, r, s, size, e)
-        if f > best:
-            best, n, y = f, w, x
+        if point_bound(x, least, size, e) > best:
+            w, _ = highest(n, x, size, e, other)
+            f = above_triangle(w, p, r, s, size, e)
+            if f > best:
+                best, n, y = f, w, x
+    if best < deep:
+        # As of hulls, each side of the superquadric may have a top of its own.
+        for i in range(26):
+            w = side_normal(i, size)
+            if above_triangle(w, p, r, s, size, e) > 3.0 * best:
+                w, f, x = corners_uphill(w, p, r, s, size, e)
+                if f > best:
+                    best, n, y = f, w, x
     return best, n, y

@@ -167,9 +167,55 @@ def climb(n, d, size, e, other):
     return n, f
 
 
+@func
+def slope_at(t, x, p, q, size, e):
+    """The derivative of n . x - h(n) by t, n = cos t p + sin t q."""
+    c, s = math.cos(t), math.sin(t)
+    return dot(sub(x, reach(add(scale(c, p), scale(s, q)), size, e)[1]), sub(scale(c, q), scale(s, p)))
+
+
+@part
+def level_at(low, high, end, x, p, q, size, e):
+    """The angle t from low to high where `slope_at` comes from above zero to below: by parabolas where they can be trusted, else by halving
+    (Chandrupatla 1997), 8 to 12 slopes in place of the 46 of halving alone. At the ends of the arc, 0 and `end`, it need not."""
+    a, b = low, high
+    f, g = slope_at(a, x, p, q, size, e), slope_at(b, x, p, q, size, e)
+    if f <= 0.0 and low == 0.0:
+        return low
+    if g >= 0.0 and high == end:
+        return high
+    parabolas = f > 0.0 > g
+    o, h = a, f
+    t = 0.5
+    for _ in range(60):
+        m = a + t * (b - a)
+        s = slope_at(m, x, p, q, size, e)
+        if not parabolas:  # the slope has several zeros here: the sign alone leads to one of them
+            low, high = (m, high) if s > 0.0 else (low, m)
+            a, b = low, high
+            if high - low <= 1e-15:
+                return m
+            continue
+        if (s > 0.0) == (f > 0.0):
+            o, h = a, f
+        else:
+            o, h = b, g
+            b, g = a, f
+        a, f = m, s
+        least = 1e-15 / abs(b - a)
+        if f == 0.0 or least > 0.5:
+            break
+        xi, phi = (a - b) / (o - b), (f - g) / (h - g)
+        t = 0.5
+        if phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi:
+            t = f / (g - f) * h / (g - h) + (o - a) / (b - a) * f / (h - f) * g / (h - g)
+        t = min(max(t, least), 1.0 - least)
+    return a if abs(f) < abs(g) else b
+
+
 @part
 def around_edge(x, p, q, angle, size, e):
-    """The unit n = cos t p + sin t q, t from 0 to angle, with the greatest n . x - h(n): by halving around each top of a few samples.
+    """The unit n = cos t p + sin t q, t from 0 to angle, with the greatest n . x - h(n): around each top of a few samples.
 
     x (3,) [m]: a point of the edge, which is at right angles to unit p and q, from the centre of the superquadric.
     """
@@ -182,14 +228,8 @@ def around_edge(x, p, q, angle, size, e):
         n = add(scale(math.cos(t), p), scale(math.sin(t), q))
         f = dot(n, x) - reach(n, size, e)[0] if k <= ARC else -math.inf
         if rising and f < before:
-            low, high = max(t - 2.0 * part_angle, 0.0), min(t, angle)
-            for _ in range(46):
-                t = 0.5 * (low + high)
-                c, s = math.cos(t), math.sin(t)
-                n = add(scale(c, p), scale(s, q))
-                _, arm = reach(n, size, e)
-                slope = dot(sub(x, arm), sub(scale(c, q), scale(s, p)))
-                low, high = (t, high) if slope > 0.0 else (low, t)
+            t = level_at(max(t - 2.0 * part_angle, 0.0), min(t, angle), angle, x, p, q, size, e)
+            n = add(scale(math.cos(t), p), scale(math.sin(t), q))
             up = dot(n, x) - reach(n, size, e)[0]
             if up > best:
                 best, top = up, n

@@ -2,6 +2,8 @@
 
 import io
 import logging
+import re
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +16,12 @@ from .polyhedron import Polyhedron
 from .triangulated import Mesh
 
 SUFFIXES = (".stl", ".obj", ".ply", ".off")
+# How programs write the number of faces in comments: "# 12 faces", "# Faces: 12", "#Face Count 12", "# number of triangles: 12".
+COMMENT = re.compile(rb"^[ \t]*#.*", re.MULTILINE)
+COUNTED = re.compile(
+    rb"\b(\d{1,15})[ \t]+(?:faces|triangles)\b|\b(?:faces|triangles|face count)\b[ \t]*:?[ \t]*(\d{1,15})\b", re.I
+)
+SMALL = 0.4  # a hole that may be where triangles are missing, of the extent of its mesh
 DENT = 1e-5  # a mesh whose volume is less than that of its hull by a larger share is not convex
 
 
@@ -55,9 +63,16 @@ def load_mesh(path, *, shape="wall", epsilon=None):
         faces = np.asarray(faces)
         if kind == "obj":
             _refuse_cut(data, loaded.vertices, faces)
-        return make(loaded.vertices, faces, **options)
+        made = make(loaded.vertices, faces, **options)
     except (ValueError, TypeError, MemoryError) as error:
         raise ValueError(f"{path}: {error}") from error
+    if kind == "obj" and make is MeshWall and (holes := _holes(loaded.vertices, faces)):
+        many = "a small hole" if holes == 1 else f"{holes} small holes"
+        warnings.warn(
+            f"{path} has {many} beside its last triangle; if it should have none, it was cut off: export it again",
+            stacklevel=2,
+        )
+    return made
 
 
 @contextmanager
@@ -102,17 +117,45 @@ def _look(path, data):
 
 
 def _refuse_cut(data, vertices, faces):
-    """Refuse what only an OBJ file that was cut off has; it does not tell its length."""
+    """Refuse what only an OBJ file that was cut off has; it does not tell its length, but its comments may."""
     again = "as in a file that was cut off; export it again"
     unused = len(vertices) - len(np.unique(faces))
     if unused > 0:
         raise ValueError(f"{unused} of {len(vertices)} vertices belong to no triangle, {again}, without loose points")
-    if not data.endswith((b"\n", b"\r")):
-        _, place = np.unique(vertices, axis=0, return_inverse=True)
-        sides = place.reshape(-1)[np.stack([faces, np.roll(faces, -1, axis=1)], axis=2)]
-        _, times = np.unique(np.sort(sides, axis=2).reshape(-1, 2), axis=0, return_counts=True)
-        if (times == 1).any():
-            raise ValueError(f"the last line has no end and the mesh is open, {again}")
+    told = (int(one or other) for line in COMMENT.findall(data) for one, other in COUNTED.findall(line))
+    told = max(told, default=0)
+    there = max(len(faces), len(re.findall(rb"^[ \t]*f[ \t]", data, re.MULTILINE)))  # a face may make several triangles
+    if there < told:
+        raise ValueError(f"a comment tells of {told} faces and there are {there}, {again}")
+    if not data.endswith((b"\n", b"\r")) and len(_open_edges(vertices, faces)[0]):
+        raise ValueError(f"the last line has no end and the mesh is open, {again}")
+
+
+def _open_edges(vertices, faces):
+    """Edges (e,2) that belong to one triangle, as rows of all different vertices (v,3) [m]; and these."""
+    different, place = np.unique(vertices, axis=0, return_inverse=True)
+    sides = np.sort(place.reshape(-1)[np.stack([faces, np.roll(faces, -1, axis=1)], axis=2)], axis=2)
+    edges, times = np.unique(sides.reshape(-1, 2), axis=0, return_counts=True)
+    return edges[times == 1], different
+
+
+def _holes(vertices, faces):
+    """How many holes a surface has that may be where the last triangles of a file were: all small, one of them at an edge of the last that is there; or 0.
+
+    Where a file was cut off at the end of a line, nothing else is left to see. Vessels and hoppers are open, too, but widely."""
+    edges, places = _open_edges(vertices, faces)
+    last = vertices[faces[-1]]
+    if not (places[edges][:, :, None] == last).all(3).any(2).all(1).any():
+        return 0
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    corners, ends = np.unique(edges, return_inverse=True)
+    ends = ends.reshape(-1, 2)
+    joined = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(len(corners), len(corners)))
+    count, hole = connected_components(joined, directed=False)
+    widest = max(np.linalg.norm(np.ptp(places[corners[hole == k]], axis=0)) for k in range(count))
+    return count if widest < SMALL * np.linalg.norm(np.ptp(places, axis=0)) else 0
 
 
 def convex_solid(vertices, triangles):

@@ -64,7 +64,8 @@ def test_pairs_that_sleep(plain, monkeypatch):
     sim.step(100)
     pairs, first = sim.stepper.state.pairs, sim.stepper.state.spheres_count
     asleep = pairs.far[pairs.shape[first:]].sum(1) < pairs.apart
-    assert 0.1 < asleep.mean() < 0.9
+    assert asleep.mean() > 0.1
+    assert not asleep.all()
     monkeypatch.setattr(memory.State, "_fall_asleep", lambda *_: None)
     sim = start()
     sim.step(STEPS)

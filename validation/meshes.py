@@ -37,7 +37,7 @@ PILED = (
 )
 SIZE, WIDTH = 0.007, 0.18
 STONE = Material(density=2500.0, stiffness=1e5, friction=0.5, restitution=0.2, name="stone")
-PILE_STEP, PILE_TIME = 1.5e-5, 0.9  # [s]
+PILE_STEP, PILE_TIME = 1.5e-5, 0.6  # [s]
 
 
 def pile_shapes(folder):

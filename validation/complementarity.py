@@ -180,15 +180,15 @@ def silo(friction):
     print(f"silo, friction {friction:g}: {rate:.0f} balls a second; {told(sim)}", flush=True)
 
 
-def drum(friction=0.5, count=800, radius=0.15, ball=0.006, turns=10.0):
+def drum(friction=0.5, count=930, radius=0.15, ball=0.006, turns=10.0):
     """Speed of the balls at the wall of a drum against that of the wall; turns: a minute."""
     stuff = clast.Material(friction=friction, restitution=0.3)
-    low, high = (-1.1 * radius, -0.03, -1.1 * radius), (1.1 * radius, 0.03, 1.1 * radius)
+    low, high = (-1.1 * radius, -0.035, -1.1 * radius), (1.1 * radius, 0.035, 1.1 * radius)
     scene = clast.Scene(world=(low, high), periodic=(False, True, False))
     omega, half = 2.0 * math.pi * turns / 60.0, math.sqrt(0.5)
     scene.add(clast.Cylinder(radius, 0.12), orientation=(half, half, 0, 0), spin=(0, omega, 0), material=stuff)
     within = 0.65 * radius
-    box = ((-within, -0.03, -within), (within, 0.03, within))
+    box = ((-within, -0.035, -within), (within, 0.035, within))
     scene.fill(clast.Sphere(ball), count=count, scale=(0.9, 1.1), box=box, material=stuff)
     sim = clast.Simulation(scene, clast.Complementarity(), dt=1e-3)
     sim.step(1500)

@@ -247,6 +247,12 @@ class Pairs(NamedTuple):
     # bodies in a family whose points stand for areas of contact; else of one pair of particles, of one shape with one wall body
     start: np.ndarray  # (n+1,) int32, into entry
     entry: np.ndarray  # (k,) int32, contacts of a body: 2 * pair + side, in the order of the partners' numbers
+    apart: (
+        np.ndarray
+    )  # (p-b,) [m], gap at the least of each pair behind those b when the list was made, -inf where not known; or (0,)
+    far: (
+        np.ndarray
+    )  # (s,) [m], how far at the most the surface of each shape has moved since, inf where not known; or (0,)
 
 
 class SpherePairs(NamedTuple):
@@ -338,7 +344,7 @@ def empty_points(pairs, count, rolling, kept=0, device=np, accounts=False):
     count = len(points.gap)
     wide = count if rolling else 0
     if device is np or device.name == "cpu":
-        told = np.zeros((count, 14))
+        told = np.empty((count, 14))
         slip, share, last_arm, overlap = told[:, 0:3], told[:, 3], told[:, 4:7], told[:, 7]
         last_normal, force = told[:, 8:11], told[:, 11:14]
     else:

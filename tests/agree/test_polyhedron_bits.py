@@ -59,6 +59,20 @@ def test_margin_and_broad_phase(plain, options):
     assert differences(plain, state(sim)) == []
 
 
+def test_pairs_that_sleep(plain, monkeypatch):
+    sim = start()
+    sim.step(100)
+    pairs, first = sim.stepper.state.pairs, sim.stepper.state.spheres_count
+    asleep = pairs.far[pairs.shape[first:]].sum(1) < pairs.apart
+    assert asleep.mean() > 0.1
+    assert not asleep.all()
+    monkeypatch.setattr(memory.State, "_fall_asleep", lambda *_: None)
+    sim = start()
+    sim.step(STEPS)
+    assert len(sim.stepper.state.pairs.apart) == 0
+    assert differences(plain, state(sim)) == []
+
+
 def test_looking_changes_nothing(plain):
     sim = start()
     for _ in range(STEPS // 100):

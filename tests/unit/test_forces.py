@@ -25,7 +25,9 @@ class Manifold:
         self.points, self.history = empty_points(1, slots, rolling)
         self.points.gap[:], self.rolling = np.inf, rolling
         shape, one = np.array([[0, 1]], np.int32), np.zeros(1, np.int32)
-        self.pairs = Pairs(shape, one, np.array([0, slots]), np.array([0, 1], np.int32), one, one)
+        self.pairs = Pairs(
+            shape, one, np.array([0, slots]), np.array([0, 1], np.int32), one, one, np.zeros(0), np.zeros(0)
+        )
         number = np.arange(2)
         self.shapes = Shapes(
             number, number.astype(np.int32), None, np.zeros(2, np.int8), np.zeros((2, 3)), np.full(2, RADIUS)

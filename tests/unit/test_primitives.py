@@ -1,5 +1,10 @@
 """Prefix sums and grouping against NumPy, for lengths on both sides of a chunk and few and many groups."""
 
+import ctypes
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -23,3 +28,30 @@ def test_group_is_stable(length, groups):
     start, order = primitives.group(key, groups)
     assert np.array_equal(order, np.argsort(key, kind="stable"))
     assert np.array_equal(start, np.searchsorted(np.sort(key), np.arange(groups + 1)))
+
+
+FREED = """
+import ctypes
+import numpy as np
+from clast.kernels.backend import MANY, give_back
+
+def held():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+
+arrays = [np.ones(1 << 17) for _ in range(100)]
+del arrays[:-1]  # the last one lies above them in the heap
+before = held()
+give_back(MANY - 1)
+few = held()
+give_back(MANY)
+print(before - few, few - held())
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.pythonapi, "malloc_trim"), reason="this C library cannot give memory back")
+def test_free_memory_is_given_back_where_there_are_many_rows():
+    env = os.environ | {"MALLOC_MMAP_THRESHOLD_": "1000000000", "MALLOC_TRIM_THRESHOLD_": "1000000000"}
+    told = subprocess.run([sys.executable, "-c", FREED], env=env, capture_output=True, text=True, check=True).stdout
+    few, many = map(int, told.split())
+    assert abs(few) < 5 << 20
+    assert many > 90 << 20

@@ -1,5 +1,7 @@
 """Superquadrics: volume, inertia and support in closed form, and what they have in common with ellipsoids, balls and boxes."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -94,7 +96,9 @@ def test_no_direction_is_a_shorter_way_out_of_a_triangle_than_the_one_told():
         reach = shape.support(n)
         for at in (0.0, 0.0, 0.0, 0.0, 0.0, 0.2, 0.2, 0.5, 0.8):
             corners = random.normal(scale=0.3, size=(3, 3)) + at
-            told, way, _ = triangle_separation(*(tuple(map(float, x)) for x in corners), (0.5, 0.4, 0.3), duals)
+            told, way, _ = triangle_separation(
+                *(tuple(map(float, x)) for x in corners), (0.5, 0.4, 0.3), duals, math.inf
+            )
             assert ((corners @ n.T).min(0) - reach).max() <= told + 1e-9
             along = shape.support(np.array([way]))[0]
             assert told == pytest.approx((corners @ np.array(way)).min() - along, abs=1e-12)

@@ -18,7 +18,7 @@ from .near import image
 
 CLASSES = 64  # powers of two of the radius that are told apart
 SHARE = 8.0  # bodies per bin up to which smaller sizes are put into the bins of larger ones
-GUESS = 6  # pairs per shape that a first search has room for
+GUESS = 6  # pairs per shape that a first search has room for, and twice as many where memory is no matter
 CROWD = 32.0  # neighbours in one bin, on average over bodies, above which sizes are separated after all
 PERIODIC = False  # bound to the kernels: some axis of the world repeats
 
@@ -319,7 +319,7 @@ def search_bins(shapes, tag, box, margin):
     arguments = chunk, grid, order, edges, float(margin)
     search = kernel(search_row, grain=2, PERIODIC=bool(box.periodic))
     # One search is enough when every chunk finds room; if one does not, the exact sizes are known for a second.
-    room = np.arange(chunks + 1) * (GUESS * chunk)
+    room = np.arange(chunks + 1) * ((GUESS if bounded >= backend.MANY else 2 * GUESS) * chunk)
     while True:
         space = device.to_device(room)
         partner = device.empty(int(room[-1]), np.int32)

@@ -17,6 +17,13 @@ def repeats(edges):
 
 
 @func
+def asleep(p, a, b, spheres, pairs, margin):
+    """Whether shapes a and b of pair p of the list are farther apart than margin [m] for sure: they were when it was made, and have not moved
+    enough since. spheres: pairs before the first slot."""
+    return len(pairs.apart) > 0 and pairs.far[a] + pairs.far[b] < pairs.apart[p - spheres] - margin
+
+
+@func
 def local_centre(s, w, bodies, shapes, box):
     """Centre of shape s in the axes of wall shape w's body, at the wall's size factor 1."""
     body = shapes.body[w]

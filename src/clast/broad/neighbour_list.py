@@ -184,28 +184,39 @@ def sort_walls(shapes, walls):
     return ordered
 
 
-def sort_by_bodies(shapes, pairs):
-    """Pairs (q,2) with those of the same two bodies side by side, in the order of the numbers of their shapes."""
+def sort_by_bodies(shapes, pairs, apart):
+    """Pairs (q,2) with those of the same two bodies side by side, in the order of the numbers of their shapes, and apart (q,) or None
+    with them."""
     device = backend.DEVICE[-1]
     pairs, number, body = (device.to_host(array) for array in (pairs, shapes.number, shapes.body))
     one, two = pairs[:, 0], pairs[:, 1]
-    return device.to_device(pairs[np.lexsort((number[two], number[one], body[two], body[one]))])
+    order = np.lexsort((number[two], number[one], body[two], body[one]))
+    return device.to_device(pairs[order]), None if apart is None else device.to_device(device.to_host(apart)[order])
 
 
-def make_pairs(tables, particles, walls, materials, whole):
+def join_gaps(count, gaps):
+    """Column `apart` of Pairs; gaps: of each family behind the spheres (its first pair, counted from there, gaps (q,))."""
+    device = backend.DEVICE[-1]
+    apart = np.full(count, -np.inf)
+    for first, gap in gaps:
+        apart[first : first + len(gap)] = device.to_host(gap)
+    return device.to_device(apart)
+
+
+def make_pairs(tables, particles, walls, materials, whole, apart):
     """The neighbour list without slots and manifolds.
 
     particles: lists of pairs (p,2) of rows of Shapes by family, spheres with spheres first; walls: particles with walls by
     family; materials: number of materials; whole (f,): of which families the pairs of the same two bodies must stand side by side, though
-    bodies may have several parts. Returns Pairs and where each family begins, and the last ends (f+1,).
+    bodies may have several parts; apart: of each family how far apart its pairs are (p,) [m], or None, brought into the order of the list. Returns Pairs and where each family begins, and the last ends (f+1,).
     """
     device = backend.DEVICE[-1]
     bodies, shapes = tables[0], tables[1]
     n = len(bodies.mass)
     lists = [*particles, *(sort_walls(shapes, pairs) if len(pairs) else pairs for pairs in walls)]
-    lists = [
-        sort_by_bodies(shapes, pairs) if one and len(pairs) else pairs for pairs, one in zip(lists, whole, strict=True)
-    ]
+    for k, one in enumerate(whole):
+        if one and len(lists[k]):
+            lists[k], apart[k] = sort_by_bodies(shapes, lists[k], apart[k])
     first = np.concatenate([[0], np.cumsum([len(pairs) for pairs in lists])]).tolist()
     pair = lists[0]
     for more in lists[1:]:
@@ -218,7 +229,9 @@ def make_pairs(tables, particles, walls, materials, whole):
     kernel(owner_row)(count + total, count, bodies, shapes, pair, owner)
     start, entry = primitives.group(owner, n + 1)
     kernel(order_row)(n, count, shapes, pair, start, entry)
-    return Pairs(pair, mix, device.zeros(1, np.int64), device.zeros(1, np.int32), start, entry), first
+    slots, manifolds = device.zeros(1, np.int64), device.zeros(1, np.int32)
+    far = device.zeros(0, np.float64)
+    return Pairs(pair, mix, slots, manifolds, start, entry, far, far), first
 
 
 @func
@@ -255,9 +268,12 @@ def move_slots_row(q, was, old_slot, old_points, old, slot, points, history, liv
     many = min(slot[q + 1] - slot[q], old_slot[o + 1] - old_slot[o])
     for j in range(many):
         c, d = slot[q] + j, old_slot[o] + j
-        copy_history(d, old, c, history)
         if old.live[d] == 1:
+            copy_history(d, old, c, history)
             live[q] = 1
+        elif j > 0:  # the first slot of shapes that are apart knows where they were seen to be
+            points.gap[c] = np.inf
+            continue
         points.gap[c] = old_points.gap[d]
         for i in range(3):
             points.normal[c, i] = old_points.normal[d, i]

@@ -101,7 +101,7 @@ class Smooth(Stepper):
             self._moved, self._status = self.device.zeros(chunks, np.float64), self.device.zeros(chunks, np.int8)
         acting = state.pairs, state.spheres, state.wrench
         space = integrate.Space(self.scene.gravity, self.world, state.edges)
-        watch = integrate.Watch(state.reference, there.turned_from, self._moved, self._status)
+        watch = integrate.Watch(state.reference, there.turned_from, state.pairs.far, self._moved, self._status)
         # The same objects while nothing in them changes: then the launch is the same, and known.
         if self._around is None or not all(map(is_, (*space, *watch), (*self._around[0], *self._around[1]))):
             self._around = space, watch
@@ -116,7 +116,7 @@ class Smooth(Stepper):
             if state.has_parts:
                 bodies, shapes, parts = state.kernel_tables[:3]
                 there = state.there
-                moved = state.reference, there.turned_from
+                moved = state.reference, there.turned_from, state.pairs.far
                 far = max(far, place_parts(bodies, shapes, parts, self.box, there.rows, *moved))
             far, walls = self.farthest(far, state.walls_moved())
             state.since += 1

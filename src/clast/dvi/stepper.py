@@ -296,7 +296,7 @@ class Hard(Nearby, Swept, Stepper):
         if len(self._moved) != chunks:
             self._moved, self._status = np.zeros(chunks), np.zeros(chunks, np.int8)
         space = Space(self.scene.gravity, self.world, state.edges)
-        watch = Watch(state.reference, state.there.turned_from, self._moved, self._status)
+        watch = Watch(state.reference, state.there.turned_from, state.pairs.far, self._moved, self._status)
         about = state.bodies, state.rows, state.there.inertias, self.free, self.kick, self.dt
         self._kernels.drift(chunks, CHUNK, *about, space, watch)
         self.drive(poses)

@@ -10,6 +10,7 @@ in the wall kernel. A row that makes arrays of its own (`allocates`) cannot do w
 """
 
 import contextlib
+import ctypes
 import functools
 import inspect
 import os
@@ -30,11 +31,11 @@ from .library import InnerCompiler, OnceCompiler, outer
 from .reached import Reached, Store, loaded
 from .spread import pack
 
-# A thread that spins while it waits for work keeps others from running on a busy machine: a launch of two threads took
-# 6 ms with the OpenMP library's own choice, 74 us with this one, and 13 us with no spinning at all; but on a quiet
-# machine 10,000 spheres made 11.9 million particle-steps/s with it and 10.0 without. The library reads it when the first
-# kernel starts.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+# A thread that waits for work looks for it again and again, and then goes to sleep. The library's own 300,000 looks keep others from running
+# on a busy machine: a launch of two threads took 6 ms. After 1,000 looks it slept before Python had come to the next launch, which then took 34 us,
+# and ran on the core that had woken it: a step of 4,000 spheres took as long on two threads as on one. With 10,000 a launch takes 2.6 us, that step
+# 412 us in place of 555, and while others used a core it took no longer than with 1,000. The library reads it when the first kernel starts.
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 # Where a TBB library lies on the machine numba would take it: a step of 1,000 spheres took 1,140 us with it on two quiet
 # cores, 147 us with OpenMP. On two busy ones OpenMP and TBB took 115 to 150 us for 10 spheres, numba's own queue 330 to 390; and the
@@ -46,6 +47,7 @@ if "NUMBA_THREADING_LAYER_PRIORITY" not in os.environ and _settings["THREADING_L
     _settings["THREADING_LAYER_PRIORITY"] = LAYERS
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+MANY = 100_000  # rows from which on free memory is given back: 3 ms for a million spheres, of a second for their list
 FUSE = {"contract", "nsz"}  # the fast-math flags that do not reorder sums
 
 
@@ -297,6 +299,15 @@ class Pace:
             self.quick = int(self.seconds[1] < self.seconds[0])
             slower = max(self.seconds) / max(min(self.seconds), 1e-7)
             self.left = int(self.TRIAL * min(slower, 25.0))
+
+
+def give_back(rows):
+    """Give pages of memory that nobody uses any more back to the system, where tables have many rows.
+
+    The C library keeps what is freed in pieces of up to 32 MB: a new neighbour list left half as much again as was in use.
+    """
+    if rows >= MANY and (trim := getattr(ctypes.pythonapi, "malloc_trim", None)):
+        trim(ctypes.c_size_t(0))
 
 
 class CPU:

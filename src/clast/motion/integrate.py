@@ -86,6 +86,7 @@ class Watch(NamedTuple):
 
     reference: np.ndarray  # (s,3) [m]
     turned_from: np.ndarray  # (n,4) orientations; (0,4) where turning moves no surface
+    far: np.ndarray  # column of Pairs
     moved: np.ndarray  # (c,) [m^2], of the farthest body of a chunk
     status: np.ndarray  # (c,) int8, FINE, OUTSIDE or NOT_A_NUMBER
 
@@ -177,6 +178,14 @@ def swung(far, q, o, reach):
 
 
 @func
+def tell(told, s, far):
+    """Note in `Pairs.far` that the surface of shape s has moved by the square root of far [m^2]: the most that it ever has since the list was
+    made, so that a pair that was looked at once is looked at until there is a new list."""
+    if len(told) > 0:
+        told[s] = max(told[s], math.sqrt(far))
+
+
+@func
 def judge(state, x, w, far, world):
     """The status of a chunk with one more body in it."""
     fast = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
@@ -207,7 +216,7 @@ def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, ki
     before, after, last = kicks.before * dt, kicks.between * dt, kicks.after * dt
     ends, begins = kicks.ends, kicks.begins
     periodic, solids = repeats(edges), len(turned_from) > 0
-    farthest = 0.0
+    farthest, told = 0.0, watch.far
     state = FINE
     for row in range(c * chunk, min(len(orientation), (c + 1) * chunk)):
         i = np.uintp(row)
@@ -250,6 +259,7 @@ def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, ki
                 far = swung(far, q, load4(turned_from, i), bodies.scale[i] * swing[bodies.mold[i]])
             state = judge(state, x, w, far, world)
             farthest = max(farthest, far)
+            tell(told, i, far)
             put_vector(rows, i, CENTRE, x)
             orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
         else:
@@ -314,7 +324,7 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
     before, after, last = kicks.before * dt, kicks.between * dt, kicks.after * dt
     ends = kicks.ends
     periodic, solids = repeats(edges), len(turned_from) > 0
-    farthest = 0.0
+    farthest, told = 0.0, watch.far
     state = FINE
     lane, waiting = np.empty((TURN_ROWS, TURNED)), np.empty(TURNED, np.int64)
     for k in range(TURNED):
@@ -366,6 +376,7 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
             if solids:
                 far = swung(far, q, load4(turned_from, i), scales[i] * swing[m])
             state, farthest = judge(state, x, w, far, world), max(farthest, far)
+            tell(told, i, far)
             orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
             put_vector(rows, i, SPIN, w)
         if used > 0:
@@ -383,6 +394,7 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
             if solids:
                 far = swung(far, q, load4(turned_from, i), scales[i] * swing[np.uintp(mold[i])])
             state, farthest = judge(state, load(rows, i), w, far, world), max(farthest, far)
+            tell(told, i, far)
             orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
             put_vector(rows, i, SPIN, w)
         used = 0
@@ -403,7 +415,7 @@ def compose(integrator, clumps, parts):
     return (through, begin), (through, both), (finish, end)
 
 
-def place_row(c, chunk, first, bodies, shapes, parts, rows, reference, turned_from, moved, edges):
+def place_row(c, chunk, first, bodies, shapes, parts, rows, reference, turned_from, told, moved, edges):
     """Put one chunk of the shapes from row `first` on where their bodies have gone; report as `advance_row` does."""
     farthest, periodic = 0.0, repeats(edges)
     for s in range(first + c * chunk, min(len(shapes.body), first + (c + 1) * chunk)):
@@ -425,4 +437,5 @@ def place_row(c, chunk, first, bodies, shapes, parts, rows, reference, turned_fr
             if swing > 0.0:
                 far = swung(far, load4(bodies.orientation, body), load4(turned_from, body), bodies.scale[body] * swing)
             farthest = max(farthest, far)
+            tell(told, s, far)
     moved[c] = farthest

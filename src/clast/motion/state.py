@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..broad.bins import sort_shapes
-from ..broad.neighbour_list import carry, find_manifolds, make_pairs, move_slots_row
+from ..broad.neighbour_list import carry, find_manifolds, join_gaps, make_pairs, move_slots_row
 from ..broad.search import find_pairs, turned
 from ..kernels import backend
 from ..kernels.backend import kernel
 from ..kernels.rows import CENTRES, COLUMNS, PER_INERTIA, PER_MASS, REACH, SPINS, VELOCITIES
-from ..narrow.dispatch import CLASSES, FAMILIES, FAMILY, Asked, near_pairs
+from ..narrow.dispatch import FAMILIES, FAMILY, Asked, near_pairs
 from ..narrow.mesh_slots import Candidates
 from ..scene.stacking import make_trees
 from ..shapes.ellipsoid_form import make_forms, update_forms
@@ -45,8 +45,8 @@ from . import integrate
 
 REORDER = 32  # rebuilds of the list after which bodies are sorted again
 # What a new list costs, in listed pairs of spheres that do not touch in a step: 0.3 us a body and 1 to 3 ms beside that, over 20 ns.
-# With other shapes both are larger alike, because a new list looks at the gaps of its pairs.
-ANEW, ANEW_FOR_NONE = 16.0, 60_000.0
+# Where gaps are known a new list looks at them, and pairs sleep that do not touch: it costs 3 ms for 1,200 cubes, a pair that sleeps 30 ns.
+ANEW, ANEW_FOR_NONE, GAPS_KNOWN = 16.0, 60_000.0, 2.5
 
 
 class Range(NamedTuple):
@@ -57,7 +57,6 @@ class Range(NamedTuple):
     length: int  # pairs
     manifold: int  # its first manifold
     manifolds: int  # their number
-    classes: list | None  # where pairs of each class begin, see `near_pairs`, counted from the first
 
 
 def lone_parts(molds, parts):
@@ -90,9 +89,9 @@ def place_shapes(bodies, label, molds, parts):
     return bodies, shapes, rows
 
 
-def place_parts(bodies, shapes, parts, box, rows, reference=None, turned_from=None):
+def place_parts(bodies, shapes, parts, box, rows, reference=None, turned_from=None, far=None):
     """Put the parts that have rows of their own where their bodies are; returns how far the surface of any has moved [m] from
-    reference (s,3) and turned_from (n,4)."""
+    reference (s,3) and turned_from (n,4), and notes it in `far`, see Pairs."""
     device = backend.DEVICE[-1]
     n = len(bodies.number)
     chunk = device.chunk
@@ -104,7 +103,8 @@ def place_parts(bodies, shapes, parts, box, rows, reference=None, turned_from=No
     edges = (*box.length.tolist(), *box.inverse.tolist())
     start = device.empty((0, 3), np.float64) if reference is None else reference
     turned_from = device.empty((0, 4), np.float64) if turned_from is None else turned_from
-    place(chunks, chunk, n, bodies, shapes, parts, rows, start, turned_from, moved, edges)
+    far = device.empty(0, np.float64) if far is None else far
+    place(chunks, chunk, n, bodies, shapes, parts, rows, start, turned_from, far, moved, edges)
     return math.sqrt(device.peak(moved))
 
 
@@ -178,16 +178,15 @@ class State(Asked):
         # Beside how far contacts reach: how much nearer two bodies may come before the list is made anew.
         self.margin = beyond + (0.1 * self.size if margin is None else float(margin))
         self.pairs, self.ranges = None, []  # the neighbour list, and the Range of each family in it
-        self.spheres_count = (
-            0  # pairs of spheres, the first of the list, that have no slots: forces find them in one pass
-        )
+        # Pairs of spheres, the first of the list, have no slots: forces find them in one pass.
+        self.spheres_count = 0
         self.spheres, self.points, self.history, self.wrench = None, None, None, None
         self.candidates = None  # triangles of triangulated particles that may touch
         self.rebuilds, self.since = 0, 0
-        self.looked = []  # pairs of each family, the first, that have been looked at since
         self.closed = 0.0  # how far two bodies may have come towards each other since the list was made [m]
         self.former = None  # row of each body in the tables that the present list was made for
         self.listed_number = None  # of the shapes of the present list
+        backend.give_back(len(self.shapes.body))
 
     def new_labels(self, bodies):
         """Numbers for the first parts of bodies, in the order of the bodies' numbers; never given twice."""
@@ -301,37 +300,37 @@ class State(Asked):
         lists = [pairs for pairs, _ in near]
         walls = [family.walls for family in FAMILIES].index(True)
         whole = [family.shares and self.compound for family in FAMILIES]
-        self.pairs, first = make_pairs(self.kernel_tables, lists[:walls], lists[walls:], self.materials, whole)
-        classes = [None if one else start for (_, start), one in zip(near, whole, strict=True)]
+        apart = [gap for _, gap in near]
+        self.pairs, first = make_pairs(self.kernel_tables, lists[:walls], lists[walls:], self.materials, whole, apart)
         del near, lists  # they are in the pairs now, and would be in memory twice
-        self._remember(first, device.to_device(free), old, device.to_device(former), classes)
-        self.closed, self.looked = 0.0, [0] * len(self.ranges)
+        self._remember(first, device.to_device(free), old, device.to_device(former))
+        self._fall_asleep(first, apart)
+        self.closed = 0.0
         self.listed_number = there.shapes.number
         self.reference = device.copy(there.shapes.centre)
         if (self.bodies.motion == DRIVEN).any():
             self.fetch()
         self.remember_walls()
         self.former = None
+        backend.give_back(len(self.shapes.body))
         self.rebuilds += 1
         self.since = 0
 
-    def awake(self, k):
-        """How many pairs of family k of the list, the first of them, may touch by now: others were farther apart when the list was made than
-        bodies can have come towards each other since. Those that were looked at once are so until there is a new list."""
-        r = self.ranges[k]
-        if r.classes is None or not self.keeps:
-            return r.length
-        reached = (
-            min(int((self.closed + self.beyond) / self.margin * CLASSES * (1.0 + 1e-9)) + 1, CLASSES)
-            if self.margin > 0.0
-            else CLASSES
-        )
-        self.looked[k] = max(self.looked[k], r.classes[reached])
-        return self.looked[k]
+    def _fall_asleep(self, first, apart):
+        """Pairs of a new list sleep until they may touch: first, apart, see `make_pairs`."""
+        if not self.keeps or all(gap is None for gap in apart):
+            return
+        known = [(first[k] - self.spheres_count, gap) for k, gap in enumerate(apart) if gap is not None]
+        apart = join_gaps(first[-1] - self.spheres_count, known)
+        # Nobody tells how far driven bodies and those of other processes have moved.
+        bodies, shapes = self.bodies, self.shapes
+        told = bodies.motion != DRIVEN
+        told[len(told) - self.ghosts :] = False
+        far = self.device.to_device(np.where(told[shapes.body], 0.0, np.inf))
+        self.pairs = self.pairs._replace(apart=apart, far=far)
 
-    def _remember(self, first, free, old, former, classes):
-        """Give the pairs of a new list what the same two shapes had in the old one: first, see `make_pairs`; classes: of each family, see
-        `near_pairs`."""
+    def _remember(self, first, free, old, former):
+        """Give the pairs of a new list what the same two shapes had in the old one: first, see `make_pairs`."""
         device, there = self.device, self.there
         hard = self.impulse is not None
         spheres, total = 0 if hard else first[1], first[-1]
@@ -359,7 +358,7 @@ class State(Asked):
         self.ranges = []
         for k in there_are:
             begin, end = np.searchsorted(manifold, [first[k] - spheres, first[k + 1] - spheres]).tolist()
-            self.ranges.append(Range(FAMILIES[k], first[k], first[k + 1] - first[k], begin, end - begin, classes[k]))
+            self.ranges.append(Range(FAMILIES[k], first[k], first[k + 1] - first[k], begin, end - begin))
         room = np.repeat([r.family.slots for r in self.ranges], [r.length for r in self.ranges]).astype(np.int64)
         candidates = Candidates.of(self, device.to_host(was)) if self.triangulated else None
         if candidates is not None:
@@ -399,7 +398,7 @@ class State(Asked):
         lasts = self.since * spare / max(self.closed, 1e-300)  # bodies that came or went may have ended the list early
         apart = len(self.pairs.shape) - self.touching()
         anew = (ANEW * len(self.bodies.number) + ANEW_FOR_NONE) / max(lasts, 1.0)
-        change = math.sqrt(anew / max(apart, 1))
+        change = math.sqrt(anew * (GAPS_KNOWN if len(self.pairs.apart) else 1.0) / max(apart, 1))
         self.margin = self.beyond + min(max(spare * min(max(change, 0.7), 1.4), 0.02 * self.size), self.size)
 
     def touching(self):

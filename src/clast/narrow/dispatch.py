@@ -26,8 +26,8 @@ from . import ellipsoid_polyhedron, ellipsoids, mesh_slots, polyhedra, round_wal
 
 WALLS = (PLANE, CYLINDER, TRIANGLE)
 OVERLAP = float(np.nextafter(0.0, -1.0))  # the margin of those that overlap: a gap of zero is none, but for two spheres
-BATCH = 65536  # pairs that are looked at at a time where no list keeps them: their points stay in the cache
 CLASSES = 16  # of listed pairs by how far apart they are
+BATCH = 65536  # pairs that are looked at at a time where no list keeps them: their points stay in the cache
 TRIANGLES = "brute"  # how triangles are measured unless said
 
 
@@ -36,7 +36,6 @@ class Rows(NamedTuple):
 
     first: int
     length: int  # pairs
-    whole: int  # how many of the family there are from the first on: a block of pairs that is begun may go on beyond the length
 
 
 class Family(NamedTuple):
@@ -118,7 +117,7 @@ class Listed:
 
     This is how kernels see a list, and a State has the same members: there (tables where kernels run), pairs, points, spheres_count
     (pairs before the first slot); exact: gaps above zero are wanted, not only overlaps; keeps: slots know the last step; rough: only the least gap of
-    each pair is asked for, and it may be too small.
+    each pair is asked for, in its first slot, and it may be too small.
     """
 
     spheres_count, keeps, rough = 0, False, False
@@ -134,50 +133,50 @@ class Listed:
             self.pairs, self.points = before.pairs._replace(shape=pair), before.points
             return
         room = np.concatenate([[0], np.cumsum(np.broadcast_to(slots, count))]).astype(np.int64)
-        none = device.zeros(0, np.int32)
-        self.pairs = Pairs(pair, none, device.to_device(room), none, none, none)
+        none, unknown = device.zeros(0, np.int32), device.zeros(0, np.float64)
+        self.pairs = Pairs(pair, none, device.to_device(room), none, none, none, unknown, unknown)
         self.points = geometry_points(count, int(room[-1]), device)
 
 
 def all_of(look):
     """The Rows of a Listed."""
-    return Rows(0, len(look.pairs.shape), len(look.pairs.shape))
+    return Rows(0, len(look.pairs.shape))
 
 
 def near_pairs(state, family, pair):
-    """Those of the pairs (p,2) of a family that are near enough to stay in the neighbour list of a State, and where each class of them begins
-    (CLASSES+1,): the gaps of class k are above k / CLASSES of the margin. Within a class they keep their order; no classes if gaps are not known.
+    """Those of the pairs (p,2) of a family that are near enough to stay in the neighbour list of a State, and how far apart they are at the least
+    (p,) [m]; None if that is not known. Those that touch come first, so that what is known of them stands side by side in memory.
     """
     if not family.near or len(pair) == 0:
         return pair, None
     device = state.device
-    key = device.empty(len(pair), np.int32)
+    key, gap = device.empty(len(pair), np.int32), device.empty(len(pair), np.float64)
     for first in range(0, len(pair), BATCH):
         some = pair[first : first + BATCH]
-        look = Listed(state, some, family.slots)
+        look = Listed(state, some, 1)
         look.rough = True
         family.find(look, all_of(look), state.margin)
         per_class = CLASSES / state.margin if state.margin > 0.0 else 0.0
-        kernel(class_row)(len(some), per_class, look.pairs, look.points, key[first : first + BATCH])
+        asked = key[first : first + BATCH], gap[first : first + BATCH]
+        kernel(least_row)(len(some), per_class, look.pairs, look.points, *asked)
     start, order = primitives.group(key, CLASSES + 1)
-    start = device.to_host(start)[: CLASSES + 1].tolist()
-    kept = device.empty((start[-1], 2), np.int32)
-    kernel(keep_row)(len(kept), pair, order, kept)
-    return kept, start
+    count = int(device.to_host(start)[CLASSES])
+    kept, apart = device.empty((count, 2), np.int32), device.empty(count, np.float64)
+    kernel(keep_row)(count, pair, gap, order, kept, apart)
+    return kept, apart
 
 
-def class_row(p, per_class, pairs, points, key):
-    """The class of a pair by its least gap, CLASSES if it has no contact points; per_class [1/m]."""
-    least = np.inf
-    for c in range(pairs.slot[p], pairs.slot[p + 1]):
-        least = min(least, points.gap[c])
-    # What is not a number is always looked at.
+def least_row(p, per_class, pairs, points, key, gap):
+    """The least gap of a pair [m], a whisker below it for rounding; key: its class, CLASSES if it has no contact points; per_class [1/m]."""
+    least = points.gap[pairs.slot[p]]
     key[p] = CLASSES if points.count[p] == 0 else (min(int(least * per_class), CLASSES - 1) if least > 0.0 else 0)
+    gap[p] = least - 1e-9 * abs(least)
 
 
-def keep_row(k, pair, order, kept):
+def keep_row(k, pair, gap, order, kept, apart):
     """Copy a pair that is kept."""
     kept[k, 0], kept[k, 1] = pair[order[k], 0], pair[order[k], 1]
+    apart[k] = gap[order[k]]
 
 
 def find_points(state, margin, narrow=TRIANGLES, tolerance=0.0):
@@ -189,7 +188,7 @@ def find_points(state, margin, narrow=TRIANGLES, tolerance=0.0):
     crossing = np.empty(0, int)
     if any(r.family.slots == 0 for r in state.ranges):
         crossing = mesh_slots.find_points(state, margin, narrow, tolerance)
-    for k, r in enumerate(state.ranges):
+    for r in state.ranges:
         if r.family.find is not None:
-            r.family.find(state, Rows(r.first, state.awake(k), r.length), margin)
+            r.family.find(state, Rows(r.first, r.length), margin)
     return crossing

@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from ..broad.near import asleep
 from ..kernels.backend import func, kernel, part
 from ..kernels.kinds import turn_of
 from ..kernels.launch import same
@@ -171,6 +172,8 @@ def points_row(k, where, bodies, shapes, parts, hulls, forms, pairs, points, edg
     first, spheres = where
     p = first + k
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
+    if asleep(p, a, b, spheres, pairs, margin):
+        return
     c = pairs.slot[p - spheres]
     swap = parts.feature[shapes.part[a]] < 0
     s, t = (b, a) if swap else (a, b)
@@ -198,7 +201,7 @@ def points_row(k, where, bodies, shapes, parts, hulls, forms, pairs, points, edg
 
 def find_points(look, rows, margin):
     """Contact points of pairs of a list; see `clast.narrow.dispatch`."""
-    first, count, _ = rows
+    first, count = rows
     there = look.there
     tables = there.bodies, there.shapes, there.parts, there.hulls, there.forms, look.pairs, look.points
     find = kernel(points_row, grain=16)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ..broad.near import image, repeats
+from ..broad.near import asleep, image, repeats
 from ..kernels import backend
 from ..kernels.backend import func, fused, kernel, part
 from ..kernels.vec import dot
@@ -210,6 +210,8 @@ def points_block(block, first, count, spheres, rows, forms, pairs, points, edges
     found = 0
     for p in range(begin, min(begin + BLOCK, first + count)):
         a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
+        if asleep(p, a, b, spheres, pairs, margin):
+            continue
         c = np.uintp(slot[p - spheres])
         d = between(a, b, rows, edges)
         if keeps:
@@ -282,6 +284,8 @@ def points_row(k, first, count, spheres, rows, forms, pairs, points, edges, marg
     """The contact point of one pair, for a CUDA grid: the same functions as `points_block`, each pair from the start."""
     p = first + k
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
+    if asleep(p, a, b, spheres, pairs, margin):
+        return
     c = pairs.slot[p - spheres]
     d = between(a, b, rows, edges)
     points.gap[c] = np.inf
@@ -304,7 +308,7 @@ def points_row(k, first, count, spheres, rows, forms, pairs, points, edges, marg
 
 def find_points(look, rows, margin):
     """Contact points of pairs of a list; see `clast.narrow.dispatch`."""
-    first, count, whole = rows
+    first, count = rows
     device, there = look.device, look.there
     on_cpu = device is backend.CPU
     find = kernel(
@@ -314,5 +318,5 @@ def find_points(look, rows, margin):
         allocates=on_cpu,
         CHM=look.chm and margin < math.inf,
     )
-    about = first, whole, look.spheres_count, there.rows, there.forms, look.pairs, look.points
+    about = first, count, look.spheres_count, there.rows, there.forms, look.pairs, look.points
     find((count + BLOCK - 1) // BLOCK if on_cpu else count, *about, look.edges, margin, look.keeps)

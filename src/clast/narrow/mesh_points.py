@@ -339,7 +339,7 @@ def power_row(p, pose, surfaces, start, first, points):
             a = unrotate(q, sub(own_corner(surfaces, own, f, 0), way))
             b = unrotate(q, sub(own_corner(surfaces, own, f, 1), way))
             c = unrotate(q, sub(own_corner(surfaces, own, f, 2), way))
-            d, n, x = triangle_separation(a, b, c, size, e)
+            d, n, x = triangle_separation(a, b, c, size, e, math.inf)
             x = add(way, rotate(q, sub(x, scale(0.5 * d, n))))
             put_point(row, p, pose, points, d - pose[p, HALO], x, scale(-1.0, rotate(q, n)), d <= 0.0, False)
 

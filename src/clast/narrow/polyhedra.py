@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from ..broad.near import image
+from ..broad.near import asleep, image
 from ..kernels.backend import func, kernel
 from ..kernels.launch import same
 from ..kernels.vec import add, dot, load, load4, quat_matrix, quat_multiply, rotate, scale, sub, unrotate
@@ -290,6 +290,8 @@ def pair_points(where, tables, pairs, points, edges, margin, asks, work, sphere_
     _, rough = asks
     for p in range(first, last):
         a, b = pairs.shape[p, 0], pairs.shape[p, 1]
+        if asleep(p, a, b, spheres, pairs, margin):
+            continue
         c = pairs.slot[p - spheres]
         two = shapes.kind[a] == shapes.kind[b]
         swap = shapes.kind[a] != POLYHEDRON
@@ -301,12 +303,11 @@ def pair_points(where, tables, pairs, points, edges, margin, asks, work, sphere_
         else:
             found = sphere_points(s, t, bodies, shapes, parts, hulls, edges, margin, work)
         points.count[p - spheres] = found
+        if rough:
+            points.gap[c] = work[3] if found > 0 else np.inf
+            continue
         if found == 0:
             clear(c, points)
-            continue
-        if rough:
-            for i in range(4):
-                points.gap[c + i] = work[3] if i == 0 else np.inf
             continue
         away = between(a, b, shapes.centre, edges) if swap else (0.0, 0.0, 0.0)
         one, two = ball_radius(s, bodies, shapes, parts), ball_radius(t, bodies, shapes, parts)
@@ -352,7 +353,7 @@ def wall_points_block(block, where, bodies, shapes, parts, meshes, hulls, box, p
 
 def find_points(look, rows, margin):
     """Contact points of pairs of a list, of particles; see `clast.narrow.dispatch`."""
-    first, count, whole = rows
+    first, count = rows
     there = look.there
     find = kernel(
         points_block,
@@ -362,17 +363,17 @@ def find_points(look, rows, margin):
         distance=hull_distance if look.exact else no_distance,
     )
     tables = there.bodies, there.shapes, there.parts, there.hulls, look.pairs, look.points
-    where, blocks = same(first, whole, look.spheres_count), (count + BLOCK - 1) // BLOCK
+    where, blocks = same(first, count, look.spheres_count), (count + BLOCK - 1) // BLOCK
     width = look.once("work_width", lambda: work_width(look.hulls))
     find(blocks, where, *tables, look.edges, margin, same(look.keeps, look.rough), width)
 
 
 def find_wall_points(look, rows, margin):
     """The same for pairs with walls."""
-    first, count, whole = rows
+    first, count = rows
     walls = look.once("wall_points", lambda: wall_points_for(look.parts))
     find = kernel(wall_points_block, grain=2, allocates=True, wall_points=walls)
     there = look.there
     tables = there.bodies, there.shapes, there.parts, there.meshes, there.hulls, there.box, look.pairs, look.points
-    where, blocks = same(first, whole, look.spheres_count), (count + BLOCK - 1) // BLOCK
+    where, blocks = same(first, count, look.spheres_count), (count + BLOCK - 1) // BLOCK
     find(blocks, where, *tables, margin, look.once("work_width", lambda: work_width(look.hulls)))

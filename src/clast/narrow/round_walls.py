@@ -143,7 +143,7 @@ def points_kernel(look):
 
 def find_points(look, rows, margin):
     """Contact points of pairs of a list; see `clast.narrow.dispatch`."""
-    first, count, _ = rows
+    first, count = rows
     there = look.there
     find = look.once("round_walls", lambda: points_kernel(look))
     tables = there.bodies, there.shapes, there.parts, there.meshes

@@ -37,7 +37,7 @@ def points_row(k, first, spheres, rows, radius, pairs, points, edges, margin):
 
 def find_points(look, rows, margin):
     """Contact points of pairs of a list; see `clast.narrow.dispatch`."""
-    first, count, _ = rows
+    first, count = rows
     there = look.there
     about = first, look.spheres_count, there.rows, there.shapes.radius, look.pairs, look.points
     kernel(points_row)(count, *about, look.edges, margin)

@@ -11,6 +11,7 @@ import numpy as np
 from ..kernels.backend import func, part
 from ..kernels.vec import add, cross, dot, norm, normalize, scale, sub
 from ..shapes.superquadric import inside_ball, norm2
+from .mesh_cylinder import point_nearest
 from .polyhedron_plane import corner, face_normal
 from .polyhedron_polyhedron import reach_along
 from .superquadric_support import (
@@ -224,11 +225,22 @@ def corners_uphill(n, p, r, s, size, e):
 
 
 @part
-def triangle_separation(p, r, s, size, e):
-    """The greatest separation [m] of a superquadric and the triangle p, r, s, a sheet, n from the superquadric to it, and the point of it."""
+def triangle_separation(p, r, s, size, e, limit):
+    """The greatest separation [m] of a superquadric and the triangle p, r, s, a sheet, n from the superquadric to it, and the point of it.
+
+    If the first two directions that are tried show that it is above `limit` [m], it is not looked for.
+    """
     m = normalize(cross(sub(r, p), sub(s, p)))
     m = m if dot(m, p) >= 0.0 else (-m[0], -m[1], -m[2])
     best, n = above_triangle(m, p, r, s, size, e), m
+    if best > limit:
+        return best, n, p
+    nearest = point_nearest((0.0, 0.0, 0.0), p, r, s)
+    if dot(nearest, nearest) > 0.0:
+        w = normalize(nearest)
+        f = above_triangle(w, p, r, s, size, e)
+        if f > limit:
+            return f, w, nearest
     y = add(reach(n, size, e)[1], scale(best, n))
     inside = True
     for k in range(3):

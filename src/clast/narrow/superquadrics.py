@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from ..broad.near import local_centre
+from ..broad.near import asleep, local_centre
 from ..kernels.backend import func, kernel, part
 from ..kernels.kinds import turn_of
 from ..kernels.launch import same
@@ -208,6 +208,8 @@ def smooth_row(k, where, bodies, shapes, parts, pairs, points, edges, margin):
     gap up to margin [m]; where: first pair, pairs before the first slot."""
     p = where[0] + k
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
+    if asleep(p, a, b, where[1], pairs, margin):
+        return
     c = pairs.slot[p - where[1]]
     away = between(a, b, shapes.centre, edges)
     swap = second_first(a, b, shapes, parts, away)
@@ -233,6 +235,8 @@ def hull_row(k, where, bodies, shapes, parts, hulls, pairs, points, edges, margi
     """The same of a superquadric and a polyhedron."""
     p = where[0] + k
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
+    if asleep(p, a, b, where[1], pairs, margin):
+        return
     c = pairs.slot[p - where[1]]
     swap = second_first(a, b, shapes, parts, (0.0, 0.0, 0.0))
     s, t = (b, a) if swap else (a, b)
@@ -251,12 +255,12 @@ def hull_row(k, where, bodies, shapes, parts, hulls, pairs, points, edges, margi
         write_point(c, p - where[1], False, gap, n, n, 0.0, points)
 
 
-# Whether superquadric s touches wall w, gap [m], n and the point of the wall, in the axes and units of the wall and of the superquadric; which of these a kernel gets
-# depends on the walls of a scene.
+# Whether superquadric s touches wall w, gap [m], n and the point of the wall, in the axes and units of the wall and of the superquadric; a gap
+# above `limit` need not be exact. Which of these a kernel gets depends on the walls of a scene.
 
 
 @func
-def flat_touch(c, turn, size, e, parts, row, meshes):
+def flat_touch(c, turn, size, e, parts, row, meshes, limit):
     """Against a plane."""
     n = unrotate(turn, load(parts.axis, row))
     n = (-n[0], -n[1], -n[2])
@@ -266,10 +270,10 @@ def flat_touch(c, turn, size, e, parts, row, meshes):
 
 
 @func
-def bent_touch(c, turn, size, e, parts, row, meshes):
+def bent_touch(c, turn, size, e, parts, row, meshes, limit):
     """Against a plane or a cylinder."""
     if parts.kind[row] == PLANE:
-        return flat_touch(c, turn, size, e, parts, row, meshes)
+        return flat_touch(c, turn, size, e, parts, row, meshes, limit)
     d = unrotate(turn, sub(load(parts.offset, row), c))
     axis = unrotate(turn, load(parts.axis, row))
     radius, half = parts.size[row, 0], parts.size[row, 1]
@@ -282,15 +286,17 @@ def bent_touch(c, turn, size, e, parts, row, meshes):
 
 
 @func
-def sheet_touch(c, turn, size, e, parts, row, meshes):
+def sheet_touch(c, turn, size, e, parts, row, meshes, limit):
     """Against a plane or a triangle."""
     if parts.kind[row] == PLANE:
-        return flat_touch(c, turn, size, e, parts, row, meshes)
+        return flat_touch(c, turn, size, e, parts, row, meshes, limit)
     t = parts.feature[row]
     x = unrotate(turn, sub(load(meshes.vertex, meshes.triangle[t, 0]), c))
     y = unrotate(turn, sub(load(meshes.vertex, meshes.triangle[t, 1]), c))
     z = unrotate(turn, sub(load(meshes.vertex, meshes.triangle[t, 2]), c))
-    gap, n, x = triangle_separation(x, y, z, size, e)
+    gap, n, x = triangle_separation(x, y, z, size, e, limit)
+    if gap > limit:
+        return False, gap, n, x
     # A sphere that touches the superquadric from inside at its point sees the triangle, and what is around it, as this does.
     radius = max(size[0], size[1], size[2])
     inner = sub(x, scale(radius + gap, n))
@@ -299,11 +305,11 @@ def sheet_touch(c, turn, size, e, parts, row, meshes):
 
 
 @func
-def any_touch(c, turn, size, e, parts, row, meshes):
+def any_touch(c, turn, size, e, parts, row, meshes, limit):
     """Against any wall."""
     if parts.kind[row] == TRIANGLE:
-        return sheet_touch(c, turn, size, e, parts, row, meshes)
-    return bent_touch(c, turn, size, e, parts, row, meshes)
+        return sheet_touch(c, turn, size, e, parts, row, meshes, limit)
+    return bent_touch(c, turn, size, e, parts, row, meshes, limit)
 
 
 wall_touch = any_touch  # bound to the kernel
@@ -324,7 +330,8 @@ def wall_row(k, where, bodies, shapes, parts, meshes, box, pairs, points, margin
     q = turn_of(s, bodies, shapes, parts)
     turn = quat_multiply(conjugate(load4(bodies.orientation, wall)), q)
     size, e = sizes(bodies.scale[shapes.body[s]] / factor, parts, row), duals(parts, row)
-    found, gap, n, x = wall_touch(local_centre(s, w, bodies, shapes, box), turn, size, e, parts, shapes.part[w], meshes)
+    centre, part = local_centre(s, w, bodies, shapes, box), shapes.part[w]
+    found, gap, n, x = wall_touch(centre, turn, size, e, parts, part, meshes, margin / factor)
     gap *= factor
     arm = sub(scale(factor, x), scale(0.5 * gap, n))
     found = found and gap <= margin
@@ -334,7 +341,7 @@ def wall_row(k, where, bodies, shapes, parts, meshes, box, pairs, points, margin
 
 def find_points(look, rows, margin):
     """Contact points of pairs of a list with smooth bodies; see `clast.narrow.dispatch`."""
-    first, count, _ = rows
+    first, count = rows
     there, where = look.there, same(first, look.spheres_count)
     find = kernel(smooth_row, grain=16)
     find(count, where, there.bodies, there.shapes, there.parts, look.pairs, look.points, look.edges, margin)
@@ -342,7 +349,7 @@ def find_points(look, rows, margin):
 
 def find_hull_points(look, rows, margin):
     """The same with polyhedra."""
-    first, count, _ = rows
+    first, count = rows
     there, where = look.there, same(first, look.spheres_count)
     find = kernel(hull_row, grain=16)
     tables = there.bodies, there.shapes, there.parts, there.hulls
@@ -351,7 +358,7 @@ def find_hull_points(look, rows, margin):
 
 def find_wall_points(look, rows, margin):
     """The same with walls."""
-    first, count, _ = rows
+    first, count = rows
     there, where = look.there, same(first, look.spheres_count)
     find = kernel(wall_row, grain=16, wall_touch=look.once("superquadric_walls", lambda: touch_for(look.parts)))
     tables = there.bodies, there.shapes, there.parts, there.meshes, there.box

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from llvmlite import binding
@@ -16,6 +17,7 @@ from roads import differences, state
 import clast
 from clast.dem.sphere_pairs import ball_block
 from clast.kernels import ahead, backend, primitives, reached
+from clast.kernels.launch import free_block
 from clast.run.rehearsal import rehearse
 
 
@@ -46,7 +48,10 @@ def test_a_rehearsal_hears_what_the_run_launches(name, monkeypatch):
 
     def listen(kernel, count, arguments):
         if (count[-1] if kernel.phased else count) > 0:
+            run = kernel.loop.run
             launched.add((kernel.name, kernel.loop.types(arguments)))
+            launched.add((run._cache.name, tuple(map(run.typeof_pyval, (0, 0, count, 0)))))
+            launched.add((free_block._cache.name, (numba.int64,)))
         launch(kernel, count, arguments)
 
     with monkeypatch.context() as patch:
@@ -82,6 +87,18 @@ def test_a_rehearsal_leaves_no_trace(monkeypatch):
     for sim in (one, other):
         sim.step(3)
     assert not differences(state(one), state(other))
+
+
+def test_a_rehearsal_within_a_rehearsal_compiles_nothing(monkeypatch):
+    """What is missing while one listens is put down; other processes beside those that it will have would compile the same."""
+    monkeypatch.setenv("CLAST_WORKERS", "2")
+    asked = []
+    with ahead.listening():
+        ahead.when_missing(lambda: asked.append("missing") or [])
+        ahead.compile_now(lambda: asked.append("now") or [])
+        assert reached.missing == asked == []
+    ahead.compile_now(lambda: asked.append("now") or [])
+    assert asked == ["now"]
 
 
 def test_another_process_finds_what_it_is_sent():

@@ -1011,6 +1011,12 @@ def shots(seed, tries, method, kinds=None, rooms=ROOMS, fastest=1000.0, steps=60
     return Counter(shoot(seed, k, method, kinds, rooms, fastest, steps) for k in range(tries))
 
 
+def motion_energy(sim):
+    """Of velocities and spins [J]."""
+    told = clast.measure.energy(sim)
+    return told["kinetic"] + told["rotational"]
+
+
 def shoot(seed, k, method, kinds=None, rooms=ROOMS, fastest=1000.0, steps=60):
     random = np.random.default_rng([seed, k])
     room = rooms[k % len(rooms)]
@@ -1033,6 +1039,7 @@ def shoot(seed, k, method, kinds=None, rooms=ROOMS, fastest=1000.0, steps=60):
         material=stone,
     )
     sim = clast.Simulation(scene, clast.Complementarity() if method == "hard" else clast.DEM())
+    before = motion_energy(sim)
     try:
         sim.step(steps if method == "hard" else max(steps, round(min(8.0 * SIDE / speed / sim.dt, 40 * steps))))
     except errors.ClastError as fault:
@@ -1040,7 +1047,11 @@ def shoot(seed, k, method, kinds=None, rooms=ROOMS, fastest=1000.0, steps=60):
     bodies = sim.bodies
     mine = np.isin(bodies.number, numbers)
     inside = within(bodies.position[mine])
-    if inside.all() and np.isfinite(bodies.velocity).all():
+    fall = 2.0 * SIDE * 9.81 * float(bodies.mass[mine].sum())
+    gained = motion_energy(sim) / (before + fall)
+    if not gained < 1.02:
+        return f"{BAD}{name} in {room} at {speed:.3g} m/s have {gained:.3g} times their energy ({method}, try {k} of seed {seed})"
+    if inside.all():
         return "inside"
     return f"{BAD}{int((~inside).sum())} of {count} {name} outside {room} at {speed:.3g} m/s ({method}, try {k} of seed {seed})"
 

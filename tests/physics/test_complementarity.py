@@ -139,7 +139,7 @@ def test_a_chain_of_balls_struck_at_its_end():
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_walls_bear_the_weight(solver):
     sim = packed(solver=solver, tolerance=2e-5, iterations=500)
-    sim.step(800)
+    sim.step(500)
     weight = G * sim.bodies.mass[5:].sum()
     total, floor = [], []
     for _ in range(10):

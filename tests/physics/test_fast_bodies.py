@@ -279,3 +279,8 @@ def test_slow_bodies_are_not_followed(monkeypatch):
 @pytest.mark.parametrize("room", attacks.ROOMS)
 def test_spheres_shot_about_in_a_room_stay_inside(room):
     assert attacks.shoot(7, 1, "hard", ("sphere",), (room,), fastest=200.0, steps=10) == "inside"
+
+
+def test_clumps_that_turn_many_times_in_a_step_gain_no_energy():
+    """At 824 m/s they leave the walls with a hundred radians a step."""
+    assert attacks.shoot(1000, 8, "hard", steps=12) == "inside"

@@ -156,6 +156,17 @@ def test_a_run_that_is_stopped_before_its_scene_is_there_says_so(pretend, capsys
     assert sorted(pretend.iterdir()) == before
 
 
+@pytest.mark.parametrize(("code", "at_once"), [(130, [130]), (2, []), (0, [])])
+def test_who_interrupts_a_command_does_not_wait_while_python_tidies_up(monkeypatch, code, at_once):
+    left = []
+    monkeypatch.setattr(cli, "answer", lambda arguments: code)
+    monkeypatch.setattr(cli.os, "_exit", left.append)
+    with pytest.raises(SystemExit) as leaving:
+        cli.main([])
+    assert leaving.value.code == code
+    assert left == at_once
+
+
 @pytest.mark.parametrize("fault", [errors.Diverged("body 3 at t = 0.1 s: too fast"), errors.Escaped("body 4 left")])
 def test_a_run_that_fails_says_why_and_leaves_with_1(pretend, capsys, monkeypatch, fault):
     monkeypatch.setattr(Pretend, "happening", fault)

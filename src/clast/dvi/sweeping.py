@@ -91,6 +91,8 @@ class Ways:
         self.turn = np.where(moves, np.where(fast[:, None], spin, turn), 0.0)
         self.length = np.sqrt(np.einsum("ni,ni->n", self.way, self.way))
         self.angle = np.sqrt(np.einsum("ni,ni->n", self.turn, self.turn))
+        # However often a body turns, none of its points comes farther than to the other side: chords in parts of the lever.
+        self.swept = np.minimum(self.angle, 2.0)
 
     def at(self, rows, time):
         """Positions (k,3) and orientations (k,4) of these rows at parts (k,) of the step."""
@@ -120,7 +122,7 @@ class Sweep:
         """How far [m] turning takes points of each body at the most, (n,)."""
         shapes, most = self.state.shapes, np.zeros(len(self.ways.angle))
         np.maximum.at(most, shapes.body, self.lever)
-        return most * self.ways.angle
+        return most * self.ways.swept
 
     def _find(self, apart):
         """List the pairs of shapes whose ways come near each other, and the groups they make: a shape with another body."""
@@ -130,10 +132,10 @@ class Sweep:
         rows = np.zeros((len(body), COLUMNS))
         rows[:, CENTRES] = x + bodies.scale[body][:, None] * turned(q, state.parts.offset[shapes.part])
         free = bodies.motion[body] == FREE
-        beyond = np.where(free, 0.5 * ways.length[body] + self.lever * ways.angle[body], 0.0)
+        beyond = np.where(free, 0.5 * ways.length[body] + self.lever * ways.swept[body], 0.0)
         around = shapes._replace(centre=rows[:, CENTRES], radius=shapes.radius + beyond)
         # Walls are asked for where they are at the end; those that move may have been as far away as they went.
-        walls = float((ways.length[body] + self._reach_of_walls() * ways.angle[body])[~free].max(initial=0.0))
+        walls = float((ways.length[body] + self._reach_of_walls() * ways.swept[body])[~free].max(initial=0.0))
         tag = np.where(free & self.swift[body], body, np.int32(-1)).astype(np.int32)
         tables = state.bodies, around, *state.tables[2:]
         lists = find_pairs(tables, tag, state.box, self.margin + walls, copy(state.search), FAMILY, tables)
@@ -175,7 +177,9 @@ class Sweep:
         near += shapes.radius[a] + self.lever[a] + ways.length[self.one] + ways.length[self.two]
         levers[1] = np.where(is_wall(shapes.kind[b]), near, levers[1])
         self.swing = levers[0] * ways.angle[self.one], levers[1] * ways.angle[self.two]
-        self.far = ways.length[self.one] + ways.length[self.two] + self.swing[0] + self.swing[1]
+        both = ways.length[self.one] + ways.length[self.two]
+        self.pace = both + self.swing[0] + self.swing[1]  # [m a step], how fast they come nearer at the most
+        self.far = both + levers[0] * ways.swept[self.one] + levers[1] * ways.swept[self.two]  # and how much in all
 
     def speeds(self, groups, time, part):
         """How fast [m a step] the two of each group may come nearer at parts `time` of the step, and when one of them stops next.
@@ -255,7 +259,7 @@ class Sweep:
         part (n,): the part of the step after which each body stands still; overlap: what counts as one, as a part of how deep a body
         can be pushed out the right way.
         """
-        follow = Followed(self.depth[groups], overlap, self.far[groups], self.slack)
+        follow = Followed(self.depth[groups], overlap, self.pace[groups], self.slack)
         for look in range(LOOKS):
             going = follow.going
             if not len(going):
@@ -281,11 +285,11 @@ class Sweep:
 class Followed:
     """Pairs of bodies on their ways: all arrays by groups that are followed, times as parts of the step."""
 
-    def __init__(self, deep, overlap, far, slack):
-        """deep (g,) [m]: how far the two can be in each other and still be pushed out the right way; overlap: see `Sweep.meet`; far (g,)
-        [m]: how much nearer they come at the most; slack [m]: a gap up to which contacts always take part in a step."""
+    def __init__(self, deep, overlap, pace, slack):
+        """deep (g,) [m]: how far the two can be in each other and still be pushed out the right way; overlap: see `Sweep.meet`; pace (g,)
+        [m a step]: how fast they come nearer at the most; slack [m]: a gap up to which contacts always take part in a step."""
         count = len(deep)
-        self.overlap, self.far, self.close = overlap * deep, far, np.minimum(CLOSE * DEPTH * deep, slack)
+        self.overlap, self.pace, self.close = overlap * deep, pace, np.minimum(CLOSE * DEPTH * deep, slack)
         self.deep, self.going = deep, np.arange(count)
         self.time = np.zeros(count)  # of the next look
         self.stop = np.ones(count)  # when they stop
@@ -314,7 +318,7 @@ class Followed:
         self.safe[g] = np.where(over, self.safe[g], t)
         low, high = np.where(meets, self.clear[g], self.safe[g]), self.high[g]
         narrowing = high < np.inf
-        narrow = narrowing & ~found & ((np.minimum(high, 1.0) - low) * self.far[g] <= FINE * depth)
+        narrow = narrowing & ~found & ((np.minimum(high, 1.0) - low) * self.pace[g] <= FINE * depth)
         self.stop[g] = np.where(found, t, np.where(narrow, low, self.stop[g]))
         self.ended[g] = found | narrow | (~narrowing & (t >= 1.0))
         way = np.maximum(gap - 0.5 * self.close[g], LEAP * deep)
@@ -395,6 +399,10 @@ class Swept:
         low, length = self.box.low, self.box.length
         inside = low + np.mod(position - low, np.where(length > 0.0, length, 1.0))
         bodies.position[rows] = np.where(length > 0.0, inside, position)
+        # The spin of a body that is not round belongs to how it stands: with another orientation it would have another energy.
+        uneven = ~state.molds.round[bodies.mold[rows]]
+        own = turned(bodies.orientation[rows[uneven]] * (1.0, -1.0, -1.0, -1.0), bodies.spin[rows[uneven]])
+        bodies.spin[rows[uneven]] = turned(orientation[uneven], own)
         bodies.orientation[rows] = orientation
         # What gravity adds in the rest of the step is left out with it, or impacts would be a source of energy.
         alone = np.where(self.kick[rows] < 1.0, 1.0 - part[rows], 0.0)

@@ -23,6 +23,7 @@ import numba
 import numpy as np
 
 from . import backend, reached, watch
+from .launch import free_block
 from .library import Outer
 
 PATIENCE = 6.0  # [s], at the most, for a rehearsal
@@ -114,6 +115,7 @@ class Rehearsal:
 
     def __init__(self):
         self.tasks = {}  # by name and types
+        self.launchers = set()  # what launches have called besides their kernels
         self.begin()
 
     def begin(self):
@@ -142,6 +144,10 @@ class Rehearsal:
         if rows <= 0:
             return
         loop = kernel.loop
+        for compiled, given in ((loop.run, (0, 0, count, 0)), (free_block, (0,))):
+            if compiled not in self.launchers:
+                self.launchers.add(compiled)
+                self.hear(compiled, given)
         if self.note(loop.compiled, loop.types(arguments), lambda: kernel_address(kernel), kernel.title):
             loop(count, *arguments, threads=1)
             return
@@ -152,11 +158,14 @@ class Rehearsal:
 
     def call(self, compiled, arguments):
         """In place of a call of a `reached.stored` function."""
-        types = tuple(map(compiled.typeof_pyval, arguments))
-        plain = compiled.py_func
-        if self.note(compiled, types, lambda: address(compiled), plain.__name__):
+        if self.hear(compiled, arguments):
             return Outer.__call__(compiled, *arguments)
-        return backend.bind(plain, spread=plain_spread)(*arguments)
+        return backend.bind(compiled.py_func, spread=plain_spread)(*arguments)
+
+    def hear(self, compiled, arguments):
+        """Put down a call of a function that is no kernel; whether it is there already, compiled."""
+        types = tuple(map(compiled.typeof_pyval, arguments))
+        return self.note(compiled, types, lambda: address(compiled), compiled.py_func.__name__)
 
 
 _heard: list = []  # the Rehearsal that goes on
@@ -308,17 +317,24 @@ def compile_all(tasks, tell):
         shop.finish()
 
 
+def beside():
+    """Whether this thread may have kernels compiled side by side. Not within a rehearsal, which puts them down: `clast check --compile` had a second
+    set of processes compile all that its first set was at, because what launches call was missing too."""
+    plain = backend.SIMULATED or vars(numba.config)["DISABLE_JIT"] or backend.PLAIN[0] == threading.get_ident()
+    return workers() > 1 and not plain
+
+
 def when_missing(rehearse):
     """Call rehearse() -> tasks when the next kernel is not found on the disk, once, and compile these tasks side by side."""
     reached.missing.clear()
-    if not (workers() < 2 or backend.SIMULATED or vars(numba.config)["DISABLE_JIT"]):
+    if beside():
         reached.missing.append(lambda: compile_now(rehearse))
 
 
 def compile_now(rehearse):
     """Compile the tasks that rehearse() returns, side by side."""
     reached.missing.clear()
-    if not (workers() < 2 or backend.SIMULATED or vars(numba.config)["DISABLE_JIT"]):
+    if beside():
         tasks = rehearse()
         if len(tasks) > 1:
             with watch.telling(len(tasks)) as tell:

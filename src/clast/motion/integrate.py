@@ -44,7 +44,7 @@ from ..kernels.vec import (
     unrotate,
 )
 from ..tables import FREE
-from .rotation import near_unit, spin_of, tumble, turn_freely, turns_little
+from .rotation import near_unit, spin_of, tumble, turn_far, turn_freely, turns_little
 
 INTEGRATORS = {"verlet": (0.5, 0.0, 0.5), "symplectic": (1.0, 0.0, 0.0), "explicit": (0.0, 1.0, 0.0)}
 
@@ -371,7 +371,7 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
                     waiting[np.uintp(used)] = np.int64(i)
                     used += 1
                     continue
-                q, w = turn_freely(q, momentum, inverse, dt, quat_exponential)
+                q, w = turn_far(q, momentum, inverse, dt)
             w = add(w, turning)
             if solids:
                 far = swung(far, q, load4(turned_from, i), scales[i] * swing[m])

@@ -70,7 +70,7 @@ def shapes():
     return clast.Simulation(scene, clast.DEM(margin=0.0003, penetration="push"))
 
 
-MADE = {"box": (box, 120), "table": (table, 80), "flow": (flow, 80), "shapes": (shapes, 200)}
+MADE = {"box": (box, 200), "table": (table, 80), "flow": (flow, 80), "shapes": (shapes, 200)}
 
 
 def state_of(sim):

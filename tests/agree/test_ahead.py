@@ -89,6 +89,18 @@ def test_a_rehearsal_leaves_no_trace(monkeypatch):
     assert not differences(state(one), state(other))
 
 
+def test_a_rehearsal_within_a_rehearsal_compiles_nothing(monkeypatch):
+    """What is missing while one listens is put down; other processes beside those that it will have would compile the same."""
+    monkeypatch.setenv("CLAST_WORKERS", "2")
+    asked = []
+    with ahead.listening():
+        ahead.when_missing(lambda: asked.append("missing") or [])
+        ahead.compile_now(lambda: asked.append("now") or [])
+        assert reached.missing == asked == []
+    ahead.compile_now(lambda: asked.append("now") or [])
+    assert asked == ["now"]
+
+
 def test_another_process_finds_what_it_is_sent():
     sim = SCENES["cubes"]()
     places = []

@@ -317,17 +317,24 @@ def compile_all(tasks, tell):
         shop.finish()
 
 
+def beside():
+    """Whether this thread may have kernels compiled side by side. Not within a rehearsal, which puts them down: `clast check --compile` had a second
+    set of processes compile all that its first set was at, because what launches call was missing too."""
+    plain = backend.SIMULATED or vars(numba.config)["DISABLE_JIT"] or backend.PLAIN[0] == threading.get_ident()
+    return workers() > 1 and not plain
+
+
 def when_missing(rehearse):
     """Call rehearse() -> tasks when the next kernel is not found on the disk, once, and compile these tasks side by side."""
     reached.missing.clear()
-    if not (workers() < 2 or backend.SIMULATED or vars(numba.config)["DISABLE_JIT"]):
+    if beside():
         reached.missing.append(lambda: compile_now(rehearse))
 
 
 def compile_now(rehearse):
     """Compile the tasks that rehearse() returns, side by side."""
     reached.missing.clear()
-    if not (workers() < 2 or backend.SIMULATED or vars(numba.config)["DISABLE_JIT"]):
+    if beside():
         tasks = rehearse()
         if len(tasks) > 1:
             with watch.telling(len(tasks)) as tell:

@@ -96,7 +96,7 @@ wheel: setup  ## build the package into dist/, with the kernels of the ready sce
 	@rm -rf $(COMPILED)
 	@ls dist/*.whl
 
-reliability: setup  ## attack files, scenes, meshes and solvers, many times; about an hour, goes on where it was stopped
+reliability: setup  ## attack files, scenes, meshes and solvers, many times; many hours, goes on where it was stopped
 	@$(BIN)/python tests/campaign/run.py
 
 validate: setup  ## reproduce published tables and laws, hours; goes on where it was stopped

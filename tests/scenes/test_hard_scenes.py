@@ -104,10 +104,10 @@ def heights(sim, name):
 
 @pytest.mark.slow
 def test_large_spheres_rise_in_the_shaker():
-    """One sphere among 400 takes a path that depends on the last bit: from 6 to 8 s fillings are 0.02 to 0.075 m above the
-    middle of the bed and still rise. So the mean of three is judged."""
+    """One sphere among 400 takes a path that depends on the last bit: from 6 to 8 s nine fillings were 0.055 m above the middle of the bed, with
+    a standard deviation of 0.029 m. So the mean of six is judged, at three of its standard deviations."""
     ends = []
-    for seed in (1, 2, 3):
+    for seed in range(1, 7):
         sim = shaker(count=400, seed=seed).simulation()
         first = heights(sim, "large") - heights(sim, "small")
         sim.step(round(6.0 / sim.dt))
@@ -115,10 +115,10 @@ def test_large_spheres_rise_in_the_shaker():
         for _ in range(20):
             sim.step(round(0.1 / sim.dt))
             last.append(heights(sim, "large") - heights(sim, "small"))
-        assert first < -0.1  # below them all
-        assert np.mean(last) > 0.0
+        assert first < -0.37  # below them all
+        assert np.mean(last) > -0.05
         ends.append(np.mean(last))
-    assert np.mean(ends) > 0.04  # the bed is five spheres of 0.08 m deep; half out of it would be 0.2
+    assert np.mean(ends) > 0.02  # the bed is five spheres of 0.08 m deep; half out of it would be 0.2
 
 
 @pytest.mark.slow

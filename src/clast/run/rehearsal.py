@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from ..kernels import ahead
+from ..kernels import ahead, backend
 from ..mpi import team
 from ..narrow.contacts import find_contacts
 from ..tables import FREE, Bodies
@@ -74,12 +74,16 @@ def rehearse(scene, method, dt, look=False):
                 continue
             chosen = method if margin is None else dataclasses.replace(method, margin=margin)
             try:
-                stepper = Simulation(few(scene), chosen, dt=dt).stepper
+                sim = Simulation(few(scene), chosen, dt=dt)
+                stepper = sim.stepper
                 stepper.start()
                 for _ in range(STEPS):
                     stepper.step()
                 stepper.finish()
             except (Exception, ahead.Enough):
                 continue
+            with contextlib.suppress(Exception, ahead.Enough), backend.use(stepper.device):
+                stepper.rebuild()  # a second list takes over what contacts remember
+                sim.contacts()
             break
     return list(heard.tasks.values())

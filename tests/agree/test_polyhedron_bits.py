@@ -7,7 +7,9 @@ from test_bits import GRAIN, STEEL, WAND, every_kernel_parallel, stir
 
 import clast
 from clast import DEM, Compound, Oscillation, Plane, Polyhedron, Scene, Simulation, Sphere
+from clast.dem import results
 from clast.motion import state as memory
+from clast.narrow.dispatch import find_points
 
 STEPS = 700
 ROCK = Polyhedron.random(faces=12, seed=3, radius=0.005)
@@ -71,6 +73,23 @@ def test_pairs_that_sleep(plain, monkeypatch):
     sim.step(STEPS)
     assert len(sim.stepper.state.pairs.apart) == 0
     assert differences(plain, state(sim)) == []
+
+
+def test_pairs_that_get_their_points_back_are_looked_at():
+    """A body that comes from another process brings what its contacts remember, also of one that opened in that very step."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add(BRICK, position=(0.0, 0.0, 0.0), velocity=(0.0, 0.0, 0.5), material=GRAIN)
+    scene.add(BRICK, position=(0.0, 0.0, 0.00399), material=GRAIN)
+    sim = Simulation(scene, DEM(), dt=2e-6)
+    sim.step(2)
+    body = sim.stepper
+    kept, held = results.remember(body.state), sim.contacts()
+    assert len(held.gap) == 4
+    body.state.bodies.position[np.argmax(body.state.bodies.position[:, 2]), 2] += 1.2e-5
+    body.state.rebuild(sort=False)
+    results.recall(body.state, kept, np.arange(len(body.state.pairs.shape)))
+    find_points(body.state, results.reach_of(body.state))
+    assert body.state.points.count.sum() == 0
 
 
 def test_looking_changes_nothing(plain):

@@ -476,6 +476,22 @@ def check_told(path, lines):
         load_mesh(path)
 
 
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# decimated from 5000 faces to 80 faces",
+        "# original had 20000 triangles",
+        "# max faces 65536 here",
+        "# 1,234 faces",
+    ],
+)
+def test_prose_in_comments_counts_no_faces(tmp_path, comment):
+    lines = trimesh.creation.icosphere(1).export(file_type="obj").strip().splitlines()
+    path = tmp_path / "ball.obj"
+    path.write_text("\n".join([comment, *lines]) + "\n")
+    assert len(load_mesh(path).triangles) == 80
+
+
 def test_an_obj_file_with_a_small_hole_is_doubted_and_open_vessels_are_not(tmp_path):
     path = tmp_path / "a.obj"
     lines = trimesh.creation.icosphere(3).export(file_type="obj").strip().splitlines()
@@ -483,8 +499,13 @@ def test_an_obj_file_with_a_small_hole_is_doubted_and_open_vessels_are_not(tmp_p
     with pytest.warns(UserWarning, match=r"a\.obj has a small hole beside its last triangle; if it should have none"):
         load_mesh(path)
     vessel = trimesh.creation.cylinder(1.0, 2.0, sections=48)
-    for keep in (vessel.face_normals[:, 2] < 0.5, np.abs(vessel.face_normals[:, 2]) < 0.5):
-        vessel.submesh([keep], append=True).export(path)
+    pipe = trimesh.creation.cylinder(1.0, 12.0, sections=48)
+    for whole, keep in (
+        (vessel, vessel.face_normals[:, 2] < 0.5),
+        (vessel, np.abs(vessel.face_normals[:, 2]) < 0.5),
+        (pipe, np.abs(pipe.face_normals[:, 2]) < 0.5),
+    ):
+        whole.submesh([keep], append=True).export(path)
         load_mesh(path)  # a warning would be an error
 
 

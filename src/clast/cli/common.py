@@ -88,9 +88,13 @@ def as_interrupt():
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     before = {number: handler for number, handler in before.items() if handler != signal.SIG_IGN}  # nohup and shells
 
+    def be_patient(number, frame):
+        for other in before:
+            signal.signal(other, signal.SIG_DFL)  # the third ends it: what was to be said and saved may hang
+
     def interrupt(number, frame):
         for other in before:
-            signal.signal(other, signal.SIG_IGN)
+            signal.signal(other, be_patient)
         signal.default_int_handler(number, frame)
 
     for number in before:

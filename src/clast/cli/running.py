@@ -158,11 +158,14 @@ def tell_of_compiling(quiet):
 @contextmanager
 def telling_doubts():
     """Warnings of the block are told when it is done, a line each."""
-    with warnings.catch_warnings(record=True) as doubts:
-        warnings.simplefilter("always", UserWarning)
-        yield
-    for doubt in doubts:
-        complain(f"warning: {doubt.message}", OK)
+    doubts = []
+    try:
+        with warnings.catch_warnings(record=True) as doubts:
+            warnings.simplefilter("always", UserWarning)
+            yield
+    finally:
+        for doubt in doubts:
+            complain(f"warning: {doubt.message}", OK)
 
 
 def start(ready, what, until, every, output, dt, device, overwrite, quiet=False):

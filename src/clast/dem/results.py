@@ -177,6 +177,10 @@ def recall(state, groups, among=None):
     points = filled(state, state.points, slot, named)
     state.points = points._replace(count=state.device.to_device(count.astype(np.int32)))
     state.history = filled(state, state.history, slot, history)
+    # Pairs that have got points back are looked at, wherever they are now: they may have come apart in this very step.
+    apart = state.device.to_host(state.pairs.apart)
+    if len(apart):
+        state.pairs = state.pairs._replace(apart=state.device.to_device(np.where(many > 0, -np.inf, apart)))
     live = (many > 0) | (among is not None and state.device.to_host(state.wrench.live) > 0)
     state.wrench = state.wrench._replace(live=state.device.to_device(live.astype(np.int8)))
 

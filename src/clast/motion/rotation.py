@@ -81,7 +81,7 @@ def turn_far(q, momentum, inverse, dt):
     turn = math.sqrt(farthest_turn(momentum, inverse, dt))
     if not turn > FAR:
         return turn_freely(q, momentum, inverse, dt, quat_exponential)
-    parts = int(min(math.ceil(turn / STRIDE), MOST))
+    parts = int(math.ceil(min(turn / STRIDE, MOST)))
     step = min(dt, dt * STRIDE * MOST / turn) / parts
     for _ in range(parts):
         part = quat_exponential(free_turn(momentum, inverse, step, quat_exponential))

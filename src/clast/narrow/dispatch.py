@@ -27,6 +27,9 @@ from . import ellipsoid_polyhedron, ellipsoids, mesh_slots, polyhedra, round_wal
 WALLS = (PLANE, CYLINDER, TRIANGLE)
 OVERLAP = float(np.nextafter(0.0, -1.0))  # the margin of those that overlap: a gap of zero is none, but for two spheres
 CLASSES = 16  # of listed pairs by how far apart they are
+ROUNDING = (
+    1e-6  # of the margin: by so much nearer than found pairs may be, at places up to 1e8 of their size from the origin
+)
 BATCH = 65536  # pairs that are looked at at a time where no list keeps them: their points stay in the cache
 TRIANGLES = "brute"  # how triangles are measured unless said
 
@@ -158,7 +161,7 @@ def near_pairs(state, family, pair):
         family.find(look, all_of(look), state.margin)
         per_class = CLASSES / state.margin if state.margin > 0.0 else 0.0
         asked = key[first : first + BATCH], gap[first : first + BATCH]
-        kernel(least_row)(len(some), per_class, look.pairs, look.points, *asked)
+        kernel(least_row)(len(some), per_class, ROUNDING * state.margin, look.pairs, look.points, *asked)
     start, order = primitives.group(key, CLASSES + 1)
     count = int(device.to_host(start)[CLASSES])
     kept, apart = device.empty((count, 2), np.int32), device.empty(count, np.float64)
@@ -166,11 +169,11 @@ def near_pairs(state, family, pair):
     return kept, apart
 
 
-def least_row(p, per_class, pairs, points, key, gap):
-    """The least gap of a pair [m], a whisker below it for rounding; key: its class, CLASSES if it has no contact points; per_class [1/m]."""
+def least_row(p, per_class, rounding, pairs, points, key, gap):
+    """The least gap of a pair, less `rounding` [m]; key: its class, CLASSES if it has no contact points; per_class [1/m]."""
     least = points.gap[pairs.slot[p]]
     key[p] = CLASSES if points.count[p] == 0 else (min(int(least * per_class), CLASSES - 1) if least > 0.0 else 0)
-    gap[p] = least - 1e-9 * abs(least)
+    gap[p] = least - rounding
 
 
 def keep_row(k, pair, gap, order, kept, apart):

@@ -17,9 +17,11 @@ from .triangulated import Mesh
 
 SUFFIXES = (".stl", ".obj", ".ply", ".off")
 # How programs write the number of faces in comments: "# 12 faces", "# Faces: 12", "#Face Count 12", "# number of triangles: 12".
-COMMENT = re.compile(rb"^[ \t]*#.*", re.MULTILINE)
+# Only where a line says nothing else: of prose nobody knows what it counts.
 COUNTED = re.compile(
-    rb"\b(\d{1,15})[ \t]+(?:faces|triangles)\b|\b(?:faces|triangles|face count)\b[ \t]*:?[ \t]*(\d{1,15})\b", re.I
+    rb"^[ \t]*#[ \t]*(?:(?:\d{1,15}[ \t]+[a-z]+[ \t]*[,-][ \t]*){0,3}(\d{1,15})[ \t]+(?:faces|triangles)"
+    rb"|(?:number of )?(?:faces|triangles|face count)[ \t]*:?[ \t]*(\d{1,15}))[ \t\r]*$",
+    re.I | re.MULTILINE,
 )
 SMALL = 0.4  # a hole that may be where triangles are missing, of the extent of its mesh
 DENT = 1e-5  # a mesh whose volume is less than that of its hull by a larger share is not convex
@@ -66,10 +68,9 @@ def load_mesh(path, *, shape="wall", epsilon=None):
         made = make(loaded.vertices, faces, **options)
     except (ValueError, TypeError, MemoryError) as error:
         raise ValueError(f"{path}: {error}") from error
-    if kind == "obj" and make is MeshWall and (holes := _holes(loaded.vertices, faces)):
-        many = "a small hole" if holes == 1 else f"{holes} small holes"
+    if kind == "obj" and make is MeshWall and _small_hole(loaded.vertices, faces):
         warnings.warn(
-            f"{path} has {many} beside its last triangle; if it should have none, it was cut off: export it again",
+            f"{path} has a small hole beside its last triangle; if it should have none, it was cut off: export it again",
             stacklevel=2,
         )
     return made
@@ -122,10 +123,9 @@ def _refuse_cut(data, vertices, faces):
     unused = len(vertices) - len(np.unique(faces))
     if unused > 0:
         raise ValueError(f"{unused} of {len(vertices)} vertices belong to no triangle, {again}, without loose points")
-    told = (int(one or other) for line in COMMENT.findall(data) for one, other in COUNTED.findall(line))
-    told = max(told, default=0)
+    told = max((int(one or other) for one, other in COUNTED.findall(data)), default=0)
     there = max(len(faces), len(re.findall(rb"^[ \t]*f[ \t]", data, re.MULTILINE)))  # a face may make several triangles
-    if there < told:
+    if there < told and len(_open_edges(vertices, faces)[0]):
         raise ValueError(f"a comment tells of {told} faces and there are {there}, {again}")
     if not data.endswith((b"\n", b"\r")) and len(_open_edges(vertices, faces)[0]):
         raise ValueError(f"the last line has no end and the mesh is open, {again}")
@@ -139,23 +139,23 @@ def _open_edges(vertices, faces):
     return edges[times == 1], different
 
 
-def _holes(vertices, faces):
-    """How many holes a surface has that may be where the last triangles of a file were: all small, one of them at an edge of the last that is there; or 0.
+def _small_hole(vertices, faces):
+    """Whether a surface has one hole, which is small and at an edge of its last triangle: where those behind it may be missing.
 
-    Where a file was cut off at the end of a line, nothing else is left to see. Vessels and hoppers are open, too, but widely."""
+    Where a file was cut off at the end of a line, nothing else is left to see. Vessels, hoppers and tubes are open, too, but widely or twice."""
     edges, places = _open_edges(vertices, faces)
     last = vertices[faces[-1]]
     if not (places[edges][:, :, None] == last).all(3).any(2).all(1).any():
-        return 0
+        return False
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     corners, ends = np.unique(edges, return_inverse=True)
     ends = ends.reshape(-1, 2)
     joined = coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(len(corners), len(corners)))
-    count, hole = connected_components(joined, directed=False)
-    widest = max(np.linalg.norm(np.ptp(places[corners[hole == k]], axis=0)) for k in range(count))
-    return count if widest < SMALL * np.linalg.norm(np.ptp(places, axis=0)) else 0
+    count = connected_components(joined, directed=False, return_labels=False)
+    wide = np.linalg.norm(np.ptp(places[corners], axis=0))
+    return bool(count == 1 and wide < SMALL * np.linalg.norm(np.ptp(places, axis=0)))
 
 
 def convex_solid(vertices, triangles):

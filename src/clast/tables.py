@@ -344,7 +344,7 @@ def empty_points(pairs, count, rolling, kept=0, device=np, accounts=False):
     count = len(points.gap)
     wide = count if rolling else 0
     if device is np or device.name == "cpu":
-        told = np.zeros((count, 14))
+        told = np.empty((count, 14))  # a point that begins to act writes all of them
         slip, share, last_arm, overlap = told[:, 0:3], told[:, 3], told[:, 4:7], told[:, 7]
         last_normal, force = told[:, 8:11], told[:, 11:14]
     else:

@@ -88,6 +88,21 @@ def test_margin_and_broad_phase(plain, options):
     assert differences(plain, state(sim)) == []
 
 
+def test_triangles_that_are_not_measured_do_not_touch(plain, monkeypatch):
+    """All candidates measured in every step: the same bits."""
+    renew = mesh_slots.renew
+
+    def forget(state, reach):
+        renew(state, reach)
+        state.candidates.triangles.seen[:] = -np.inf
+        state.candidates.known.least[:] = -np.inf
+
+    monkeypatch.setattr(mesh_slots, "renew", forget)
+    sim = start()
+    sim.step(STEPS)
+    assert differences(plain, state(sim)) == []
+
+
 def test_looking_changes_nothing(plain):
     sim = start()
     for _ in range(STEPS // 100):

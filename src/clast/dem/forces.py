@@ -189,9 +189,8 @@ def scatter(k, slots, begins, lane, points, history, wrench, about):
         if about.rolling:
             points.couple[c, i] = lane[COUPLE + i, k]
             history.angle[c, i] = lane[ANGLE + i, k]
-        if not about.lone:
-            history.arm[c, i] = lane[ARM + i, k]
-            history.normal[c, i] = lane[NORMAL + i, k]
+        history.arm[c, i] = 0.0 if about.lone else lane[ARM + i, k]
+        history.normal[c, i] = 0.0 if about.lone else lane[NORMAL + i, k]
         if begins:
             wrench.force[q, i] = lane[FORCE + i, k]
             wrench.moment[q, 0, i] = lane[MOMENT + i, k]

@@ -177,6 +177,8 @@ def recall(state, groups, among=None):
     points = filled(state, state.points, slot, named)
     state.points = points._replace(count=state.device.to_device(count.astype(np.int32)))
     state.history = filled(state, state.history, slot, history)
+    if state.triangulated:
+        state.candidates.touch(slot[slot >= 0])
     # Pairs that have got points back are looked at, wherever they are now: they may have come apart in this very step.
     apart = state.device.to_host(state.pairs.apart)
     if len(apart):

@@ -1,10 +1,10 @@
 """Which triangles of triangulated particles may touch: kept from step to step, and found again pair by pair.
 
 Each pair of the neighbour list that has a triangulated particle has its *candidates*, one slot each: the pairs of triangles
-whose gap was less than a margin when they were looked for. They hold until the two bodies have moved against each other by
-that margin; only then are they looked for again, and only for this pair: bodies that fly or rest together cost nothing.
-In a step those candidates are *active* whose gap was less than the way that the two have moved since, and those that
-were contact points in the last step. Only these are measured.
+whose gap was less than a margin when they were looked for. They hold until the way of the two bodies against each other, step by
+step, is as long as that margin; only then are they looked for again, and only for this pair: bodies that fly or rest together cost nothing.
+In a step those candidates are *active* whose gap may have closed since it was seen last. Only these are measured, and a gap that is
+measured is seen anew.
 """
 
 import math
@@ -21,7 +21,7 @@ from ..kernels.vec import add, load, load4, norm, sub
 from ..tables import MESH
 from . import mesh_candidates
 from .ellipsoids import between
-from .mesh_candidates import find_candidates
+from .mesh_candidates import SHIFT, TRIANGLE_BITS, find_candidates
 from .mesh_inside import contained
 from .mesh_merge import merge_points
 from .mesh_points import empty_measured, measure_candidates
@@ -31,9 +31,11 @@ from .polyhedra import ball_radius
 MARGIN = (
     0.2  # of candidates, as a part of a typical radius or, if that is less, of the radius of the smaller mesh of a pair
 )
+ROUNDING = 1e-6  # of its margin: by so much nearer than measured two triangles may be
 EARLY = 0.7  # where some pair must be looked at again, so are all that have moved by this part of the margin
 SPARE = 0.25  # room for more candidates of a pair than there are, as a part of these
 TASK = 65536  # pairs whose candidates are looked for at a time
+EXACT = "brute"  # the method whose gaps are believed to `ROUNDING`
 FINE, CROSSING = 0, 1  # what `points_row` reports of a manifold
 
 
@@ -42,9 +44,11 @@ class Known(NamedTuple):
 
     used: np.ndarray  # (k,) int32, slots that hold candidates, the first of the pair
     known: np.ndarray  # (k,) int8, 0 if candidates have never been looked for
-    apart: np.ndarray  # (k,3) [m], from the first to the second shape when they were, see `between_origins`
+    apart: np.ndarray  # (k,3) [m], from the first to the second shape in the last step, see `between_origins`
     turn: np.ndarray  # (k,8) orientation of the two bodies then
     margin: np.ndarray  # (k,) [m], up to which gap they were looked for
+    way: np.ndarray  # (k,) [m], by how much points of the two may have come nearer since they were looked for
+    least: np.ndarray  # (k,) [m], way up to which none of them is active
 
 
 class MeshPairs(NamedTuple):
@@ -71,18 +75,20 @@ class Triangles(NamedTuple):
 
     first: np.ndarray  # (c,) int32, as in `mesh_candidates.Candidates`
     second: np.ndarray  # (c,) int32
-    seen: np.ndarray  # (c,) [m], gap when they were looked for
+    seen: np.ndarray  # (c,) [m], way of the pair, see Known, on which its gap may close
+    touched: np.ndarray  # (c,) int8, 1 if it was a contact point at the last look
 
 
 def empty_known(count):
     """Nothing known of so many pairs."""
     used, known = np.zeros(count, np.int32), np.zeros(count, np.int8)
-    return Known(used, known, np.zeros((count, 3)), np.zeros((count, 8)), np.zeros(count))
+    return Known(used, known, np.zeros((count, 3)), np.zeros((count, 8)), *(np.zeros(count) for _ in range(3)))
 
 
 def empty_triangles(count):
     """Room for so many candidates."""
-    return Triangles(np.zeros(count, np.int32), np.zeros(count, np.int32), np.zeros(count))
+    first, second, touched = np.zeros(count, np.int32), np.zeros(count, np.int32), np.zeros(count, np.int8)
+    return Triangles(first, second, np.zeros(count), touched)
 
 
 def empty_active(start):
@@ -137,6 +143,11 @@ class Candidates:
         count = count.astype(np.int64)
         self.room = count + (SPARE * count).astype(np.int64) + (count > 0)
 
+    def touch(self, slot):
+        """What stands in these slots (c,) is a contact point: it is looked at, wherever it is now."""
+        self.triangles.touched[slot] = 1
+        self.known.least[:] = -np.inf
+
     def move_in(self, before, was, old_slot, slot):
         """Take over the candidates of the slots before, see `State.lay_out`."""
         old = None if before is None else before.triangles  # those before may be these
@@ -159,7 +170,8 @@ def move_row(k, rows, was, used, old_slot, old, slot, triangles):
 @func
 def copy_candidate(c, source, d, target):
     """Copy row c of one table of Triangles to row d of another."""
-    target.first[d], target.second[d], target.seen[d] = source.first[c], source.second[c], source.seen[c]
+    target.first[d], target.second[d] = source.first[c], source.second[c]
+    target.seen[d], target.touched[d] = source.seen[c], source.touched[c]
 
 
 def margins(state, pair):
@@ -203,10 +215,10 @@ def swung(i, lever, bodies, known, k, side):
     return turned_by(load4(bodies.orientation, i), known.turn, k, 4 * side) * lever if lever > 0.0 else 0.0
 
 
-def moved_row(k, pair, known, bodies, shapes, parts, edges, way):
-    """How much nearer [m] points of the two bodies of pair k may have come since their candidates were looked for."""
+def moved_row(k, pair, known, bodies, shapes, parts, edges):
+    """Add to the way of pair k how much nearer [m] points of its two bodies may have come since it was last asked for."""
     if known.known[k] == 0:
-        way[k] = math.inf
+        known.way[k] = math.inf
         return
     a, b = pair[k, 0], pair[k, 1]
     i, j = shapes.body[a], shapes.body[b]
@@ -219,23 +231,21 @@ def moved_row(k, pair, known, bodies, shapes, parts, edges, way):
     if is_wall(shapes.kind[b]):
         # A wall is turned about a point that may be far away; what matters is where the particle is.
         two = norm(now) + shapes.radius[a]
-    way[k] = norm(d) + swung(i, one, bodies, known, k, 0) + swung(j, two, bodies, known, k, 1)
+    known.way[k] += norm(d) + swung(i, one, bodies, known, k, 0) + swung(j, two, bodies, known, k, 1)
+    known.apart[k, 0], known.apart[k, 1], known.apart[k, 2] = now
+    for c in range(4):
+        known.turn[k, c], known.turn[k, 4 + c] = bodies.orientation[i, c], bodies.orientation[j, c]
 
 
 def renew(state, reach):
-    """Look for the candidates of all pairs again that have moved too far to know all with a gap up to reach [m]; returns how far
-    each has (k,) [m]."""
+    """Look for the candidates of all pairs again that have moved too far to know all with a gap up to reach [m]."""
     found = state.candidates
-    way = np.empty(len(found.listed.rows))
-    measure = kernel(moved_row, grain=1024)
-    where = *state.kernel_tables[:3], state.edges, way
-    measure(len(way), found.listed.pair, found.known, *where)
+    known = found.known
+    kernel(moved_row, grain=1024)(len(known.way), found.listed.pair, known, *state.kernel_tables[:3], state.edges)
     # Never more than the own margin of a pair, however fast it was when it was looked at: corners and crossings were candidates for that turn.
-    left = np.minimum(found.known.margin - reach, found.margin)
-    if (way > left).any():
-        look_for(state, np.nonzero(way > EARLY * left)[0], reach)
-        measure(len(way), found.listed.pair, found.known, *where)
-    return way
+    left = np.minimum(known.margin - reach, found.margin)
+    if (known.way > left).any():
+        look_for(state, np.nonzero(known.way > EARLY * left)[0], reach)
 
 
 def look_for(state, chosen, reach):
@@ -270,6 +280,7 @@ def look_for_some(state, chosen, margin):
         state.lay_out(room, np.arange(len(room)), state.pairs.slot, found)
     body, known = state.shapes.body[pair], found.known
     known.used[chosen], known.known[chosen], known.margin[chosen] = count, 1, margin
+    known.way[chosen], known.least[chosen] = 0.0, -np.inf
     kernel(apart_row)(len(chosen), chosen, found.listed.pair, *state.kernel_tables[:2], known.apart)
     known.turn[chosen] = state.bodies.orientation[body].reshape(-1, 8)
     kernel(settle_row, grain=64)(
@@ -291,11 +302,11 @@ def near_triangles(state, pair, margin):
     tables, surfaces = state.kernel_tables, state.there.surfaces
     found = find_candidates(tables, surfaces, pair, state.box, margin)
     measured = empty_measured(len(found.first))
-    measure_candidates(tables, surfaces, pair, found, state.box, "brute", 0.0, measured, near=True)
+    measure_candidates(tables, surfaces, pair, found, state.box, EXACT, 0.0, measured, near=True)
     near = measured.gap <= margin
     start = np.concatenate([[0], np.cumsum(near)])[found.start]
     rows = np.nonzero(near)[0]
-    return start, Triangles(found.first[rows], found.second[rows], measured.gap[rows])
+    return start, Triangles(found.first[rows], found.second[rows], measured.gap[rows], np.zeros(len(rows), np.int8))
 
 
 def carry_row(j, chosen, begin, used, old, old_history, start, triangles, history):
@@ -325,29 +336,51 @@ def settle_row(j, chosen, start, found, found_history, begin, room, triangles, h
 # Which candidates are looked at in a step.
 
 
-def active_row(k, way, begin, used, triangles, gap, fill, active, count):
-    """Count the active candidates of pair k or, if fill, write them."""
-    found = 0
-    if not fill or active.start[k + 1] > active.start[k]:
-        for c in range(begin[k], begin[k] + used[k]):
-            if triangles.seen[c] <= way[k] or gap[c] < np.inf:
+def active_row(k, reach, begin, known, triangles, fill, active, count):
+    """Count the active candidates of pair k or, if fill, write them; reach [m]: gaps up to it are asked for."""
+    way = known.way[k] + reach
+    found, least = 0, np.inf
+    if active.start[k + 1] > active.start[k] if fill else known.least[k] <= way:
+        own, other, opens = -1, -1, 0.0
+        for c in range(begin[k], begin[k] + known.used[k]):
+            first, second = triangles.first[c], triangles.second[c]
+            if second < 0 or second >> SHIFT == 0:
+                own, other, opens = first, second, triangles.seen[c]
+            # Corners and sides of two triangles are not nearer than these.
+            follows = first == own and second & TRIANGLE_BITS == other
+            seen = max(triangles.seen[c], opens) if follows else triangles.seen[c]
+            if seen <= way or triangles.touched[c] == 1:
                 if fill:
                     at = active.start[k] + found
-                    active.first[at], active.second[at], active.slot[at] = triangles.first[c], triangles.second[c], c
+                    active.first[at], active.second[at], active.slot[at] = first, second, c
                 found += 1
+            least = min(least, -np.inf if triangles.touched[c] == 1 else seen)
+        if not fill:
+            known.least[k] = least
     if not fill:
         count[k] = found
+
+
+def seen_row(k, exact, known, active, gap, triangles):
+    """Remember what was seen of the active candidates of pair k: which are contact points and, if gaps are exact, those of whole triangles.
+
+    Corners and sides are contact points in some poses only, and their gap tells nothing of the next.
+    """
+    for c in range(active.start[k], active.start[k + 1]):
+        triangles.touched[active.slot[c]] = active.kept[c]
+        if exact and active.second[c] >= 0 and active.second[c] >> SHIFT == 0:
+            triangles.seen[active.slot[c]] = known.way[k] + gap[c] - ROUNDING * known.margin[k]
 
 
 def look(state, margin, narrow, tolerance):
     """Find the candidates that may have a gap up to margin [m] where the bodies are now, and measure them."""
     reach = max(margin, 0.0)
-    way = renew(state, reach) + reach
+    renew(state, reach)
     found = state.candidates
-    total = len(way)
+    total = len(found.known.way)
     choose = kernel(active_row, grain=1024)
     count = np.empty(total, np.int32)
-    about = way, found.begin, found.known.used, found.triangles, state.points.gap
+    about = reach, found.begin, found.known, found.triangles
     choose(total, *about, False, found.active, count)
     found.active = empty_active(primitives.scan(count))
     many = len(found.active.slot)
@@ -412,6 +445,8 @@ def find_points(state, margin, narrow, tolerance):
     what = float(np.nextafter(margin, math.inf)), found.listed, found.active, found.measured
     find = kernel(points_row, grain=64)
     find(len(found.listed.near), *what, *tables, found.status)
+    seen = found.known, found.active, found.measured.gap, found.triangles
+    kernel(seen_row, grain=1024)(len(found.known.way), narrow == EXACT, *seen)
     return np.nonzero(found.status)[0]
 
 

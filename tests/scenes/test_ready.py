@@ -17,7 +17,7 @@ COUNT |= {
     "two-particles": 2,
     "all-shapes": 70,
 }
-TIME = {"granulate": 0.3}  # [s]; elsewhere bodies meet within half of it
+TIME = {"granulate": 0.3, "hopper": 0.3}  # [s]; elsewhere bodies meet within half of it
 
 
 def test_command_line_knows_all():

@@ -66,12 +66,13 @@ def test_report(done, capsys):
 def test_render(done, tmp_path, capsys):
     pytest.importorskip("pyvista")
     picture = tmp_path / "picture.png"
-    code = answer(["render", str(done), "--picture", str(picture)])
+    code = answer(["render", str(done), "--picture", str(picture), "--size", "400x300"])
     if "display" in (said := capsys.readouterr().err).lower():
         pytest.skip("no way to draw on this machine")
     assert code == 0, said
     assert picture.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert picture.stat().st_size > 5000
+    assert picture.read_bytes()[16:24] == (400).to_bytes(4, "big") + (300).to_bytes(4, "big")
 
 
 def test_run_to_a_later_time(done, tmp_path):

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from ..broad.near import asleep, image
-from ..kernels.backend import func, kernel
+from ..kernels.backend import func, kernel, part
 from ..kernels.launch import same
 from ..kernels.vec import add, dot, load, load4, quat_matrix, quat_multiply, rotate, scale, sub, unrotate
 from ..tables import CYLINDER, PLANE, POLYHEDRON, TRIANGLE
@@ -100,7 +100,7 @@ def hull_hull(a, b, sign, c, tables, points, edges, margin, asks, work, distance
     return count
 
 
-@func
+@part  # not within the loop over pairs, most of which are of two polyhedra: 1 to 2 % of a step of cubes
 def hull_sphere(a, b, bodies, shapes, parts, hulls, edges, margin, work):
     """The point of polyhedron a and sphere b in the axes of a: 1, or 0 if they are farther apart than margin [m]."""
     body = shapes.body[a]

@@ -12,7 +12,7 @@ from ..broad.near import repeats
 from ..kernels import backend
 from ..kernels.backend import func, fused, kernel
 from ..kernels.launch import same
-from ..kernels.rows import PER_MASS, SPIN, VELOCITY, spin_at, velocity_at
+from ..kernels.rows import SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.tuples import reader, writer
 from ..kernels.vec import add, cross, dot, load, scale, sub
 from . import history as remembered
@@ -20,7 +20,7 @@ from . import laws, tangent
 from .conserving import balance, no_account
 from .history import forget, list_lone, match
 from .laws import Mix, Touch
-from .partners import between, moving_row
+from .partners import away_of, between, lightness_of, moving_row
 
 WIDTH = 64
 BLOCK = 256  # manifolds a task
@@ -90,6 +90,7 @@ class About(NamedTuple):
     beyond: float = 0.0  # [m], the largest gap at which the law acts
     account: float = 0.0
     flags: int = 0
+    eccentric: bool = False  # normals may pass by the centres of bodies
 
 
 @fused
@@ -105,8 +106,8 @@ def answer(v, spins, arms, centre, n, overlap, memory, of_both, mix, dt, law, lo
     memory: the slip, and what the law keeps.
 
     v (3,): velocity of the centre of b against that of a; spins, arms (2,3): of a and of b, arms from the centre to the point;
-    centre (3,): from the point to the centre of pressure of its area, not asked if lone; of_both: sum of 1/mass [1/kg],
-    reduced radius [m].
+    centre (3,): from the point to the centre of pressure of its area, not asked if lone; of_both: one over what they weigh there
+    [1/kg], reduced radius [m].
     """
     v = sub(add(v, cross(spins[1], arms[1])), cross(spins[0], arms[0]))
     opening = dot(v, n)
@@ -124,7 +125,7 @@ def answer(v, spins, arms, centre, n, overlap, memory, of_both, mix, dt, law, lo
 @func
 def gather(k, h, slots, tables, spheres, mixes, edges, lane, about, family):
     """Write what the law reads of slot c of pair q, (c, q) = slots, into lane k; h: row of near; the others as in `work_off`."""
-    rows, shapes, pairs, points, history, _, near, _ = tables
+    rows, inverse, shapes, pairs, points, history, _, near, _ = tables
     walls = family[1]
     # Unsigned numbers are not tested for being negative.
     k, c, p, h = np.uintp(k), np.uintp(slots[0]), np.uintp(slots[1] + spheres), np.uintp(h)
@@ -136,7 +137,6 @@ def gather(k, h, slots, tables, spheres, mixes, edges, lane, about, family):
         lane[RELATIVE + i, k] = rows[b, VELOCITY + i] - rows[a, VELOCITY + i]
         lane[SPIN_A + i, k] = rows[a, SPIN + i]
         lane[SPIN_B + i, k] = rows[b, SPIN + i]
-    lane[LIGHTNESS, k] = rows[a, PER_MASS] + rows[b, PER_MASS]
     if about.lone:
         lives = history.live[c] == 1
         lane[RADIUS, k], lane[OVERLAP, k] = points.radius[c], -points.gap[c]
@@ -148,8 +148,10 @@ def gather(k, h, slots, tables, spheres, mixes, edges, lane, about, family):
                 lane[ANGLE + i, k] = history.angle[c, i] if lives else 0.0
         for i in range(about.kept):
             lane[KEPT + i, k] = history.kept[c, i] if lives else 0.0
+        arm, away, n = vector(lane, ARM, k), vector(lane, AWAY, k), vector(lane, NORMAL, k)
+        lane[LIGHTNESS, k] = lightness_of(a, b, arm, away, n, rows, inverse, about.eccentric)
     else:
-        lane[RADIUS, k] = near[h, remembered.RADIUS]
+        lane[RADIUS, k], lane[LIGHTNESS, k] = near[h, remembered.RADIUS], near[h, remembered.LIGHTNESS]
         for i in range(3):
             lane[NORMAL + i, k] = near[h, remembered.NORMAL + i]
             lane[ARM + i, k] = near[h, remembered.ARM + i]
@@ -250,7 +252,7 @@ def work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt
     A function of its own, because the row that makes the lanes counts references to all arrays of a table at every look into
     it: forces of 3,000 points took 320 us there.
     """
-    _, _, pairs, points, history, wrench, _, _ = tables
+    _, _, _, pairs, points, history, wrench, _, _ = tables
     now, whose = lists[0], lists[1]
     if about.lone:
         found = list_lone(first, last, now, whose, pairs, points, history, wrench)
@@ -292,10 +294,10 @@ def count_past(first, last, pairs, wrench):
     return many
 
 
-def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixes, edges, dt, beyond):
+def force_block(block, where, rows, inverse, shapes, pairs, points, history, wrench, mixes, edges, dt):
     """Forces of all points of a block of manifolds; where: the first of them, how many, pairs before the first slot, their family as in
-    `work_off`, and whether some body has parts with centres of their own."""
-    begin, count, spheres, shares, walls, packed, parts = where
+    `work_off`, and what About says of parts, eccentric and beyond; inverse: see `clast.motion.rotation.turn_of`."""
+    begin, count, spheres, shares, walls, packed, parts, eccentric, beyond = where
     family = (shares, walls, packed)
     first, last = begin + block * BLOCK, min(begin + count, begin + (block + 1) * BLOCK)
     room = count_points(first, last, pairs, points) + 1
@@ -303,24 +305,29 @@ def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixe
     now, before = np.empty((3, room), np.int64), np.empty((2, past), np.int64)
     lists = (now[0], now[1], now[2], before[0], before[1])
     near = np.empty((0 if LONE else room, remembered.COLUMNS + KEEPS))
-    tables = (rows, shapes, pairs, points, history, wrench, near, np.empty((past, remembered.PAST_COLUMNS + KEEPS)))
-    about = About(LONE, parts, ROLLING, repeats(edges), UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS)
+    past_rows = np.empty((past, remembered.PAST_COLUMNS + KEEPS))
+    tables = (rows, inverse, shapes, pairs, points, history, wrench, near, past_rows)
+    about = About(
+        LONE, parts, ROLLING, repeats(edges), UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS, eccentric
+    )
     acts = Acts(law, resist, mix_of, lane_mix, kept_of, lane_kept, keep, lane_keep, settle)
     lane = np.empty((KEPT + KEEPS + NEEDS, WIDTH))
     work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt, acts, about)
 
 
-def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, mixes, edges, dt, beyond):
+def force_row(k, where, rows, inverse, shapes, pairs, points, history, wrench, scratch, mixes, edges, dt):
     """The same for one manifold, one point at a time, for a CUDA grid; scratch: lists, near and past, with a row for each slot."""
-    begin, _, spheres, shares, walls, packed, parts = where
+    begin, _, spheres, shares, walls, packed, parts, eccentric, beyond = where
     family = (shares, walls, packed)
     now, whose, own, before, whom, near, past = scratch
     m = begin + k
     low, high = pairs.slot[pairs.manifold[m]], pairs.slot[pairs.manifold[m + 1]]
     lists = now[low:high], whose[low:high], own[low:high], before[low:high], whom[low:high]
     near, past = near[low:high], past[low:high]
-    about = About(False, parts, ROLLING, repeats(edges), UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS)
-    tables = rows, shapes, pairs, points, history, wrench, near, past
+    about = About(
+        False, parts, ROLLING, repeats(edges), UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS, eccentric
+    )
+    tables = rows, inverse, shapes, pairs, points, history, wrench, near, past
     found = match(m, m + 1, family, spheres, lists, tables, edges, dt, settle, about)
     for h in range(found):
         c, q = lists[0][h], lists[1][h]
@@ -332,15 +339,11 @@ def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, m
         mix = mix_of(mixes, pairs.mix[p])
         v = sub(velocity_at(rows, b), velocity_at(rows, a))
         wa, wb = spin_at(rows, a), spin_at(rows, b)
-        away = (
-            between(s, t, a, b, 0, rows, edges, about.periodic),
-            between(s, t, a, b, 1, rows, edges, about.periodic),
-            between(s, t, a, b, 2, rows, edges, about.periodic),
-        )
+        away = away_of(s, t, a, b, rows, edges, about.periodic)
         arm, slip = remembered.vector(near, h, remembered.ARM), remembered.vector(near, h, remembered.SLIP)
         n, radius, centre = load(points.normal, c), points.radius[c], remembered.vector(near, h, remembered.CENTRE)
         share, overlap = near[h, remembered.SHARE], near[h, remembered.OVERLAP]
-        lightness = rows[a, PER_MASS] + rows[b, PER_MASS]
+        lightness = near[h, remembered.LIGHTNESS]
         arms = (arm, sub(arm, away))
         memory = slip, kept_of(near, h)
         pressure, force, slip, kept = answer(
@@ -398,11 +401,11 @@ def is_lone(state, family):
     return state.device is backend.CPU and family.slots == 1 and not walled
 
 
-def apply(force_kernels, state, parts, mixes, edges, dt):
+def apply(force_kernels, about, state, inverse, mixes, edges, dt):
     """What contact points of a State remember and share, their forces, and the wrench of each pair; force_kernels: see `compose`;
-    parts: some body has parts with centres of their own."""
+    about: whether some body has parts with centres of their own, whether normals may pass by centres; inverse: see `clast.motion.rotation.turn_of`."""
     device, slots = state.device, len(state.points.gap)
-    tables = state.there.rows, state.there.shapes, state.pairs, state.points, state.history, state.wrench
+    tables = state.there.rows, inverse, state.there.shapes, state.pairs, state.points, state.history, state.wrench
     on_cpu, scratch = device is backend.CPU, ()
     if not on_cpu and state.ranges:
         lists = (device.empty(slots, np.int64) for _ in range(5))
@@ -410,9 +413,9 @@ def apply(force_kernels, state, parts, mixes, edges, dt):
         scratch = *lists, *(device.empty((slots, columns), np.float64) for columns in wide)
     for r in state.ranges:
         family = r.family.shares, r.family.walls, r.family.slots > 0
-        where = same(r.manifold, r.manifolds, state.spheres_count, *family, parts)
+        where = same(r.manifold, r.manifolds, state.spheres_count, *family, *about, float(state.beyond))
         force_kernel = force_kernels[is_lone(state, r.family)]
         if on_cpu:
-            force_kernel((r.manifolds + BLOCK - 1) // BLOCK, where, *tables, mixes, edges, dt, state.beyond)
+            force_kernel((r.manifolds + BLOCK - 1) // BLOCK, where, *tables, mixes, edges, dt)
         else:
-            force_kernel(r.manifolds, where, *tables, scratch, mixes, edges, dt, state.beyond)
+            force_kernel(r.manifolds, where, *tables, scratch, mixes, edges, dt)

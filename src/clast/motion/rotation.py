@@ -2,12 +2,17 @@
 
 import math
 
+import numpy as np
+
 from ..kernels.backend import func
+from ..kernels.rows import PER_INERTIA, PER_MASS
 from ..kernels.vec import (
     SMALL,
     add,
     cross,
     dot,
+    load4,
+    load_matrix,
     matrix_vector,
     quat_exponential,
     quat_multiply,
@@ -100,3 +105,42 @@ def turns_little(momentum, inverse, dt):
     """Whether all turns that `turn_freely` looks at are small for certain."""
     # A hundredth less: the last turn is longer than those that it is made of by a twelfth of their square.
     return farthest_turn(momentum, inverse, dt) < 0.99 * 4.0 * SMALL
+
+
+@func
+def turn_of(i, torque, rows, inverse):
+    """J^-1 torque of body i; inverse (n,6): xx, yy, zz, xy, xz, yz of the inverse inertia in world axes, (0,6) if all bodies are round."""
+    if len(inverse) > 0:
+        x, y, z = torque
+        return (
+            inverse[i, 0] * x + inverse[i, 3] * y + inverse[i, 4] * z,
+            inverse[i, 3] * x + inverse[i, 1] * y + inverse[i, 5] * z,
+            inverse[i, 4] * x + inverse[i, 5] * y + inverse[i, 2] * z,
+        )
+    return scale(rows[i, PER_INERTIA], torque)
+
+
+@func
+def per_mass_at(i, r, n, rows, inverse):
+    """One over what body i weighs [1/kg] for a push along n (3,), unit, at its arm r (3,) [m]: 1/m + (r x n) . J^-1 (r x n); inverse: see `turn_of`."""
+    lever = cross(r, n)
+    return rows[i, PER_MASS] + dot(lever, turn_of(i, lever, rows, inverse))
+
+
+@func
+def world_inverse(q, inverse):
+    """Inverse inertia in world axes, (xx, yy, zz, xy, xz, yz), of one in body axes, at orientation q."""
+    x = spin_of(q, (1.0, 0.0, 0.0), inverse)
+    y = spin_of(q, (0.0, 1.0, 0.0), inverse)
+    z = spin_of(q, (0.0, 0.0, 1.0), inverse)
+    return (x[0], y[1], z[2], 0.5 * (x[1] + y[0]), 0.5 * (x[2] + z[0]), 0.5 * (y[2] + z[1]))
+
+
+def inverse_chunk(c, chunk, bodies, rows, inverses, inverse):
+    """Inverse inertia of one chunk of bodies in world axes [1/(kg m^2)]."""
+    for row in range(c * chunk, min(len(inverse), (c + 1) * chunk)):
+        i = np.uintp(row)
+        per_size = rows[i, PER_MASS] / (bodies.scale[i] * bodies.scale[i])
+        values = world_inverse(load4(bodies.orientation, i), load_matrix(inverses, bodies.mold[i]))
+        for j in range(6):
+            inverse[i, j] = per_size * values[j]

@@ -12,15 +12,16 @@ from ..broad.near import repeats
 from ..kernels import backend
 from ..kernels.backend import func, fused, kernel
 from ..kernels.launch import same
-from ..kernels.rows import SPIN, VELOCITY, spin_at, velocity_at
+from ..kernels.rows import PER_MASS, SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.tuples import reader, writer
 from ..kernels.vec import add, cross, dot, load, scale, sub
+from ..motion.rotation import inverse_at
 from . import history as remembered
 from . import laws, tangent
 from .conserving import balance, no_account
 from .history import forget, list_lone, match
 from .laws import Mix, Touch
-from .partners import away_of, between, lightness_of, moving_row
+from .partners import away_of, between, moving_row, turning_of
 
 WIDTH = 64
 BLOCK = 256  # manifolds a task
@@ -28,7 +29,7 @@ BLOCK = 256  # manifolds a task
 # Rows of the lanes: what the law reads, and in the same array, so that the compiler makes vector instructions, what it writes.
 RELATIVE, SPIN_A, SPIN_B, ARM, AWAY, NORMAL, SLIP, ANGLE = 0, 3, 6, 9, 12, 15, 18, 21
 # From KEPT on: the numbers that the law keeps, then the material.
-OVERLAP, LIGHTNESS, RADIUS, SHARE, CENTRE, KEPT = 24, 25, 26, 27, 28, 31
+OVERLAP, LIGHTNESS, RADIUS, SHARE, CENTRE, INVERSE_A, INVERSE_B, KEPT = 24, 25, 26, 27, 28, 31, 37, 43
 FORCE, COUPLE, MOMENT, BACK = RELATIVE, SPIN_A, SPIN_B, AWAY
 
 
@@ -148,8 +149,10 @@ def gather(k, h, slots, tables, spheres, mixes, edges, lane, about, family):
                 lane[ANGLE + i, k] = history.angle[c, i] if lives else 0.0
         for i in range(about.kept):
             lane[KEPT + i, k] = history.kept[c, i] if lives else 0.0
-        arm, away, n = vector(lane, ARM, k), vector(lane, AWAY, k), vector(lane, NORMAL, k)
-        lane[LIGHTNESS, k] = lightness_of(a, b, arm, away, n, rows, inverse, about.eccentric)
+        lane[LIGHTNESS, k] = rows[a, PER_MASS] + rows[b, PER_MASS]
+        if about.eccentric:
+            put_six(lane, INVERSE_A, k, inverse_at(a, rows, inverse))
+            put_six(lane, INVERSE_B, k, inverse_at(b, rows, inverse))
     else:
         lane[RADIUS, k], lane[LIGHTNESS, k] = near[h, remembered.RADIUS], near[h, remembered.LIGHTNESS]
         for i in range(3):
@@ -166,6 +169,27 @@ def gather(k, h, slots, tables, spheres, mixes, edges, lane, about, family):
         m = np.uintp(pairs.mix[p])
         for i in range(about.needs):
             lane[KEPT + about.kept + i, k] = mixes[m, i]
+
+
+@func
+def put_six(lane, row, k, v):
+    """Write six numbers into rows of lane k."""
+    lane[row, k], lane[row + 1, k], lane[row + 2, k] = v[0], v[1], v[2]
+    lane[row + 3, k], lane[row + 4, k], lane[row + 5, k] = v[3], v[4], v[5]
+
+
+@func
+def six(lane, row, k):
+    """Six rows of lane k."""
+    return lane[row, k], lane[row + 1, k], lane[row + 2, k], lane[row + 3, k], lane[row + 4, k], lane[row + 5, k]
+
+
+@func
+def weigh_lanes(lane):
+    """What the two bodies weigh in all lanes, of points that are areas of their own; others know it from `history.match`."""
+    for k in range(WIDTH):
+        arm, away, n = vector(lane, ARM, k), vector(lane, AWAY, k), vector(lane, NORMAL, k)
+        lane[LIGHTNESS, k] += turning_of(arm, away, n, six(lane, INVERSE_A, k), six(lane, INVERSE_B, k))
 
 
 @func
@@ -268,6 +292,8 @@ def work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt
             for k in range(used, WIDTH):
                 for i in range(KEPT + about.kept + about.needs):
                     lane[i, k] = 1.0
+        if about.lone and about.eccentric:
+            weigh_lanes(lane)
         work_lanes(lane, mixes, dt, acts, about)
         for k in range(used):
             slots = now[np.uintp(at + k)], whose[np.uintp(at + k)]
@@ -296,7 +322,7 @@ def count_past(first, last, pairs, wrench):
 
 def force_block(block, where, rows, inverse, shapes, pairs, points, history, wrench, mixes, edges, dt):
     """Forces of all points of a block of manifolds; where: the first of them, how many, pairs before the first slot, their family as in
-    `work_off`, and what About says of parts, eccentric and beyond; inverse: see `clast.motion.rotation.turn_of`."""
+    `work_off`, and what About says of parts, eccentric and beyond; inverse: see `clast.motion.rotation`."""
     begin, count, spheres, shares, walls, packed, parts, eccentric, beyond = where
     family = (shares, walls, packed)
     first, last = begin + block * BLOCK, min(begin + count, begin + (block + 1) * BLOCK)
@@ -403,7 +429,7 @@ def is_lone(state, family):
 
 def apply(force_kernels, about, state, inverse, mixes, edges, dt):
     """What contact points of a State remember and share, their forces, and the wrench of each pair; force_kernels: see `compose`;
-    about: whether some body has parts with centres of their own, whether normals may pass by centres; inverse: see `clast.motion.rotation.turn_of`."""
+    about: whether some body has parts with centres of their own, whether normals may pass by centres; inverse: see `clast.motion.rotation`."""
     device, slots = state.device, len(state.points.gap)
     tables = state.there.rows, inverse, state.there.shapes, state.pairs, state.points, state.history, state.wrench
     on_cpu, scratch = device is backend.CPU, ()

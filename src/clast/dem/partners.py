@@ -7,7 +7,7 @@ from ..kernels.backend import func
 from ..kernels.kinds import is_wall
 from ..kernels.rows import PER_MASS
 from ..kernels.vec import sub
-from ..motion.rotation import per_mass_at
+from ..motion.rotation import inverse_at, per_mass_of_turning
 
 
 @func
@@ -42,11 +42,18 @@ def away_of(s, t, a, b, rows, edges, periodic):
 @func
 def lightness_of(a, b, arm, away, n, rows, inverse, eccentric):
     """One over what the bodies of rows a and b weigh [1/kg] for a push along n (3,) at an arm (3,) [m] from the centre of a, away (3,) [m] from
-    which that of b is; inverse: see `clast.motion.rotation.turn_of`; eccentric: normals may pass by the centres.
+    which that of b is; inverse: see `clast.motion.rotation`; eccentric: normals may pass by the centres."""
+    lightness = rows[a, PER_MASS] + rows[b, PER_MASS]
+    if eccentric:
+        lightness += turning_of(arm, away, n, inverse_at(a, rows, inverse), inverse_at(b, rows, inverse))
+    return lightness
+
+
+@func
+def turning_of(arm, away, n, of_a, of_b):
+    """What turning adds to that; of_a, of_b: the inverse inertia of both bodies, six numbers each.
 
     A push at the end of a rod moves that end four times as easily as the whole: a dashpot for the mass of the body would be twice too strong there, and with a
     step that is right for the body reverse the motion which it should stop.
     """
-    if eccentric:
-        return per_mass_at(a, arm, n, rows, inverse) + per_mass_at(b, sub(arm, away), n, rows, inverse)
-    return rows[a, PER_MASS] + rows[b, PER_MASS]
+    return per_mass_of_turning(arm, n, of_a) + per_mass_of_turning(sub(arm, away), n, of_b)

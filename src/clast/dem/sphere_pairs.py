@@ -15,7 +15,7 @@ from ..kernels.backend import func, fused, kernel
 from ..kernels.rows import PER_MASS, REACH, SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.tuples import reader, writer
 from ..kernels.vec import add, dot, load, normalize, scale, sub
-from ..motion.rotation import per_mass_at
+from ..motion.rotation import inverse_at, per_mass_of_turning
 from . import laws, tangent
 from .laws import Touch
 
@@ -101,12 +101,13 @@ def lightness_of_parts(s, t, d, body, rows, inverse):
     it does not matter where."""
     a, b, n = np.uintp(body[s]), np.uintp(body[t]), normalize(d)
     one, two = sub(load(rows, s), load(rows, a)), sub(load(rows, t), load(rows, b))
-    return per_mass_at(a, one, n, rows, inverse) + per_mass_at(b, two, n, rows, inverse)
+    turning = per_mass_of_turning(one, n, inverse_at(a, rows, inverse))
+    return rows[a, PER_MASS] + rows[b, PER_MASS] + (turning + per_mass_of_turning(two, n, inverse_at(b, rows, inverse)))
 
 
 def ball_block(block, count, rows, body, inverse, pairs, spheres, mixes, edges, dt, beyond, coincident):
     """Forces of a block of pairs of spheres, 64 at a time; coincident (blocks,): how many of them have one centre; body (s,): column of
-    Shapes; inverse: see `clast.motion.rotation.turn_of`, read where spheres are parts.
+    Shapes; inverse: see `clast.motion.rotation`, read where spheres are parts.
 
     Arrays are taken out of their tables once, and rows are counted in unsigned numbers, which numba does not test for
     being negative. Two cores, packing of 10,000: 12 ns a pair. Leaving pairs that do not touch out of the lanes was
@@ -271,7 +272,7 @@ def compose(law, rolling, periodic, uniform, parts):
 
 
 def apply(ball_kernel, state, inverse, mixes, edges, dt):
-    """Forces of all pairs of spheres of a State; inverse: see `clast.motion.rotation.turn_of`; returns how many of them have one centre, which the CPU alone counts."""
+    """Forces of all pairs of spheres of a State; inverse: see `clast.motion.rotation`; returns how many of them have one centre, which the CPU alone counts."""
     count = state.spheres_count
     tables = state.there.rows, state.there.shapes.body, inverse, state.pairs, state.spheres, mixes
     if state.device is not backend.CPU:

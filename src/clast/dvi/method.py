@@ -9,7 +9,6 @@ import numpy as np
 from ..broad.near import image, repeats
 from ..broad.search import BROAD
 from ..errors import pick
-from ..kernels.backend import func
 from ..kernels.rows import CENTRE, PER_INERTIA, PER_MASS, SPIN, VELOCITY, centre_at, put_vector, spin_at, velocity_at
 from ..kernels.vec import add, dot, load, load4, load_matrix, quat_exponential, quat_multiply, scale, sub
 from ..motion.integrate import FINE, NOT_A_NUMBER, OUTSIDE, wrap

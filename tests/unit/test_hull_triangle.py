@@ -6,6 +6,7 @@ from scipy.spatial import Delaunay
 from scipy.spatial.transform import Rotation
 
 from clast.narrow.polyhedron_plane import WIDTH, hull_plane
+from clast.narrow.polyhedron_polyhedron import EDGE_EDGE
 from clast.narrow.polyhedron_triangle import hull_triangle
 from clast.shapes import MeshWall
 from clast.shapes.polyhedron import Polyhedron
@@ -331,3 +332,28 @@ def test_a_corner_of_a_sheet_inside_a_polyhedron_is_felt():
             assert len(touch(solid, mesh, tuple(centre), turn)) > 0
             felt += 1
     assert felt > 300
+
+
+def roof(cuts):
+    """A roof along y with its ridge at z = 0, divided at these places."""
+    y = np.array([-3.0, *cuts, 3.0])
+    vertices = np.concatenate([np.c_[x + 0 * y, y, z + 0 * y] for x, z in ((-2.0, -0.8), (0.0, 0.0), (2.0, -0.8))])
+    quads = [(i, i + 1, i + 1 + len(y), i + len(y)) for j in (0, len(y)) for i in range(j, j + len(y) - 1)]
+    return MeshWall(vertices, [half for a, b, c, d in quads for half in ((a, b, c), (a, c, d))])
+
+
+@pytest.mark.parametrize("solid", SOLIDS)
+def test_into_how_many_edges_a_straight_ridge_is_divided_has_no_influence(solid):
+    random = np.random.default_rng(5)
+    seen = 0
+    for _ in range(150):
+        turn = Rotation.random(random_state=random)
+        low = turn.apply(solid.vertices)[:, 2].min()
+        centre = np.append(random.uniform(-0.4, 0.4, 2), -low - random.uniform(0.0, 0.15))
+        found = []
+        for cuts in ((), np.sort(random.uniform(-1.5, 1.5, 6))):
+            points = touch(solid, roof(cuts), centre, turn)
+            found.append(rows(points[points[:, 7] % 4 == EDGE_EDGE][:, :7]))
+        seen += len(found[0]) > 0
+        np.testing.assert_array_equal(*found)
+    assert seen > 30

@@ -207,8 +207,9 @@ def make_pairs(tables, particles, walls, materials, whole, apart):
     """The neighbour list without slots and manifolds.
 
     particles: lists of pairs (p,2) of rows of Shapes by family, spheres with spheres first; walls: particles with walls by
-    family; materials: number of materials; whole (f,): of which families the pairs of the same two bodies must stand side by side, though
-    bodies may have several parts; apart: of each family how far apart its pairs are (p,) [m], or None, brought into the order of the list. Returns Pairs and where each family begins, and the last ends (f+1,).
+    family; materials: number of materials; whole (f,): of which families the pairs of the same two bodies must stand side by
+    side, though bodies may have several parts; apart: of each family how far apart its pairs are (p,) [m], or None, brought
+    into the order of the list. Returns Pairs and where each family begins, and the last ends (f+1,).
     """
     device = backend.DEVICE[-1]
     bodies, shapes = tables[0], tables[1]

@@ -40,6 +40,7 @@ PARALLEL = 1e-12  # squared sine between two edges below which they do not cross
 NEAREST = 1e-9  # the same cosine where the two are apart and a contact is the nearest place around it
 LONG = 20.0  # a way out of a corner so many times as long as the nearest is none: others feel what touches there
 STRAIGHT = 0.9999  # cosine above which two edges at a corner of the mesh are one straight line
+IN_LINE = 1e-5  # sine below which they are one edge: the numbers of a file have seven digits
 
 
 @part
@@ -184,11 +185,11 @@ def rises_from_vertex(n, meshes, v, slack):
 
 
 @func
-def least_face_depth(h, k, hulls, meshes, e, a, b, low, high, q):
-    """The least depth [m] below one face of a part of edge e of the mesh, of the faces it may leave through.
+def least_face_depth(h, k, hulls, meshes, e, ends, a, b, low, high, q):
+    """The least depth [m] below one face of a part of edge e of the mesh, or of the line it is in, of the faces it may leave through.
 
-    The part lies inside the polyhedron, from `low` to `high` of the way from a to b; where it includes an end of the edge, that
-    corner of the mesh may have its say.
+    The part lies inside the polyhedron, from `low` to `high` of the way from a to b; ends: the vertices at a and b that may have
+    their say, else -1.
     """
     u = sub(b, a)
     one, two = add(a, scale(low, u)), add(a, scale(high, u))
@@ -200,8 +201,8 @@ def least_face_depth(h, k, hulls, meshes, e, a, b, low, high, q):
         if depth < least:
             m = unrotate(q, n)
             rises = rises_from_edge(m, meshes, e, RISES)
-            rises = rises or (low <= 0.0 and rises_from_vertex(m, meshes, meshes.edge[e, 0], RISES))
-            rises = rises or (high >= 1.0 and rises_from_vertex(m, meshes, meshes.edge[e, 1], RISES))
+            rises = rises or (ends[0] >= 0 and rises_from_vertex(m, meshes, ends[0], RISES))
+            rises = rises or (ends[1] >= 0 and rises_from_vertex(m, meshes, ends[1], RISES))
             least = depth if rises else least
     return least
 
@@ -251,24 +252,56 @@ def corner_over_edge(h, k, hulls, meshes, e, a, b, q):
     return (found if rises_from_edge(unrotate(q, n), meshes, e, slack) else -1), gap, n
 
 
+@part
+def pointed(c, meshes, v):
+    """Whether vertex v of the mesh sticks out towards c; between two edges in one line it adds nothing to what these report."""
+    count = 0
+    for row in range(meshes.vertex_start[v], meshes.vertex_start[v + 1]):
+        e = meshes.vertex_edge[row]
+        if sticks_out(c, meshes, e):
+            count += 1
+            way = from_vertex(meshes, v, e)
+            for other in range(meshes.vertex_start[v], row):
+                o = meshes.vertex_edge[other]
+                if dot(way, from_vertex(meshes, v, o)) < -STRAIGHT and sticks_out(c, meshes, o):
+                    return False
+    return count > 0
+
+
 @func
-def ends_of(meshes, e, q, shift, size):
-    """Both ends of edge e of the mesh [m]."""
-    return (
-        add(shift, scale(size, rotate(q, load(meshes.vertex, meshes.edge[e, 0])))),
-        add(shift, scale(size, rotate(q, load(meshes.vertex, meshes.edge[e, 1])))),
-    )
+def vertex_at(meshes, v, q, shift, size):
+    """Vertex v of the mesh in the axes of the polyhedron [m]."""
+    return add(shift, scale(size, rotate(q, load(meshes.vertex, v))))
 
 
 @part
-def edge_touches(h, k, hulls, meshes, e, j, q, shift, size, margin, work, count):
+def last_in_line(c, meshes, v, e, q, shift, size, reach):
+    """The last vertex of the straight line of edges that stick out and go on from edge e over its end v, or the first of them
+    that is farther than reach [m] from the polyhedron's centre."""
+    going = True
+    while going and norm(vertex_at(meshes, v, q, shift, size)) <= reach:
+        back, going = from_vertex(meshes, v, e), False
+        for row in range(meshes.vertex_start[v], meshes.vertex_start[v + 1]):
+            o = meshes.vertex_edge[row]
+            way = from_vertex(meshes, v, o)
+            bend = cross(back, way)
+            if dot(back, way) < 0.0 and dot(bend, bend) < IN_LINE * IN_LINE and sticks_out(c, meshes, o):
+                v, e, going = meshes.edge[o, 0] + meshes.edge[o, 1] - v, o, True
+                break
+    return v
+
+
+@part
+def edge_touches(h, k, hulls, meshes, e, j, c, q, shift, size, margin, work, count):
     """Edge e of the mesh, side j of its owner, after `count` candidates: how many now.
 
     One point where it crosses an edge of the polyhedron, and those where it enters or leaves the polyhedron, as deep as they
-    are along the same normal: together the ends of a line contact.
+    are along the same normal: together the ends of a line contact. Edges in one line are one, and that one tells of it which has
+    the crossing: into how many a ridge is divided has no influence.
     """
     outer = k * hulls.outer[h]
-    a, b = ends_of(meshes, e, q, shift, size)
+    one, two = meshes.edge[e, 0], meshes.edge[e, 1]
+    a, b = vertex_at(meshes, one, q, shift, size), vertex_at(meshes, two, q, shift, size)
     u = sub(b, a)
     near = min(max(-dot(a, u) / dot(u, u), 0.0), 1.0)
     if norm(add(a, scale(near, u))) - outer > margin:
@@ -285,41 +318,43 @@ def edge_touches(h, k, hulls, meshes, e, j, q, shift, size, margin, work, count)
             feature = 4.0 * (4 * (hulls.vertex_start[h + 1] - first) + 3 * faces + 3 * (v - first) + j) + VERTEX_FACE
             count = add_point(work, count, outer, corner(hulls, k, np.uintp(v)), gap, n, feature)
         return count
+    if not apart:
+        begin = last_in_line(c, meshes, one, e, q, shift, size, outer)
+        end = last_in_line(c, meshes, two, e, q, shift, size, outer)
+        if begin != one or end != two:
+            # All edges of the line go by the same numbers: from its lower vertex to its higher.
+            one, two = min(begin, end), max(begin, end)
+            here, there = (a, b) if begin < end else (b, a)
+            a, b = vertex_at(meshes, one, q, shift, size), vertex_at(meshes, two, q, shift, size)
+            u = sub(b, a)
+            _, low, high = inside_part(h, k, hulls, a, b, margin)
+            found, gap, n, s, g, apart = best_crossing(h, k, hulls, meshes, e, a, b, q)
+            place = min(max(g, low), high)
+            before = here != a and place < dot(sub(here, a), u) / dot(u, u)
+            if before or (there != b and place >= dot(sub(there, a), u) / dot(u, u)):
+                return count
     if found < 0 or (gap <= 0.0 if apart else not low < high) or gap > margin:
         return count
     if not apart:
-        # Where the end of an edge dips into the polyhedron, its corner knows a shorter way out.
-        least = least_face_depth(h, k, hulls, meshes, e, a, b, low, high, q)
-        if -gap > least + ON_CORNER * outer:
-            return count
+        # Where an end of the line dips into the polyhedron, its corner may know a shorter way out.
+        first = one if low <= 0.0 and pointed(c, meshes, one) else -1
+        last = two if high >= 1.0 and pointed(c, meshes, two) else -1
+        if max(first, last) >= 0:
+            least = least_face_depth(h, k, hulls, meshes, e, (first, last), a, b, low, high, q)
+            if -gap > least + ON_CORNER * outer:
+                return count
     feature = 4.0 * (3 * (found - hulls.edge_start[h]) + j) + EDGE_EDGE
     v = corner(hulls, k, np.uintp(hulls.edge[found, 0]))
     point = add(v, scale(s, sub(corner(hulls, k, np.uintp(hulls.edge[found, 1])), v)))
     count = add_point(work, count, outer, point, gap, n, feature)
     if not apart:
-        for end in (low, high):
-            if end > 0.0 and end < 1.0 and abs(end - g) * norm(u) > ON_CORNER * outer:
-                x = add(a, scale(end, u))
+        for place in (low, high):
+            if place > 0.0 and place < 1.0 and abs(place - g) * norm(u) > ON_CORNER * outer:
+                x = add(a, scale(place, u))
                 depth = way_out(h, k, hulls, x, n)
                 if depth > ON_CORNER * outer:
                     count = add_point(work, count, outer, add(x, scale(depth, n)), -depth, n, feature)
     return count
-
-
-@part
-def pointed(c, meshes, v):
-    """Whether vertex v of the mesh sticks out towards c; between two edges in one line it adds nothing to what these report."""
-    count = 0
-    for row in range(meshes.vertex_start[v], meshes.vertex_start[v + 1]):
-        e = meshes.vertex_edge[row]
-        if sticks_out(c, meshes, e):
-            count += 1
-            way = from_vertex(meshes, v, e)
-            for other in range(meshes.vertex_start[v], row):
-                o = meshes.vertex_edge[other]
-                if dot(way, from_vertex(meshes, v, o)) < -STRAIGHT and sticks_out(c, meshes, o):
-                    return False
-    return count > 0
 
 
 @func
@@ -367,7 +402,8 @@ def edge_leaves_sooner(h, k, hulls, meshes, v, c, q, shift, size, gap):
     for row in range(meshes.vertex_start[v], meshes.vertex_start[v + 1]):
         e = meshes.vertex_edge[row]
         if sticks_out(c, meshes, e):
-            a, b = ends_of(meshes, e, q, shift, size)
+            a = vertex_at(meshes, meshes.edge[e, 0], q, shift, size)
+            b = vertex_at(meshes, meshes.edge[e, 1], q, shift, size)
             may, low, high = inside_part(h, k, hulls, a, b, 0.0)
             if may and low < high:
                 found, depth, _, _, _, apart = best_crossing(h, k, hulls, meshes, e, a, b, q)
@@ -380,7 +416,7 @@ def edge_leaves_sooner(h, k, hulls, meshes, v, c, q, shift, size, gap):
 def vertex_touches(h, k, hulls, meshes, v, j, c, q, shift, size, margin, work, count):
     """Vertex v of the mesh, corner j of its owner, after `count` candidates: how many now."""
     outer = k * hulls.outer[h]
-    x = add(shift, scale(size, rotate(q, load(meshes.vertex, v))))
+    x = vertex_at(meshes, v, q, shift, size)
     if norm(x) - outer > margin:
         return count
     _, most = highest_face(h, k, hulls, x)
@@ -434,7 +470,7 @@ def hull_triangle(h, k, hulls, meshes, t, q, shift, size, margin, work):
     for j in range(3):
         e = meshes.side[t, j]
         if meshes.edge_owner[e] == t and sticks_out(c, meshes, e):
-            count = edge_touches(h, k, hulls, meshes, e, j, q, shift, size, margin, work, count)
+            count = edge_touches(h, k, hulls, meshes, e, j, c, q, shift, size, margin, work, count)
     for j in range(3):
         v = meshes.triangle[t, j]
         if meshes.vertex_owner[v] == t:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clast import measure, scenefile
+from clast import measure, scenefile, view
 from clast.scenefile import keys
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,6 +44,7 @@ def name_of(page):
 @pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page, "python"))], ids=name_of)
 def test_programs_in_the_documents_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(view.STYLE, "size", (160, 120))  # a picture of the usual size takes seconds
     scope = {"__name__": page.stem}
     for line, code in blocks(page, "python"):
         # Lines of a traceback are lines of the page.

@@ -16,6 +16,7 @@ from clast.tables import FREE
 SOFT = clast.Material(density=2600, young=1e5, poisson=0.25, friction=0.5, restitution=0.3)
 STONE = clast.Material(density=2600, young=1e7, poisson=0.25, friction=0.5, restitution=0.3)
 EDGE = 0.1
+EVERY = 10  # steps from state to state
 
 
 def stir(scene, speed, seed=1):
@@ -26,7 +27,7 @@ def stir(scene, speed, seed=1):
     bodies.spin[free] = rng.normal(0.0, 10.0 * speed, (free.sum(), 3))
 
 
-def box(speed=4.0, spin=0.0):
+def box(speed=16.0, spin=0.0):
     """Spheres that fly about between five planes, one of which moves, and tilts with a spin [rad/s] about y."""
     scene = clast.Scene(gravity=(0, 0, -9.81))
     scene.add(clast.Plane(), material=STONE, velocity=(0.0, 0.0, 0.5), spin=(0.0, spin, 0.0), motion="driven")
@@ -70,7 +71,14 @@ def shapes():
     return clast.Simulation(scene, clast.DEM(margin=0.0003, penetration="push"))
 
 
-MADE = {"box": (box, 200), "table": (table, 80), "flow": (flow, 80), "shapes": (shapes, 200)}
+# How a scene is made, its steps, the numbers of processes, and from how many to how many it is saved and goes on.
+SAVED = ((2, 3), (3, 1))
+MADE = {
+    "box": (box, 40, (2, 3, 4), SAVED),
+    "table": (table, 80, (3,), ()),
+    "flow": (flow, 80, (2, 3), SAVED),
+    "shapes": (shapes, 200, (2, 3, 4), SAVED),
+}
 
 
 def state_of(sim):
@@ -97,29 +105,29 @@ def told(sim, steps, every):
 def main(names, folder):
     world, result, everyone = MPI.COMM_WORLD, {}, team.find()
     for name in names:
-        make, steps = MADE[name]
+        make, steps, sizes, ways = MADE[name]
         with team.alone():
-            result[name] = {"1": told(make(), steps, 20) if world.rank == 0 else None}
+            result[name] = {"1": told(make(), steps, EVERY) if world.rank == 0 else None}
         everyone.rest()
-        for size in range(2, world.size + 1):
+        for size in sizes:
             part = world.Split(0 if world.rank < size else 1)
             if world.rank < size:
                 with team.using(part):
                     sim = make()
-                    states = told(sim, steps // 2, 20)
+                    states = told(sim, steps // 2, EVERY)
                     sim.save(Path(folder) / f"{name}{size}.h5")
-                    result[name][str(size)] = states + told(sim, steps - steps // 2, 20)
+                    result[name][str(size)] = states + told(sim, steps - steps // 2, EVERY)
                     ranks = sim.stepper.ranks()
                     result[name][f"lists {size}"] = sim.state.rebuilds
                     result[name][f"moved {size}"] = [sum(ranks["moved"]), sum(ranks["ghosts"])]
             everyone.rest()
         # What n processes saved goes on with another number of them, and without.
-        for saved, size in ((2, 3), (3, 1)):
+        for saved, size in ways:
             part = world.Split(0 if world.rank < size else 1)
             if world.rank < size:
                 with team.using(part):
                     sim = clast.resume(Path(folder) / f"{name}{saved}.h5")
-                    result[name][f"{saved} to {size}"] = told(sim, steps - steps // 2, 20)
+                    result[name][f"{saved} to {size}"] = told(sim, steps - steps // 2, EVERY)
             everyone.rest()
     if world.rank == 0:
         print(json.dumps(result))

@@ -1,6 +1,7 @@
 """A small version of each attack of `make reliability`."""
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,24 @@ import attacks
 import clast
 
 
+@pytest.fixture
+def here(monkeypatch):
+    """Attacks go on in this process: another one takes longer to begin than these few tries. A fault fails the test, a crash the process."""
+
+    def tries_here(maker, tries, **given):
+        attempt = attacks.MAKERS[maker](**given)
+        return Counter(attempt(k) for k in range(tries))
+
+    monkeypatch.setattr(attacks, "apart", tries_here)
+
+
 def fine(counted):
     bad = {what: count for what, count in counted.items() if what.startswith(attacks.BAD)}
     assert not bad and sum(counted.values()) > 0
     return counted
 
 
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("name", ["checkpoint.h5", "trajectory.h5"])
 @pytest.mark.parametrize("how", ["flip", "cut"])
 def test_damaged_files(tmp_path, name, how):
@@ -26,6 +39,7 @@ def test_damaged_files(tmp_path, name, how):
     assert counted["refused"] > 30
 
 
+@pytest.mark.usefixtures("here")
 def test_every_length_of_a_file_is_tried_in_shares(tmp_path):
     counted = [attacks.every_cut(tmp_path / str(share), "checkpoint.h5", share, 3000) for share in (0, 2999)]
     size = (tmp_path / "0" / "checkpoint.h5").stat().st_size
@@ -36,21 +50,25 @@ def test_killed_runs(tmp_path):
     assert fine(attacks.kills(tmp_path, 1, 2))
 
 
+@pytest.mark.usefixtures("here")
 def test_scene_files(tmp_path):
     counted = fine(attacks.scene_files(tmp_path, 1, 300))
     assert counted["refused"] > 100 and counted["taken"] > 0
 
 
+@pytest.mark.usefixtures("here")
 def test_mesh_files(tmp_path):
     counted = fine(attacks.mesh_files(tmp_path, 1, 300))
     assert counted["refused"] > 100 and counted["taken"] > 3
 
 
+@pytest.mark.usefixtures("here")
 def test_every_number_of_a_scene_file(tmp_path):
     counted = fine(attacks.every_field(tmp_path, stride=9))
     assert counted["refused"] > 80 and counted["taken"] > 5
 
 
+@pytest.mark.usefixtures("here")
 def test_every_number_of_a_scene_file_with_hard_contacts(tmp_path):
     counted = fine(attacks.every_field(tmp_path, attacks.HARD, steps=0, stride=9))
     assert counted["refused"] > 50 and counted["taken"] > 3

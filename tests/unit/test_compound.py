@@ -137,7 +137,7 @@ def test_a_hammer_falls_on_a_floor_and_rests_with_its_weight(method):
     scene.add(Plane())
     scene.add(Compound(HAMMER), position=(0, 0, 0.07), orientation=(0.9, 0.3, 0.2, 0.1))
     sim = Simulation(scene, method, dt="auto" if isinstance(method, clast.DEM) else 1e-3)
-    sim.run(until=2.0)
+    sim.run(until=1.0)
     weight = 9.81 * sim.bodies.mass[1]
     assert sim.bodies.force[1, 2] == pytest.approx(weight, rel=0.01)
     assert abs(sim.bodies.velocity[1]).max() < 0.01
@@ -246,8 +246,8 @@ def ring():
 def test_balls_fitted_to_a_ring_leave_its_hole_free():
     mesh = ring()
     made = Clump.fit(mesh, spheres=20)
-    again = Clump.fit(mesh, spheres=20)
-    np.testing.assert_array_equal(made.centres, again.centres)
+    few, again = (Clump.fit(mesh, spheres=4) for _ in range(2))
+    np.testing.assert_array_equal(few.centres, again.centres)
     assert len(made.radii) == 20
     assert made.volume == pytest.approx(mesh.volume, rel=3e-4)
     assert made.error["surface"] < 0.1

@@ -90,7 +90,7 @@ def check_proof(egg, corners, gap, n, x):
 
 def test_ellipsoid_and_polyhedron():
     random, count = np.random.default_rng(1), np.zeros((2, 3), int)
-    for i in range(2500):
+    for i in range(1200):
         solid, egg = SOLIDS[i % 5], Egg(random, i, (0.1, 1.6))
         found, gap, n, x, feature = hull_ellipsoid(0, 1.0, solid.hull, *egg.args(), np.inf)
         n, x = np.array(n), np.array(x)

@@ -21,7 +21,7 @@ SQUARE = [(-1e-3, -1e-3), (1e-3, -1e-3), (1e-3, 1e-3), (-1e-3, 1e-3)]
 class Manifold:
     """One pair of bodies at the origin whose contact points are given, the second one moving."""
 
-    def __init__(self, slots=4, rolling=False):
+    def __init__(self, slots=4, rolling=False, eccentric=False):
         self.points, self.history = empty_points(1, slots, rolling)
         self.points.gap[:], self.rolling = np.inf, rolling
         shape, one = np.array([[0, 1]], np.int32), np.zeros(1, np.int32)
@@ -34,6 +34,7 @@ class Manifold:
         )
         self.rows = np.zeros((2, 12))
         self.rows[:, 7] = 0.5
+        self.inverse, self.eccentric = np.zeros((0, 6)), eccentric
         self.wrench = Wrench(np.zeros((1, 3)), np.zeros((1, 2, 3)), np.zeros(1, np.int8))
         wide = history.COLUMNS, history.PAST_COLUMNS
         lists = (np.zeros(slots, np.int64) for _ in range(5))
@@ -51,16 +52,15 @@ class Manifold:
     def press(self, velocity=(0.0, 0.0, 0.0), spin=(0.0, 0.0, 0.0), dt=1e-5, shares=True):
         """Force and moment about the origin on the second body; shares: the points stand for one area."""
         self.rows[1, 4:7], self.rows[1, 8:11] = velocity, spin
-        tables = self.rows, self.shapes, self.pairs, self.points, self.history, self.wrench
-        forces.force_row(
-            0, (0, 1, 0, shares, False, False, False), *tables, self.scratch, np.array([MATERIAL]), (0.0,) * 6, dt, 0.0
-        )
+        tables = self.rows, self.inverse, self.shapes, self.pairs, self.points, self.history, self.wrench
+        where = (0, 1, 0, shares, False, False, False, self.eccentric, 0.0)
+        forces.force_row(0, where, *tables, self.scratch, np.array([MATERIAL]), (0.0,) * 6, dt)
         return self.wrench.force[0].copy(), self.wrench.moment[0, 0].copy()
 
     def taken_up(self, shares=True):
         """The slips that the points start from."""
         *lists, near, past = self.scratch
-        tables = self.rows, self.shapes, self.pairs, self.points, self.history, self.wrench, near, past
+        tables = self.rows, self.inverse, self.shapes, self.pairs, self.points, self.history, self.wrench, near, past
         about = forces.About(False, False, self.rolling, False, False, True)
         count = history.match(
             0, 1, (shares, False, False), 0, tuple(lists), tables, (0.0,) * 6, 1e-5, no_account, about

@@ -21,8 +21,19 @@ GAP, BOX = 5e-4, clast.Polyhedron.box(0.1, 0.1, 0.1)
 
 def distance(solid, mesh, centre, turn):
     """The distance to the nearest triangle, by brute force over all features in long double."""
-    x = turn.apply(solid.vertices) + centre
-    return min(least_over_features((x, solid.faces), (mesh.vertices[t], FACE)) for t in mesh.triangles)
+    return least((turn.apply(solid.vertices) + centre, solid.faces), mesh)
+
+
+def least(body, mesh):
+    """The distance of a body, corners and faces, from the nearest triangle; those whose ball is farther away than that are not asked."""
+    balls = [(mesh.vertices[t].mean(0), np.ptp(mesh.vertices[t], axis=0)) for t in mesh.triangles]
+    middle, reach = body[0].mean(0), np.linalg.norm(np.ptp(body[0], axis=0))
+    bounds = [np.linalg.norm(c - middle) - np.linalg.norm(size) - reach for c, size in balls]
+    best = np.inf
+    for k in np.argsort(bounds):
+        if bounds[k] < best:
+            best = min(best, least_over_features(body, (mesh.vertices[mesh.triangles[k]], FACE)))
+    return best
 
 
 @pytest.mark.parametrize(
@@ -52,7 +63,7 @@ def nearest(mesh, x):
     """Distance of a point from a mesh."""
     tiny = x + 1e-9 * np.vstack([np.zeros(3), np.eye(3)])
     faces = [np.array(f) for f in itertools.combinations(range(4), 3)]
-    return min(least_over_features((tiny, faces), (mesh.vertices[t], FACE)) for t in mesh.triangles)
+    return least((tiny, faces), mesh)
 
 
 CORNER_DOWN = Rotation.align_vectors([[0, 0, -1]], [np.ones(3)])[0]

@@ -52,13 +52,21 @@ def slow_separation(a, b, turn, d, scale=(1.0, 1.0)):
     length = np.linalg.norm(across, axis=1)
     across = across[length > 1e-9] / length[length > 1e-9, None]
     normals = np.concatenate([a.hull.normal.T, -(b.hull.normal.T @ np.asarray(turn).T)])
-    best = []
-    for some in (normals, *np.array_split(across, len(across) // 1000 + 1)):  # few, so that heights fit into the cache
-        one, two = va @ some.T, vb @ some.T
-        for sign, s in ((1.0, two.min(0) - one.max(0)), (-1.0, one.min(0) - two.max(0))):
-            if sign > 0.0 or some is not normals:  # faces look out
-                best.append((s.max(), sign * some[s.argmax()]))
-    return max(best, key=lambda found: found[0])
+    s = apart(va, vb, normals)
+    best = s.max(), normals[s.argmax()]
+    for some in np.array_split(across, len(across) // 1000 + 1):  # few, so that heights fit into the cache
+        for way in (some, -some):
+            # Between a few of the corners they are no nearer than between all: most directions are out at once.
+            way = way[apart(va[::16], vb[::16], way) > best[0]]
+            s = apart(va, vb, way)
+            if len(way) and s.max() > best[0]:
+                best = s.max(), way[s.argmax()]
+    return best
+
+
+def apart(va, vb, n):
+    """How far corners va are from corners vb along n (k,3): (k,)."""
+    return (vb @ n.T).min(0) - (va @ n.T).max(0)
 
 
 def poses(count, reach, seed):
@@ -237,7 +245,7 @@ def test_a_box_askew_on_a_box_is_held_as_one_that_lies_flat():
 
 def test_the_gap_does_not_jump_along_a_path():
     """One rock past another, turning: the least way out is continuous however the features take turns."""
-    steps = 4000
+    steps = 1500
     angle = np.linspace(0.0, 3.0, steps)
     last, kinds = None, set()
     for k in range(steps):

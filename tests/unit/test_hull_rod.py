@@ -1,5 +1,7 @@
 """Convex polyhedra against solid cylinders: every gap with a proof, the least way out, and a rock that meets a rim."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -122,17 +124,18 @@ def test_the_gap_has_no_jumps_on_the_way_through_a_rod():
 
 
 def test_a_hundred_thousand_poses_have_numbers():
-    random = np.random.default_rng(4)
-    work, hull = np.zeros(WIDTH), [solid.hull for solid in SOLIDS]
-    for i in range(100_000):
-        c, axis, radius, half_length = random_rod(random)
-        if i % 7 == 0:
-            axis = np.eye(3)[i % 3]
-        if i % 5 == 0:
-            c = np.round(c, 1)
-        count = hull_cylinder(0, 1.0, hull[i % 5], tuple(c), tuple(axis), radius, half_length, -1.0, np.inf, work)
+    random, many = np.random.default_rng(4), 100_000
+    work, hull, all_of = np.zeros(WIDTH), [solid.hull for solid in SOLIDS], np.arange(many)
+    axis, c = unit(random.normal(size=(2, many, 3)))
+    c *= random.uniform(0.1, 2.2, (many, 1))
+    axis[::7] = np.eye(3)[all_of[::7] % 3]
+    c[::5] = np.round(c[::5], 1)
+    rods = zip(c.tolist(), axis.tolist(), random.uniform(0.05, 0.8, (many, 2)).tolist(), strict=True)
+    for i, (place, along, (radius, half_length)) in enumerate(rods):
+        where = tuple(place), tuple(along), radius, half_length
+        count = hull_cylinder(0, 1.0, hull[i % 5], *where, -1.0, np.inf, work)
         assert 1 <= count <= 4
-        assert np.isfinite(work[: 8 * count]).all()
+        assert math.isfinite(sum(work[: 8 * count].tolist()))
 
 
 def test_a_rock_thrown_at_a_rim_keeps_its_energy():

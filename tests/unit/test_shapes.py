@@ -210,7 +210,7 @@ def test_random_clumps_agree_with_a_grid_and_turn_with_their_axes():
     rng = np.random.default_rng(4)
     centres, radii = 0.6 * rng.normal(size=(9, 3)), rng.uniform(0.5, 0.8, 9)
     clump = Clump(centres, radii)
-    step = 0.02
+    step = 0.03
     axes = [np.arange(lo, hi, step) for lo, hi in zip((centres - 0.9).min(0), (centres + 0.9).max(0), strict=True)]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
     inside = np.zeros(len(points), bool)

@@ -286,10 +286,11 @@ def contact(touch, mix, dt):
     """The answer of a law that is made of parts: spring and dashpot, shear under their pressure, and what pulls beside them."""
     answer = spring(touch, mix, dt)
     damping, shear_damping = dashpot(touch, mix, answer)
-    normal = max(LEAST, answer.force + damping * touch.rate)
+    most = laws.strongest(touch.mass, dt)
+    normal = max(LEAST, answer.force + min(damping, most) * touch.rate)
     pull, kept = attract(touch, mix, dt)
     limit = mix.friction * max(0.0, normal + answer.pull)
-    force, slip = shear(touch, mix, dt, answer, SHEAR_DAMPING * shear_damping, limit)
+    force, slip = shear(touch, mix, dt, answer, min(SHEAR_DAMPING * shear_damping, most), limit)
     return normal - pull, force, slip, answer.kept + kept
 
 

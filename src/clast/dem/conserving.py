@@ -21,7 +21,7 @@ from ..kernels.backend import func, kernel
 from ..kernels.rows import spin_at, velocity_at
 from ..kernels.vec import add, cross, dot, scale, sub
 from .history import ARM, NORMAL, OVERLAP, RADIUS, SHARE, vector
-from .partners import between, moving_row
+from .partners import away_of, moving_row
 
 FORGETS = 4096.0  # steps
 MOST = 4.0  # times by which forces are changed at the most, up or down
@@ -107,14 +107,10 @@ def balance(begin, end, former, p, lists, tables, edges, dt, about):
 
     former: a slot that the two had in the step before, or -1; p: one of their pairs.
     """
-    rows, shapes, pairs, _, history, _, near, _ = tables
+    rows, _, shapes, pairs, _, history, _, near, _ = tables
     s, t = np.uintp(pairs.shape[np.uintp(p), 0]), np.uintp(pairs.shape[np.uintp(p), 1])
     a, b = moving_row(s, shapes, about.parts), moving_row(t, shapes, about.parts)
-    away = (
-        between(s, t, a, b, 0, rows, edges, about.periodic),
-        between(s, t, a, b, 1, rows, edges, about.periodic),
-        between(s, t, a, b, 2, rows, edges, about.periodic),
-    )
+    away = away_of(s, t, a, b, rows, edges, about.periodic)
     now = draw_up(begin, end, away, near, about.account)
     if former >= 0:
         then = load_account(history.account, np.uintp(former))

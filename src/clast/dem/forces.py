@@ -15,12 +15,13 @@ from ..kernels.launch import same
 from ..kernels.rows import PER_MASS, SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.tuples import reader, writer
 from ..kernels.vec import add, cross, dot, load, scale, sub
+from ..motion.rotation import inverse_at
 from . import history as remembered
 from . import laws, tangent
 from .conserving import balance, no_account
 from .history import forget, list_lone, match
 from .laws import Mix, Touch
-from .partners import between, moving_row
+from .partners import away_of, between, moving_row, turning_of
 
 WIDTH = 64
 BLOCK = 256  # manifolds a task
@@ -28,7 +29,7 @@ BLOCK = 256  # manifolds a task
 # Rows of the lanes: what the law reads, and in the same array, so that the compiler makes vector instructions, what it writes.
 RELATIVE, SPIN_A, SPIN_B, ARM, AWAY, NORMAL, SLIP, ANGLE = 0, 3, 6, 9, 12, 15, 18, 21
 # From KEPT on: the numbers that the law keeps, then the material.
-OVERLAP, LIGHTNESS, RADIUS, SHARE, CENTRE, KEPT = 24, 25, 26, 27, 28, 31
+OVERLAP, LIGHTNESS, RADIUS, SHARE, CENTRE, INVERSE_A, INVERSE_B, KEPT = 24, 25, 26, 27, 28, 31, 37, 43
 FORCE, COUPLE, MOMENT, BACK = RELATIVE, SPIN_A, SPIN_B, AWAY
 
 
@@ -90,6 +91,7 @@ class About(NamedTuple):
     beyond: float = 0.0  # [m], the largest gap at which the law acts
     account: float = 0.0
     flags: int = 0
+    eccentric: bool = False  # normals may pass by the centres of bodies
 
 
 @fused
@@ -105,8 +107,8 @@ def answer(v, spins, arms, centre, n, overlap, memory, of_both, mix, dt, law, lo
     memory: the slip, and what the law keeps.
 
     v (3,): velocity of the centre of b against that of a; spins, arms (2,3): of a and of b, arms from the centre to the point;
-    centre (3,): from the point to the centre of pressure of its area, not asked if lone; of_both: sum of 1/mass [1/kg],
-    reduced radius [m].
+    centre (3,): from the point to the centre of pressure of its area, not asked if lone; of_both: one over what they weigh there
+    [1/kg], reduced radius [m].
     """
     v = sub(add(v, cross(spins[1], arms[1])), cross(spins[0], arms[0]))
     opening = dot(v, n)
@@ -124,7 +126,7 @@ def answer(v, spins, arms, centre, n, overlap, memory, of_both, mix, dt, law, lo
 @func
 def gather(k, h, slots, tables, spheres, mixes, edges, lane, about, family):
     """Write what the law reads of slot c of pair q, (c, q) = slots, into lane k; h: row of near; the others as in `work_off`."""
-    rows, shapes, pairs, points, history, _, near, _ = tables
+    rows, inverse, shapes, pairs, points, history, _, near, _ = tables
     walls = family[1]
     # Unsigned numbers are not tested for being negative.
     k, c, p, h = np.uintp(k), np.uintp(slots[0]), np.uintp(slots[1] + spheres), np.uintp(h)
@@ -136,7 +138,6 @@ def gather(k, h, slots, tables, spheres, mixes, edges, lane, about, family):
         lane[RELATIVE + i, k] = rows[b, VELOCITY + i] - rows[a, VELOCITY + i]
         lane[SPIN_A + i, k] = rows[a, SPIN + i]
         lane[SPIN_B + i, k] = rows[b, SPIN + i]
-    lane[LIGHTNESS, k] = rows[a, PER_MASS] + rows[b, PER_MASS]
     if about.lone:
         lives = history.live[c] == 1
         lane[RADIUS, k], lane[OVERLAP, k] = points.radius[c], -points.gap[c]
@@ -148,8 +149,12 @@ def gather(k, h, slots, tables, spheres, mixes, edges, lane, about, family):
                 lane[ANGLE + i, k] = history.angle[c, i] if lives else 0.0
         for i in range(about.kept):
             lane[KEPT + i, k] = history.kept[c, i] if lives else 0.0
+        lane[LIGHTNESS, k] = rows[a, PER_MASS] + rows[b, PER_MASS]
+        if about.eccentric:
+            put_six(lane, INVERSE_A, k, inverse_at(a, rows, inverse))
+            put_six(lane, INVERSE_B, k, inverse_at(b, rows, inverse))
     else:
-        lane[RADIUS, k] = near[h, remembered.RADIUS]
+        lane[RADIUS, k], lane[LIGHTNESS, k] = near[h, remembered.RADIUS], near[h, remembered.LIGHTNESS]
         for i in range(3):
             lane[NORMAL + i, k] = near[h, remembered.NORMAL + i]
             lane[ARM + i, k] = near[h, remembered.ARM + i]
@@ -164,6 +169,27 @@ def gather(k, h, slots, tables, spheres, mixes, edges, lane, about, family):
         m = np.uintp(pairs.mix[p])
         for i in range(about.needs):
             lane[KEPT + about.kept + i, k] = mixes[m, i]
+
+
+@func
+def put_six(lane, row, k, v):
+    """Write six numbers into rows of lane k."""
+    lane[row, k], lane[row + 1, k], lane[row + 2, k] = v[0], v[1], v[2]
+    lane[row + 3, k], lane[row + 4, k], lane[row + 5, k] = v[3], v[4], v[5]
+
+
+@func
+def six(lane, row, k):
+    """Six rows of lane k."""
+    return lane[row, k], lane[row + 1, k], lane[row + 2, k], lane[row + 3, k], lane[row + 4, k], lane[row + 5, k]
+
+
+@func
+def weigh_lanes(lane):
+    """What the two bodies weigh in all lanes, of points that are areas of their own; others know it from `history.match`."""
+    for k in range(WIDTH):
+        arm, away, n = vector(lane, ARM, k), vector(lane, AWAY, k), vector(lane, NORMAL, k)
+        lane[LIGHTNESS, k] += turning_of(arm, away, n, six(lane, INVERSE_A, k), six(lane, INVERSE_B, k))
 
 
 @func
@@ -249,7 +275,7 @@ def work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt
     A function of its own, because the row that makes the lanes counts references to all arrays of a table at every look into
     it: forces of 3,000 points took 320 us there.
     """
-    _, _, pairs, points, history, wrench, _, _ = tables
+    _, _, _, pairs, points, history, wrench, _, _ = tables
     now, whose = lists[0], lists[1]
     if about.lone:
         found = list_lone(first, last, now, whose, pairs, points, history, wrench)
@@ -265,6 +291,8 @@ def work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt
             for k in range(used, WIDTH):
                 for i in range(KEPT + about.kept + about.needs):
                     lane[i, k] = 1.0
+        if about.lone and about.eccentric:
+            weigh_lanes(lane)
         work_lanes(lane, mixes, dt, acts, about)
         for k in range(used):
             slots = now[np.uintp(at + k)], whose[np.uintp(at + k)]
@@ -291,10 +319,10 @@ def count_past(first, last, pairs, wrench):
     return many
 
 
-def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixes, edges, dt, beyond):
+def force_block(block, where, rows, inverse, shapes, pairs, points, history, wrench, mixes, edges, dt):
     """Forces of all points of a block of manifolds; where: the first of them, how many, pairs before the first slot, their family as in
-    `work_off`, and whether some body has parts with centres of their own."""
-    begin, count, spheres, shares, walls, packed, parts = where
+    `work_off`, and what About says of parts, eccentric and beyond; inverse: see `clast.motion.rotation`."""
+    begin, count, spheres, shares, walls, packed, parts, eccentric, beyond = where
     family = (shares, walls, packed)
     first, last = begin + block * BLOCK, min(begin + count, begin + (block + 1) * BLOCK)
     room = count_points(first, last, pairs, points) + 1
@@ -302,24 +330,29 @@ def force_block(block, where, rows, shapes, pairs, points, history, wrench, mixe
     now, before = np.empty((3, room), np.int64), np.empty((2, past), np.int64)
     lists = (now[0], now[1], now[2], before[0], before[1])
     near = np.empty((0 if LONE else room, remembered.COLUMNS + KEEPS))
-    tables = (rows, shapes, pairs, points, history, wrench, near, np.empty((past, remembered.PAST_COLUMNS + KEEPS)))
-    about = About(LONE, parts, ROLLING, repeats(edges), UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS)
+    past_rows = np.empty((past, remembered.PAST_COLUMNS + KEEPS))
+    tables = (rows, inverse, shapes, pairs, points, history, wrench, near, past_rows)
+    about = About(
+        LONE, parts, ROLLING, repeats(edges), UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS, eccentric
+    )
     acts = Acts(law, resist, mix_of, lane_mix, kept_of, lane_kept, keep, lane_keep, settle)
     lane = np.empty((KEPT + KEEPS + NEEDS, WIDTH))
     work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt, acts, about)
 
 
-def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, mixes, edges, dt, beyond):
+def force_row(k, where, rows, inverse, shapes, pairs, points, history, wrench, scratch, mixes, edges, dt):
     """The same for one manifold, one point at a time, for a CUDA grid; scratch: lists, near and past, with a row for each slot."""
-    begin, _, spheres, shares, walls, packed, parts = where
+    begin, _, spheres, shares, walls, packed, parts, eccentric, beyond = where
     family = (shares, walls, packed)
     now, whose, own, before, whom, near, past = scratch
     m = begin + k
     low, high = pairs.slot[pairs.manifold[m]], pairs.slot[pairs.manifold[m + 1]]
     lists = now[low:high], whose[low:high], own[low:high], before[low:high], whom[low:high]
     near, past = near[low:high], past[low:high]
-    about = About(False, parts, ROLLING, repeats(edges), UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS)
-    tables = rows, shapes, pairs, points, history, wrench, near, past
+    about = About(
+        False, parts, ROLLING, repeats(edges), UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS, eccentric
+    )
+    tables = rows, inverse, shapes, pairs, points, history, wrench, near, past
     found = match(m, m + 1, family, spheres, lists, tables, edges, dt, settle, about)
     for h in range(found):
         c, q = lists[0][h], lists[1][h]
@@ -331,15 +364,11 @@ def force_row(k, where, rows, shapes, pairs, points, history, wrench, scratch, m
         mix = mix_of(mixes, pairs.mix[p])
         v = sub(velocity_at(rows, b), velocity_at(rows, a))
         wa, wb = spin_at(rows, a), spin_at(rows, b)
-        away = (
-            between(s, t, a, b, 0, rows, edges, about.periodic),
-            between(s, t, a, b, 1, rows, edges, about.periodic),
-            between(s, t, a, b, 2, rows, edges, about.periodic),
-        )
+        away = away_of(s, t, a, b, rows, edges, about.periodic)
         arm, slip = remembered.vector(near, h, remembered.ARM), remembered.vector(near, h, remembered.SLIP)
         n, radius, centre = load(points.normal, c), points.radius[c], remembered.vector(near, h, remembered.CENTRE)
         share, overlap = near[h, remembered.SHARE], near[h, remembered.OVERLAP]
-        lightness = rows[a, PER_MASS] + rows[b, PER_MASS]
+        lightness = near[h, remembered.LIGHTNESS]
         arms = (arm, sub(arm, away))
         memory = slip, kept_of(near, h)
         pressure, force, slip, kept = answer(
@@ -397,11 +426,11 @@ def is_lone(state, family):
     return state.device is backend.CPU and family.slots == 1 and not walled
 
 
-def apply(force_kernels, state, parts, mixes, edges, dt):
+def apply(force_kernels, about, state, inverse, mixes, edges, dt):
     """What contact points of a State remember and share, their forces, and the wrench of each pair; force_kernels: see `compose`;
-    parts: some body has parts with centres of their own."""
+    about: whether some body has parts with centres of their own, whether normals may pass by centres; inverse: see `clast.motion.rotation`."""
     device, slots = state.device, len(state.points.gap)
-    tables = state.there.rows, state.there.shapes, state.pairs, state.points, state.history, state.wrench
+    tables = state.there.rows, inverse, state.there.shapes, state.pairs, state.points, state.history, state.wrench
     on_cpu, scratch = device is backend.CPU, ()
     if not on_cpu and state.ranges:
         lists = (device.empty(slots, np.int64) for _ in range(5))
@@ -409,9 +438,9 @@ def apply(force_kernels, state, parts, mixes, edges, dt):
         scratch = *lists, *(device.empty((slots, columns), np.float64) for columns in wide)
     for r in state.ranges:
         family = r.family.shares, r.family.walls, r.family.slots > 0
-        where = same(r.manifold, r.manifolds, state.spheres_count, *family, parts)
+        where = same(r.manifold, r.manifolds, state.spheres_count, *family, *about, float(state.beyond))
         force_kernel = force_kernels[is_lone(state, r.family)]
         if on_cpu:
-            force_kernel((r.manifolds + BLOCK - 1) // BLOCK, where, *tables, mixes, edges, dt, state.beyond)
+            force_kernel((r.manifolds + BLOCK - 1) // BLOCK, where, *tables, mixes, edges, dt)
         else:
-            force_kernel(r.manifolds, where, *tables, scratch, mixes, edges, dt, state.beyond)
+            force_kernel(r.manifolds, where, *tables, scratch, mixes, edges, dt)

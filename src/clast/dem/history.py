@@ -23,6 +23,7 @@ import numpy as np
 
 from ..kernels.backend import func
 from ..kernels.vec import add, cross, dot, load, scale, sub
+from .partners import away_of, lightness_of, moving_row
 
 ALIKE = 0.5  # cosine between two normals above which a point may take up the slip of the other
 SAME_AREA = 0.9  # cosine between two normals above which points slip together
@@ -41,7 +42,8 @@ ARM, NORMAL, GAP, RADIUS = (
 )  # of the point; arms from the centre of the first body; gaps less those at which the law begins to act
 SLIP, ANGLE, SHARE, OVERLAP = 8, 11, 14, 15  # what it takes up, and what it shares
 CENTRE = 16  # from the point to the centre of pressure of its area [m]
-COLUMNS = 19  # and behind them the numbers that the law keeps
+LIGHTNESS = 19  # one over what the two bodies weigh for a push there [1/kg]
+COLUMNS = 20  # and behind them the numbers that the law keeps
 # and of those that were in use in the step before.
 PAST_ARM, PAST_NORMAL, PAST_SLIP, PAST_ANGLE, PAST_SHARE = 0, 3, 6, 9, 12
 PAST_COLUMNS = 13  # likewise
@@ -328,12 +330,35 @@ def list_points(first, last, packed, lists, pairs, points, history, wrench, beyo
 
 
 @func
+def weigh_bodies(begin, end, p, area, tables, edges, about):
+    """Complete the rows begin to end of near, all of two bodies, p one of their pairs: what these weigh at each point.
+
+    An area of contact is one spring and dashpot, which pushes at its centre of pressure: a box that falls flat on a face is stopped with all of its mass,
+    also by four corners, and one that falls on a corner with what it weighs there. area: the points stand for such areas; else each is one of its own.
+    """
+    rows, inverse, shapes, pairs, _, _, _, near, _ = tables
+    s, t = np.uintp(pairs.shape[np.uintp(p), 0]), np.uintp(pairs.shape[np.uintp(p), 1])
+    a, b = moving_row(s, shapes, about.parts), moving_row(t, shapes, about.parts)
+    away = away_of(s, t, a, b, rows, edges, about.periodic)
+    last, lightness = (0.0, 0.0, 0.0), 0.0
+    for row in range(begin, end):
+        k = np.uintp(row)
+        n = vector(near, k, NORMAL)
+        arm = add(vector(near, k, ARM), vector(near, k, CENTRE))
+        # As in `take_up_area`: points of one area that have one normal have one centre of pressure.
+        if not area or n[0] != last[0] or n[1] != last[1] or n[2] != last[2]:
+            lightness = lightness_of(a, b, arm, away, n, rows, inverse, about.eccentric)
+            last = n
+        near[k, LIGHTNESS] = lightness
+
+
+@func
 def match(first, last, family, spheres, lists, tables, edges, dt, settle, about):
     """List the points in use of the manifolds first to last and their pairs: how many; near: what they share and take up.
 
     settle: `clast.dem.conserving.balance`, or `no_account` where nobody keeps account of energies.
     """
-    rows, shapes, pairs, points, history, wrench, near, past = tables
+    rows, _, shapes, pairs, points, history, wrench, near, past = tables
     now, whose, own, before, whom = lists
     found, old = list_points(first, last, family[2], lists, pairs, points, history, wrench, about.beyond)
     bring_near(found, now, old, before, points, history, near, past, about)
@@ -367,5 +392,6 @@ def match(first, last, family, spheres, lists, tables, edges, dt, settle, about)
             alone = pairs.slot[np.uintp(tail)] == pairs.slot[np.uintp(head)] + 1
             for k in range(begin, end):
                 take_up(k, own[np.uintp(k)], alone, low, high, near, past, about)
+        weigh_bodies(begin, end, q + spheres, area, tables, edges, about)
         begin, low = end, high
     return found

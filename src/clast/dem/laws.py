@@ -25,7 +25,7 @@ class Touch(NamedTuple):
     normal: tuple  # (3,) unit
     slide: tuple  # (3,) [m/s], tangential velocity of b against a at the contact point
     slip: tuple  # (3,) [m], tangential displacement so far
-    mass: float  # [kg], reduced
+    mass: float  # [kg], effective: 1 / (1/m_a + 1/m_b + (r_a x n).J_a^-1 (r_a x n) + the same of b), what the bodies weigh for a push along n
     radius: float  # [m], reduced
     kept: tuple = ()  # the numbers that the law keeps beside the slip, by the names of `Law.keeps`; zero when the contact begins
 
@@ -65,19 +65,29 @@ def coulomb(slip, slide, stiffness, dashpot, limit):
 
 
 @fused
+def strongest(mass, dt):
+    """The strongest dashpot [N s/m] for a mass [kg] and a step [s]: it stops what moves within the step.
+
+    Velocities are half a step old, so v becomes v (1 - c dt / m): a stronger one reverses the motion, and from c dt / m = 2 on
+    every impact would come out faster than it came in. At dt="auto" this is met by restitutions near 0 alone.
+    """
+    return mass * (1.0 / max(dt, 1e-300))
+
+
+@fused
 def hertz(touch, mix, dt):
     """Hertz normal force with Mindlin shear (Johnson 1985, eq. 4.23 and 7.42) and the damping of Tsuji (1992)."""
     a = math.sqrt(touch.radius * touch.overlap)  # radius of the contact area
     k = 4.0 / 3.0 * mix.young * a
-    c = mix.damping * math.sqrt(touch.mass * k)
-    normal = max(0.0, k * touch.overlap + c * touch.rate)
+    c, most = mix.damping * math.sqrt(touch.mass * k), strongest(touch.mass, dt)
+    normal = max(0.0, k * touch.overlap + min(c, most) * touch.rate)
     # The shear force stays when the contact area grows and falls with it when it shrinks (Thornton et al. 2013), so
     # the slip is shortened under growing load: a stiffer spring of the same length would be energy from nothing.
     before = max(0.0, min(touch.overlap, touch.overlap - touch.rate * dt))
     x, y, z = turn(touch.slip, touch.normal, before, touch.overlap)
     slip = (x + touch.slide[0] * dt, y + touch.slide[1] * dt, z + touch.slide[2] * dt)
     # The shear dashpot has the same damping as the normal one: c_t / sqrt(k_t) = c / sqrt(dF/d overlap).
-    force, slip = coulomb(slip, touch.slide, 8.0 * mix.shear * a, 2.0 * mix.ratio * c, mix.friction * normal)
+    force, slip = coulomb(slip, touch.slide, 8.0 * mix.shear * a, min(2.0 * mix.ratio * c, most), mix.friction * normal)
     return normal, force, slip
 
 
@@ -85,14 +95,14 @@ def hertz(touch, mix, dt):
 def linear(touch, mix, dt):
     """Linear spring and dashpot, shear stiffness in Mindlin's ratio (Cundall and Strack 1979)."""
     k = mix.stiffness if mix.stiffness > 0.0 else mix.young * touch.radius
-    c = 2.0 * mix.damping * math.sqrt(touch.mass * k)
-    normal = max(0.0, k * touch.overlap + c * touch.rate)
+    c, most = 2.0 * mix.damping * math.sqrt(touch.mass * k), strongest(touch.mass, dt)
+    normal = max(0.0, k * touch.overlap + min(c, most) * touch.rate)
     # The slip falls with the spring's normal force, so that a contact that opens holds no shear.
     before = max(touch.overlap, touch.overlap - touch.rate * dt)
     x, y, z = turn(touch.slip, touch.normal, touch.overlap * touch.overlap, before * before)
     slip = (x + touch.slide[0] * dt, y + touch.slide[1] * dt, z + touch.slide[2] * dt)
     shear = 4.0 * mix.ratio * mix.ratio * k
-    force, slip = coulomb(slip, touch.slide, shear, 2.0 * mix.ratio * c, mix.friction * normal)
+    force, slip = coulomb(slip, touch.slide, shear, min(2.0 * mix.ratio * c, most), mix.friction * normal)
     return normal, force, slip
 
 

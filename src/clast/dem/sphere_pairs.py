@@ -14,7 +14,8 @@ from ..kernels import backend
 from ..kernels.backend import func, fused, kernel
 from ..kernels.rows import PER_MASS, REACH, SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.tuples import reader, writer
-from ..kernels.vec import add, load, scale, sub
+from ..kernels.vec import add, dot, load, normalize, scale, sub
+from ..motion.rotation import inverse_at, per_mass_of_turning
 from . import laws, tangent
 from .laws import Touch
 
@@ -53,6 +54,7 @@ law, resist, mix_of, lane_mix, kept_of, lane_kept, lane_keep, numbers_of, keep, 
 ROLLING = False  # some pair of materials has rolling friction
 PERIODIC = False
 UNIFORM = False  # one material
+PARTS = False  # spheres may be parts of bodies, whose centres their normals pass by
 
 
 @fused
@@ -60,7 +62,7 @@ def touch_balls(d, v, roll_speed, memory, of_both, mix, dt, beyond, law):
     """Answer of one pair of spheres.
 
     d (3,): from centre a to centre b; v (3,): velocity of centre b against a; roll_speed (3,): spin of a times its radius
-    plus the same of b; memory: slip, what the law keeps; of_both: sum and product of the radii, sum of 1/mass. The contact point
+    plus the same of b; memory: slip, what the law keeps; of_both: sum and product of the radii, one over what they weigh there. The contact point
     divides the line between the centres as the radii do, so the arms are the radii times one factor. beyond [m]: the largest gap at
     which the law acts.
     Returns overlap, normal, normal force, force on b, slip, what the law keeps, and normal x force times that factor: the torque on either
@@ -93,8 +95,19 @@ def touch_balls(d, v, roll_speed, memory, of_both, mix, dt, beyond, law):
     return overlap, n, normal, force, slip, kept, torque
 
 
-def ball_block(block, count, rows, pairs, spheres, mixes, edges, dt, beyond, coincident):
-    """Forces of a block of pairs of spheres, 64 at a time; coincident (blocks,): how many of them have one centre.
+@func
+def lightness_of_parts(s, t, d, body, rows, inverse):
+    """One over what the bodies of the spheres s and t weigh [1/kg] where these touch; d (3,) [m]: from one centre to the other, along which
+    it does not matter where."""
+    a, b, n = np.uintp(body[s]), np.uintp(body[t]), normalize(d)
+    one, two = sub(load(rows, s), load(rows, a)), sub(load(rows, t), load(rows, b))
+    turning = per_mass_of_turning(one, n, inverse_at(a, rows, inverse))
+    return rows[a, PER_MASS] + rows[b, PER_MASS] + (turning + per_mass_of_turning(two, n, inverse_at(b, rows, inverse)))
+
+
+def ball_block(block, count, rows, body, inverse, pairs, spheres, mixes, edges, dt, beyond, coincident):
+    """Forces of a block of pairs of spheres, 64 at a time; coincident (blocks,): how many of them have one centre; body (s,): column of
+    Shapes; inverse: see `clast.motion.rotation`, read where spheres are parts.
 
     Arrays are taken out of their tables once, and rows are counted in unsigned numbers, which numba does not test for
     being negative. Two cores, packing of 10,000: 12 ns a pair. Leaving pairs that do not touch out of the lanes was
@@ -124,6 +137,11 @@ def ball_block(block, count, rows, pairs, spheres, mixes, edges, dt, beyond, coi
             lane[12, k] = ra + rb
             lane[13, k] = ra * rb
             lane[14, k] = rows[a, PER_MASS] + rows[b, PER_MASS]
+            if PARTS:
+                d = lane[0, k], lane[1, k], lane[2, k]
+                # Most listed pairs do not touch.
+                if dot(d, d) < (ra + rb + beyond) * (ra + rb + beyond):
+                    lane[14, k] = lightness_of_parts(a, b, d, body, rows, inverse)
             if not UNIFORM:
                 m = np.uintp(pair_mix[p])
                 for i in range(NEEDS):
@@ -202,7 +220,7 @@ def roll_pair(p, turning, pressed, n, kept, spheres, mix, dt, resist):
     return kept
 
 
-def ball_row(p, rows, pairs, spheres, mixes, edges, dt, beyond):
+def ball_row(p, rows, body, inverse, pairs, spheres, mixes, edges, dt, beyond):
     """Force of one pair of spheres; the same numbers as `ball_block`, one pair at a time, for a CUDA grid."""
     a, b = pairs.shape[p, 0], pairs.shape[p, 1]
     ra, rb = rows[a, REACH], rows[b, REACH]
@@ -216,7 +234,10 @@ def ball_row(p, rows, pairs, spheres, mixes, edges, dt, beyond):
     slip = load(spheres.memory, p)
     mix = mix_of(mixes, pairs.mix[p])
     roll_speed = add(scale(ra, wa), scale(rb, wb))
-    of_both = ra + rb, ra * rb, rows[a, PER_MASS] + rows[b, PER_MASS]
+    lightness = rows[a, PER_MASS] + rows[b, PER_MASS]
+    if PARTS:
+        lightness = lightness_of_parts(a, b, d, body, rows, inverse)
+    of_both = ra + rb, ra * rb, lightness
     overlap, n, normal, f, slip, kept, torque = touch_balls(
         d, v, roll_speed, (slip, kept_of(spheres.memory, p)), of_both, mix, dt, beyond, law
     )
@@ -234,7 +255,7 @@ def ball_row(p, rows, pairs, spheres, mixes, edges, dt, beyond):
             spheres.memory[p, (ANGLE + 3 if ROLLING else ANGLE) + i] = 0.0
 
 
-def compose(law, rolling, periodic, uniform):
+def compose(law, rolling, periodic, uniform, parts):
     """The kernel of pairs of spheres for a `laws.Law`."""
     on_cpu = backend.DEVICE[-1] is backend.CPU
     return kernel(
@@ -246,13 +267,14 @@ def compose(law, rolling, periodic, uniform):
         ROLLING=rolling,
         PERIODIC=periodic,
         UNIFORM=uniform,
+        PARTS=parts,
     )
 
 
-def apply(ball_kernel, state, mixes, edges, dt):
-    """Forces of all pairs of spheres of a State; returns how many of them have one centre, which the CPU alone counts."""
+def apply(ball_kernel, state, inverse, mixes, edges, dt):
+    """Forces of all pairs of spheres of a State; inverse: see `clast.motion.rotation`; returns how many of them have one centre, which the CPU alone counts."""
     count = state.spheres_count
-    tables = state.there.rows, state.pairs, state.spheres, mixes
+    tables = state.there.rows, state.there.shapes.body, inverse, state.pairs, state.spheres, mixes
     if state.device is not backend.CPU:
         ball_kernel(count, *tables, edges, dt, state.beyond)
         return 0

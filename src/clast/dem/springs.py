@@ -162,7 +162,7 @@ def govender(touch, mix, spring):
 
 @fused
 def granular_damping(touch, mix, spring):
-    """f gamma_n m and f gamma_t m, m the reduced mass, f as in the spring (Silbert et al. 2001); gamma_n, gamma_t [1/s]."""
+    """f gamma_n m and f gamma_t m, m the effective mass, f as in the spring (Silbert et al. 2001); gamma_n, gamma_t [1/s]."""
     f = spring.stiffness / mix.k_n
     return f * mix.gamma_n * touch.mass, f * mix.gamma_t * touch.mass
 

@@ -12,11 +12,13 @@ import numpy as np
 from ..broad.search import BROAD
 from ..errors import Diverged, Penetrated, pick
 from ..kernels import backend
+from ..kernels.backend import kernel
 from ..motion import integrate
+from ..motion.rotation import inverse_chunk
 from ..motion.state import State, place_parts
 from ..motion.stepper import Stepper
 from ..narrow.dispatch import find_points
-from ..tables import FREE, is_thin, is_wall, rows_in
+from ..tables import FREE, SPHERE, is_particle, is_thin, is_wall, rows_in
 from . import forces, results, sphere_pairs
 from .conserving import even_radii
 
@@ -156,12 +158,24 @@ class Smooth(Stepper):
             even_radii(state)
         if self._thin:
             self._look_through_walls(dt)
-        self.coincident += sphere_pairs.apply(self._kernels.spheres, state, self._mixes, state.edges, dt)
-        forces.apply(self._kernels.points, state, self._parts, self._mixes, state.edges, dt)
+        acting = state, self._turn_inertias(), self._mixes, state.edges, dt
+        self.coincident += sphere_pairs.apply(self._kernels.spheres, *acting)
+        forces.apply(self._kernels.points, (self._parts, self._eccentric), *acting)
         if state.triangulated:
             self.look_for_crossings(
                 crossing, self.method.penetration == "push", self.time + (0.0 if self.fresh else self.dt)
             )
+
+    def _turn_inertias(self):
+        """Inverse inertia (n,6) [1/(kg m^2)] of every body in world axes, see `turn_of`; (0,6) where all that matter are round."""
+        state, there, chunk = self.state, self.state.there, self.device.chunk
+        if self._uneven:
+            count = len(state.bodies.number)
+            if len(self._inverse) != count:
+                self._inverse = self.device.empty((count, 6), np.float64)
+            chunks = (count + chunk - 1) // chunk
+            self._kernels.inverse(chunks, chunk, there.bodies, there.rows, there.inertias.inverse, self._inverse)
+        return self._inverse
 
     def _bind(self):
         """Compose the kernels of this scene: the law, and only what the scene has."""
@@ -172,14 +186,18 @@ class Smooth(Stepper):
         clumps, state = bool((~molds.round[used]).any()), self.state
         apart = (molds.count[used] > 1) | state.parts.offset[molds.first[used]].any(1)
         self._parts = bool(apart.any())  # some body has parts with centres of their own
+        # The normals of spheres about the centre of their body go through it.
+        self._eccentric = self._parts or bool((is_particle(state.parts.kind) & (state.parts.kind != SPHERE)).any())
+        self._uneven, self._inverse = clumps and self._eccentric, self.device.zeros((0, 6), np.float64)
         law, uniform = self.method.recipe, len(self.mixes) == 1
         move, through, finish = integrate.compose(self.method.integrator, clumps, self._parts)
         self._kernels = SimpleNamespace(
             move=move,
             through=through,
             finish=finish,
-            spheres=sphere_pairs.compose(law, self.rolling, bool(self.box.periodic), uniform),
+            spheres=sphere_pairs.compose(law, self.rolling, bool(self.box.periodic), uniform, self._parts),
             points=forces.compose(law, self.rolling, uniform),
+            inverse=kernel(inverse_chunk, grain=4),
         )
         # How deep each mold can be in a thin wall, and the least of all; triangulated ones tell by themselves when surfaces cross.
         surface = rows_in("surfaces", state.parts.kind, state.parts.feature)

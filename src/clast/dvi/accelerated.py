@@ -15,7 +15,8 @@ import numpy as np
 from ..kernels.backend import func, kernel
 from ..kernels.rows import PER_INERTIA, PER_MASS
 from ..kernels.vec import add, cross, dot, load, scale, sub
-from .constraints import CHUNK, WIDTH, Constraints, arms, turn_of
+from ..motion.rotation import turn_of
+from .constraints import CHUNK, WIDTH, Constraints, arms
 from .projections import project3, project6
 
 # Bound to the kernels: what the scene has.

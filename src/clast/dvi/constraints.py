@@ -18,6 +18,7 @@ from ..kernels import primitives
 from ..kernels.backend import func, kernel
 from ..kernels.rows import PER_INERTIA, PER_MASS, SPIN, VELOCITY, centre_at, put_vector, spin_at, velocity_at
 from ..kernels.vec import add, cross, dot, load, scale, sub
+from ..motion.rotation import inverse_at, per_mass_of_turning, turn_of
 from .projections import project3, project6
 
 CHUNK = 256  # rows a task
@@ -145,19 +146,6 @@ def opening(a, b, p, q, rows):
     return sub(vb, va)
 
 
-@func
-def turn_of(i, torque, rows, inverse):
-    """J^-1 torque of body i; inverse (n,6): xx, yy, zz, xy, xz, yz of the inverse inertia in world axes, (0,6) if all bodies are round."""
-    if len(inverse) > 0:
-        x, y, z = torque
-        return (
-            inverse[i, 0] * x + inverse[i, 3] * y + inverse[i, 4] * z,
-            inverse[i, 3] * x + inverse[i, 1] * y + inverse[i, 5] * z,
-            inverse[i, 4] * x + inverse[i, 5] * y + inverse[i, 2] * z,
-        )
-    return scale(rows[i, PER_INERTIA], torque)
-
-
 # Preprocessing: which of the measured contacts take part, and what they are like.
 
 
@@ -237,8 +225,7 @@ def build_chunk(c, chunk, step, rows, inverse, shape_body, ball, pairs, mixes, p
 def own_share(i, r, n, rows, inverse):
     """What body i adds to the block of a contact at its arm r: along the normal n, its trace [1/kg], and the trace of its inverse
     inertia [1/(kg m^2)]."""
-    lever = cross(r, n)
-    along = rows[i, PER_MASS] + dot(lever, turn_of(i, lever, rows, inverse))
+    along = rows[i, PER_MASS] + per_mass_of_turning(r, n, inverse_at(i, rows, inverse))
     spin = inverse[i, 0] + inverse[i, 1] + inverse[i, 2] if len(inverse) > 0 else 3.0 * rows[i, PER_INERTIA]
     return along, 3.0 * rows[i, PER_MASS] + spin * dot(r, r) - dot(r, turn_of(i, r, rows, inverse)), spin
 

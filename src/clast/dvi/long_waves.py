@@ -21,7 +21,8 @@ from ..kernels import primitives
 from ..kernels.backend import func, kernel
 from ..kernels.reached import stored
 from ..kernels.rows import CENTRE, PER_MASS
-from .constraints import CHUNK, arms, turn_of
+from ..motion.rotation import turn_of
+from .constraints import CHUNK, arms
 
 # Bound to the kernels: what the scene has.
 COUPLES = False

@@ -9,14 +9,13 @@ import numpy as np
 from ..broad.near import image, repeats
 from ..broad.search import BROAD
 from ..errors import pick
-from ..kernels.backend import func
 from ..kernels.rows import CENTRE, PER_INERTIA, PER_MASS, SPIN, VELOCITY, centre_at, put_vector, spin_at, velocity_at
 from ..kernels.vec import add, dot, load, load4, load_matrix, quat_exponential, quat_multiply, scale, sub
 from ..motion.integrate import FINE, NOT_A_NUMBER, OUTSIDE, wrap
-from ..motion.rotation import near_unit, spin_of, tumble
+from ..motion.rotation import near_unit, spin_of, tumble, turn_of
 from ..scene.materials import combine
 from . import solvers
-from .constraints import Mixes, turn_of
+from .constraints import Mixes
 
 TINY = 5e-324  # the least number above 0
 LIMITS = {
@@ -102,25 +101,6 @@ def iterations_for(method, contacts, joined):
     if joined:
         return 200
     return min(max(40, 20_000 // max(contacts, 1)), 400)
-
-
-@func
-def world_inverse(q, inverse):
-    """Inverse inertia in world axes, (xx, yy, zz, xy, xz, yz), of one in body axes, at orientation q."""
-    x = spin_of(q, (1.0, 0.0, 0.0), inverse)
-    y = spin_of(q, (0.0, 1.0, 0.0), inverse)
-    z = spin_of(q, (0.0, 0.0, 1.0), inverse)
-    return (x[0], y[1], z[2], 0.5 * (x[1] + y[0]), 0.5 * (x[2] + z[0]), 0.5 * (y[2] + z[1]))
-
-
-def inverse_chunk(c, chunk, bodies, rows, inverses, inverse):
-    """Inverse inertia of one chunk of bodies in world axes [1/(kg m^2)]."""
-    for row in range(c * chunk, min(len(inverse), (c + 1) * chunk)):
-        i = np.uintp(row)
-        per_size = rows[i, PER_MASS] / (bodies.scale[i] * bodies.scale[i])
-        values = world_inverse(load4(bodies.orientation, i), load_matrix(inverses, bodies.mold[i]))
-        for j in range(6):
-            inverse[i, j] = per_size * values[j]
 
 
 def kick_chunk(c, chunk, rows, inverse, gravity, dt, kick, force, torque, free):

@@ -19,6 +19,7 @@ from ..kernels.backend import kernel
 from ..kernels.rows import CENTRE, PER_MASS, SPIN, SPINS, VELOCITIES, VELOCITY
 from ..kernels.vec import dot, load, load4, quat_exponential, quat_multiply, scale
 from ..motion.rotation import near_unit
+from ..shapes.hull import cross_product
 from . import solvers
 from .constraints import CHUNK, arms, opening
 
@@ -73,6 +74,8 @@ def hold(constraints, impulse, rows, size, slow):
     near = np.nonzero((gap > 0.0) & (gap < slop) & (constraints.bias > 0.0))[0]
     if len(constraints.soft):
         near = near[constraints.soft[near] == 0.0]
+    if len(near) == 0:
+        return
     pressed = np.einsum("ci,ci->c", impulse[near, :3], constraints.normal[near])
     across = np.linalg.norm(impulse[near, :3] - pressed[:, None] * constraints.normal[near], axis=1)
     limit = constraints.limit[near]
@@ -87,7 +90,7 @@ def hold(constraints, impulse, rows, size, slow):
     speed = np.zeros((len(held), 3))
     for side, sign in ((0, -1.0), (1, 1.0)):
         body, arm = rows[constraints.body[held, side]], constraints.arm[held, 3 * side : 3 * side + 3]
-        speed += sign * (body[:, VELOCITIES] + np.cross(body[:, SPINS], arm))
+        speed += sign * (body[:, VELOCITIES] + cross_product(body[:, SPINS], arm))
     constraints.bias[held[np.abs(np.einsum("ci,ci->c", speed, constraints.normal[held])) < slow]] = 0.0
 
 

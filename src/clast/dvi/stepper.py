@@ -20,6 +20,7 @@ from ..kernels import backend
 from ..kernels.backend import kernel
 from ..kernels.rows import CENTRES, SPINS, VELOCITIES
 from ..motion.integrate import Space, Watch
+from ..motion.rotation import inverse_chunk
 from ..motion.slots import find_named, find_slots, name_pairs, place_of
 from ..motion.state import State
 from ..motion.stepper import Stepper
@@ -355,7 +356,7 @@ class Hard(Nearby, Swept, Stepper):
         self._kernels.build = chunked(blocks.build_chunk, **self._inner)
         self._kernels.recall = chunked(warm_start.recall_chunk, **memory)
         self._kernels.remember = chunked(warm_start.remember_chunk, **memory)
-        self._kernels.inverse = chunked(complementarity.inverse_chunk)
+        self._kernels.inverse = chunked(inverse_chunk)
         self._kernels.kick = chunked(complementarity.kick_chunk)
         self._kernels.drift = chunked(complementarity.drift_chunk)
         reach = np.where(np.isfinite(state.parts.reach), state.parts.reach, 0.0)

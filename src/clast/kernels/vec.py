@@ -89,6 +89,16 @@ def matrix_vector(m, v):
 
 
 @func
+def symmetric_vector(m, v):
+    """The product of a symmetric matrix, (xx, yy, zz, xy, xz, yz), and a vector."""
+    return (
+        m[0] * v[0] + m[3] * v[1] + m[4] * v[2],
+        m[3] * v[0] + m[1] * v[1] + m[5] * v[2],
+        m[4] * v[0] + m[5] * v[1] + m[2] * v[2],
+    )
+
+
+@func
 def rotate(q, v):
     """v turned by the unit quaternion q: from body axes to world axes."""
     x = 2.0 * (q[2] * v[2] - q[3] * v[1])

@@ -2,17 +2,24 @@
 
 import math
 
+import numpy as np
+
 from ..kernels.backend import func
+from ..kernels.rows import PER_INERTIA, PER_MASS
 from ..kernels.vec import (
     SMALL,
     add,
     cross,
     dot,
+    load4,
+    load_matrix,
     matrix_vector,
     quat_exponential,
+    quat_matrix,
     quat_multiply,
     rotate,
     scale,
+    symmetric_vector,
     unrotate,
 )
 
@@ -100,3 +107,49 @@ def turns_little(momentum, inverse, dt):
     """Whether all turns that `turn_freely` looks at are small for certain."""
     # A hundredth less: the last turn is longer than those that it is made of by a twelfth of their square.
     return farthest_turn(momentum, inverse, dt) < 0.99 * 4.0 * SMALL
+
+
+# How bodies answer torques and pushes. inverse (n,6): xx, yy, zz, xy, xz, yz of the inverse inertia in world axes [1/(kg m^2)], (0,6) if all bodies are round.
+
+
+@func
+def inverse_at(i, rows, inverse):
+    """The inverse inertia of body i as six numbers."""
+    if len(inverse) > 0:
+        return (inverse[i, 0], inverse[i, 1], inverse[i, 2], inverse[i, 3], inverse[i, 4], inverse[i, 5])
+    per_inertia = rows[i, PER_INERTIA]
+    return (per_inertia, per_inertia, per_inertia, 0.0, 0.0, 0.0)
+
+
+@func
+def turn_of(i, torque, rows, inverse):
+    """J^-1 torque of body i."""
+    if len(inverse) > 0:
+        return symmetric_vector(inverse_at(i, rows, inverse), torque)
+    return scale(rows[i, PER_INERTIA], torque)
+
+
+@func
+def per_mass_of_turning(r, n, inverse):
+    """What its turning adds to one over the mass of a body [1/kg] for a push along n (3,), unit, at the arm r (3,) [m]: (r x n) . J^-1 (r x n); inverse:
+    six numbers."""
+    lever = cross(r, n)
+    return dot(lever, symmetric_vector(inverse, lever))
+
+
+@func
+def world_inverse(q, inverse):
+    """Inverse inertia in world axes, six numbers, of one in body axes (3,3), at orientation q."""
+    x, y, z = quat_matrix(q)
+    a, b, c = matrix_vector(inverse, x), matrix_vector(inverse, y), matrix_vector(inverse, z)
+    return (dot(x, a), dot(y, b), dot(z, c), dot(x, b), dot(x, c), dot(y, c))
+
+
+def inverse_chunk(c, chunk, bodies, rows, inverses, inverse):
+    """Inverse inertia of one chunk of bodies in world axes."""
+    for row in range(c * chunk, min(len(inverse), (c + 1) * chunk)):
+        i = np.uintp(row)
+        per_size = rows[i, PER_MASS] / (bodies.scale[i] * bodies.scale[i])
+        values = world_inverse(load4(bodies.orientation, i), load_matrix(inverses, bodies.mold[i]))
+        for j in range(6):
+            inverse[i, j] = per_size * values[j]

@@ -8,10 +8,10 @@ import math
 import numpy as np
 
 from ..broad.near import asleep, image
-from ..kernels.backend import func, kernel
+from ..kernels.backend import func, kernel, part
 from ..kernels.launch import same
 from ..kernels.vec import add, dot, load, load4, quat_matrix, quat_multiply, rotate, scale, sub, unrotate
-from ..tables import CYLINDER, PLANE, POLYHEDRON, SPHERE, TRIANGLE
+from ..tables import CYLINDER, PLANE, POLYHEDRON, TRIANGLE
 from .ellipsoids import between
 from .order import comes_second
 from .polyhedron_cylinder import hull_cylinder
@@ -100,7 +100,7 @@ def hull_hull(a, b, sign, c, tables, points, edges, margin, asks, work, distance
     return count
 
 
-@func
+@part  # not within the loop over pairs, most of which are of two polyhedra: 1 to 2 % of a step of cubes
 def hull_sphere(a, b, bodies, shapes, parts, hulls, edges, margin, work):
     """The point of polyhedron a and sphere b in the axes of a: 1, or 0 if they are farther apart than margin [m]."""
     body = shapes.body[a]
@@ -137,12 +137,6 @@ def wall_pose(s, w, bodies, shapes, box):
 def no_distance(ha, ka, hb, kb, turn, d, hulls, start):
     """In place of `hull_distance`, which is large, where only overlaps count: the separation is bound enough."""
     return -math.inf, start, d
-
-
-@func
-def no_sphere(a, b, bodies, shapes, parts, hulls, edges, margin, work):
-    """In place of `hull_sphere` in a scene without spheres."""
-    return 0
 
 
 # Points of polyhedron s and wall w in the axes of s: how many. Which of these functions a kernel gets depends on what a
@@ -207,14 +201,8 @@ def wall_points_for(parts):
 
 
 # Bound to the kernels: what the scene has.
-sphere_points = hull_sphere
 wall_points = hull_any
 distance = hull_distance
-
-
-def sphere_points_for(parts):
-    """The function for spheres if there are any among the Parts."""
-    return hull_sphere if (parts.kind == SPHERE).any() else no_sphere
 
 
 @func
@@ -280,7 +268,7 @@ def clear(c, points):
 
 
 @func
-def pair_points(where, tables, pairs, points, edges, margin, asks, work, sphere_points, distance):
+def pair_points(where, tables, pairs, points, edges, margin, asks, work, distance):
     """Contact points of pairs of particles; where: first pair, the pair behind the last, pairs before the first slot.
 
     A function of its own, because the row that makes `work` counts references to all arrays of a table at every look into it.
@@ -301,7 +289,7 @@ def pair_points(where, tables, pairs, points, edges, margin, asks, work, sphere_
         if two:
             found = hull_hull(s, t, sign, c, tables, points, edges, margin, asks, work, distance)
         else:
-            found = sphere_points(s, t, bodies, shapes, parts, hulls, edges, margin, work)
+            found = hull_sphere(s, t, bodies, shapes, parts, hulls, edges, margin, work)
         points.count[p - spheres] = found
         if rough:
             points.gap[c] = work[3] if found > 0 else np.inf
@@ -322,7 +310,7 @@ def points_block(block, where, bodies, shapes, parts, hulls, pairs, points, edge
     mine = (begin, min(begin + BLOCK, first + count), spheres)
     work = np.empty(width)
     tables = (bodies, shapes, parts, hulls)
-    pair_points(mine, tables, pairs, points, edges, margin, asks, work, sphere_points, distance)
+    pair_points(mine, tables, pairs, points, edges, margin, asks, work, distance)
 
 
 @func
@@ -359,7 +347,6 @@ def find_points(look, rows, margin):
         points_block,
         grain=2,
         allocates=True,
-        sphere_points=look.once("sphere_points", lambda: sphere_points_for(look.parts)),
         distance=hull_distance if look.exact else no_distance,
     )
     tables = there.bodies, there.shapes, there.parts, there.hulls, look.pairs, look.points

@@ -69,7 +69,7 @@ def plain():
     bodies = sim.bodies
     assert sim.removed > 0
     assert sum(sim.poured) > 20
-    assert len(sim.contacts().gap) > 50
+    assert len(sim.contacts().gap) > 40
     assert np.abs(sim.contacts().slip).max() > 0.0
     assert np.isfinite(bodies.position).all()
     return state(sim)

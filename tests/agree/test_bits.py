@@ -225,13 +225,15 @@ def test_restart_with_every_integrator_and_law(law, integrator, tmp_path):
     def fresh():
         scene = Scene()
         scene.add(Plane(), material=STEEL)
-        scene.fill(Sphere(0.004), count=40, box=((-0.02, -0.02, 0.0), (0.02, 0.02, 0.04)), material=STEEL)
+        box, velocity = ((-0.02, -0.02, 0.0), (0.02, 0.02, 0.04)), (0.1, 0.05, -0.5)
+        scene.fill(Sphere(0.004), count=60, box=box, velocity=velocity, material=STEEL)
         return Simulation(scene, DEM(law=law, integrator=integrator), dt=1e-4)
 
     whole = fresh()
     whole.step(450)
     sim = fresh()
     sim.step(300)
+    assert np.count_nonzero(sim.contacts().slip.any(1)) > 8
     sim.save(tmp_path / "checkpoint.h5")
     sim = clast.resume(tmp_path / "checkpoint.h5")
     sim.step(150)

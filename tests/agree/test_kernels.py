@@ -2,6 +2,7 @@
 
 import ast
 import dis
+import functools
 import json
 import os
 import shutil
@@ -132,6 +133,7 @@ class Package:
         assert after.keys() == self.before.keys()
         return {row for row, name in after.items() if name != self.before[row]}
 
+    @functools.cached_property
     def words(self):
         """The names that stand in the body of each function of the package, by its name alone."""
         found = {}
@@ -158,7 +160,7 @@ def test_an_edit_of_a_law_changes_the_kernels_with_that_law(package):
     assert package.changed("laws.py", old, f"{old} * 1.5") == {"linear.ball_block"}
     old = "k = 4.0 / 3.0 * mix.young * a\n"
     changed = package.changed("laws.py", old, f"{old}    k = 1.5 * k\n")
-    words = package.words()
+    words = package.words
     assert {"hertz.ball_block"} <= changed <= {row for row in package.before if "law" in words[row.rsplit(".", 1)[1]]}
     assert "linear.ball_block" not in changed
 
@@ -168,7 +170,7 @@ def test_an_edit_of_a_small_function_changes_what_reaches_it_and_nothing_else(pa
     changed = package.changed(
         "vec.py", "a[0] * b[0] + a[1] * b[1] + a[2] * b[2]", "a[2] * b[2] + a[1] * b[1] + a[0] * b[0]"
     )
-    words = package.words()
+    words = package.words
     direct = {name for name in words if "dot" in words[name]}
     reaching, more = set(), {"dot"}
     while more:

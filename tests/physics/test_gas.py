@@ -60,7 +60,7 @@ def energy_drift(sim, steps):
 
 @pytest.mark.parametrize("walls", [False, True], ids=["periodic", "walls"])
 def test_energy_of_a_frictionless_gas(walls):
-    assert energy_drift(gas("hertz", 0.0, walls, 1), 50_000) < 5e-4
+    assert energy_drift(gas("hertz", 0.0, walls, 1), 20_000) < 5e-4
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ def test_momentum_of_a_periodic_gas(law, friction):
     start = measure.momentum(sim)[0]
     scale = np.abs(sim.bodies.mass[:, None] * sim.bodies.velocity).sum()
     energy = measure.energy(sim)["total"]
-    sim.step(20_000)
+    sim.step(8_000)
     assert np.abs(measure.momentum(sim)[0] - start).max() < 1e-12 * scale
     if friction > 0:
         assert measure.energy(sim)["total"] < energy  # friction only takes energy away

@@ -138,8 +138,8 @@ def test_a_given_torque_and_force_accelerate():
     rail = scene.join(None, cart, "slider", axis=(0, 1, 0))
     scene.motor(hinge, torque=0.1)
     scene.motor(rail, force=lambda t: 2.0 * t)
-    sim = simulate(scene)
-    sim.step(500)
+    sim = simulate(scene, 2e-3)
+    sim.step(250)
     assert sim.bodies.spin[wheel, 2] == pytest.approx(0.1 * 0.5 / sim.bodies.inertia[wheel], rel=1e-9)
     assert sim.bodies.position[cart, 1] == pytest.approx(0.5**3 / 3.0 / sim.bodies.mass[cart], rel=1e-6)
 
@@ -239,7 +239,7 @@ def test_a_spring_and_a_function_of_the_same_pull_alike():
         scene = Scene()
         scene.spring(None, ball(scene, (0.3, 0, -1)), from_=(0, 0, 0), **options)
         sim = simulate(scene)
-        sim.step(300)
+        sim.step(120)
         ends.append(sim.bodies.position[0])
     assert ends[0] == pytest.approx(ends[1], abs=1e-12)
     pull = sim.pulls
@@ -250,10 +250,10 @@ def test_a_spring_without_damper_swings_with_its_frequency():
     scene = Scene(gravity=(0, 0, 0))
     a, b = ball(scene, (0, 0, 0)), ball(scene, (1.1, 0, 0))
     scene.spring(a, b, rest=1.0, stiffness=300.0)
-    sim = simulate(scene)
+    sim = simulate(scene, 2e-3)
     mass = sim.bodies.mass[0]
     frequency = math.sqrt(2.0 * 300.0 / mass)
-    sim.step(500)
+    sim.step(250)
     stretch = sim.bodies.position[b, 0] - sim.bodies.position[a, 0] - 1.0
     assert stretch == pytest.approx(0.1 * math.cos(frequency * sim.time), abs=1e-7)
 

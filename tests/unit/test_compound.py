@@ -246,8 +246,8 @@ def ring():
 def test_balls_fitted_to_a_ring_leave_its_hole_free():
     mesh = ring()
     made = Clump.fit(mesh, spheres=20)
-    again = Clump.fit(mesh, spheres=20)
-    np.testing.assert_array_equal(made.centres, again.centres)
+    few, again = (Clump.fit(mesh, spheres=4) for _ in range(2))
+    np.testing.assert_array_equal(few.centres, again.centres)
     assert len(made.radii) == 20
     assert made.volume == pytest.approx(mesh.volume, rel=3e-4)
     assert made.error["surface"] < 0.1

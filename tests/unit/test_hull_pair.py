@@ -245,7 +245,7 @@ def test_a_box_askew_on_a_box_is_held_as_one_that_lies_flat():
 
 def test_the_gap_does_not_jump_along_a_path():
     """One rock past another, turning: the least way out is continuous however the features take turns."""
-    steps = 4000
+    steps = 1500
     angle = np.linspace(0.0, 3.0, steps)
     last, kinds = None, set()
     for k in range(steps):

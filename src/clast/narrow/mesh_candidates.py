@@ -39,6 +39,8 @@ from .mesh_tree import (
 BUNCH = 16  # candidates of a meeting at most: two leaves of four triangles, or as many vertices
 PAIRS = 4  # pairs a task
 BLOCK = 64  # meetings a task
+# Meetings that are written before it is known how many there are, of a pair and of all; of pairs with more the trees are descended twice.
+ROOM, ROOM_FOR_ALL = 64, 2**22
 # Cosine between normals of triangles whose corners and sides touch, and of those that may come to that before they are looked for again:
 # until then two bodies turn by less than a fifth of a radian against each other, see `mesh_slots.MARGIN`.
 FLAT, FACING = 0.9952, 0.955
@@ -62,38 +64,39 @@ class Candidates(NamedTuple):
 
 
 @func
-def bunches(s, surfaces, at, fill, one, two):
-    """All vertices of surface s in bunches: how many."""
+def bunches(s, surfaces, at, room, one, two):
+    """All vertices of surface s in bunches: how many; the first `room` of them are written from row `at` on."""
     first, last = surfaces.vertex_start[s], surfaces.vertex_start[s + 1]
     count = (last - first + BUNCH - 1) // BUNCH
-    if fill:
-        for i in range(count):
-            one[at + i], two[at + i] = first + BUNCH * i, BARE
+    for i in range(min(count, room)):
+        one[at + i], two[at + i] = first + BUNCH * i, BARE
     return count
 
 
-def descend_block(block, pose, who, sheets, surfaces, margin, start, owner, one, two, count):
-    """Meetings of a block of pairs: counted, or written where start says."""
+def descend_block(block, pose, who, sheets, surfaces, margin, few, start, one, two, count):
+    """Meetings of a block of pairs: counted, and the first `few` of each written; or, of pairs that have more, all written where start says."""
     stack = np.empty(STACK, np.int32)
-    fill = len(start) > 0
+    again = len(start) > 0
     for p in range(block * PAIRS, min(len(pose), (block + 1) * PAIRS)):
+        if again and count[p] <= few:
+            continue
         surface, tree, sheet = who[p, OWN], who[p, TREE], who[p, SHEET]
         root = surfaces.node_start[surface]
         size, threshold = pose[p, SIZE], pose[p, HALO] + margin
         m, way = load_turn(pose, p), load_way(pose, p)
-        at = start[p] if fill else 0
+        at, room = (start[p], count[p]) if again else (few * p, few)
         found = 0
         if tree >= 0:
             stem = surfaces.node_start[tree]
-            found = descend_two(root, stem, surfaces, size, m, way, threshold, stack, at, fill, one, two)
+            found = descend_two(root, stem, surfaces, size, m, way, threshold, stack, at, room, one, two)
         elif pose[p, SENSE] != 0.0:
             shell = touches_vertices(p, pose)
             if shell:
-                found = bunches(surface, surfaces, at, fill, one, two)
+                found = bunches(surface, surfaces, at, room, one, two)
             if pose[p, RADIUS] > 0.0 and not (shell and pose[p, HALF] == math.inf):
                 code = RIM if shell else BARE
-                at = at + found
-                found += descend_cylinder(root, surfaces, p, pose, threshold, code, stack, at, fill, one, two)
+                at, room = at + found, room - found
+                found += descend_cylinder(root, surfaces, p, pose, threshold, code, stack, at, room, one, two)
         else:
             low, high = way, way
             if sheet >= 0:
@@ -102,12 +105,16 @@ def descend_block(block, pose, who, sheets, surfaces, margin, start, owner, one,
                 z = wall_corner(sheets, sheet, 2, m, way)
                 low, high = lowest(x, y, z), highest(x, y, z)
             reach = threshold + pose[p, BALL]
-            found = descend_one(root, surfaces, size, low, high, reach, stack, at, fill, one, two)
-        if fill:
-            for i in range(start[p], start[p] + found):
-                owner[i] = p
-        else:
-            count[p] = found
+            found = descend_one(root, surfaces, size, low, high, reach, stack, at, room, one, two)
+        count[p] = found
+
+
+def gather_row(p, few, count, start, some_one, some_two, owner, one, two):
+    """The meetings of pair p in their place: those that the first descent wrote, if it had room for all."""
+    for i in range(count[p]):
+        owner[start[p] + i] = p
+        if count[p] <= few:
+            one[start[p] + i], two[start[p] + i] = some_one[few * p + i], some_two[few * p + i]
 
 
 # The triangles of a meeting.
@@ -373,15 +380,18 @@ def find_candidates(tables, surfaces, pair, box, margin, features=True):
     count = len(pair)
     setting = make_setting(tables, surfaces, pair, box)
     found = np.empty(count, np.int32)
-    nothing, none = np.empty(0, np.int32), np.empty(0, np.int64)
     descend = kernel(descend_block, grain=2, allocates=True)
     blocks = (count + PAIRS - 1) // PAIRS
     given = *setting, surfaces, float(margin)
-    descend(blocks, *given, none, nothing, nothing, nothing, found)
+    few = min(ROOM, ROOM_FOR_ALL // max(count, 1))
+    some = np.empty(few * count, np.int32), np.empty(few * count, np.int32)
+    descend(blocks, *given, few, np.empty(0, np.int64), *some, found)
     meeting = primitives.scan(found)
     many = int(meeting[-1])
     owner, one, two = (np.empty(many, np.int32) for _ in range(3))
-    descend(blocks, *given, meeting, owner, one, two, found)
+    if (found > few).any():
+        descend(blocks, *given, few, meeting, one, two, found)
+    kernel(gather_row, grain=64)(count, few, found, meeting, *some, owner, one, two)
     mask, bits = np.empty(many, np.int32), np.empty(many, np.int32)
     sift = kernel(sift_block, grain=2, allocates=True)
     sift((many + BLOCK - 1) // BLOCK, *given, owner, one, two, mask)

@@ -91,8 +91,8 @@ def splits_first(surfaces, a, b):
 
 
 @func
-def descend_two(root, stem, surfaces, size, m, way, threshold, stack, at, fill, one, two):
-    """Leaves below nodes root and stem that may be nearer than threshold [m]: how many; written from row `at` if fill."""
+def descend_two(root, stem, surfaces, size, m, way, threshold, stack, at, room, one, two):
+    """Leaves below nodes root and stem that may be nearer than threshold [m]: how many; the first `room` of them are written from row `at` on."""
     other = math.sqrt(m[0][0] * m[0][0] + m[1][0] * m[1][0] + m[2][0] * m[2][0])  # size factor of the partner
     found = 0
     limit = threshold * threshold
@@ -105,7 +105,7 @@ def descend_two(root, stem, surfaces, size, m, way, threshold, stack, at, fill, 
         centre, width = node_box(surfaces, b, 1.0)
         if two_boxes_square(sub(placed(m, way, centre), middle), half, width, m, other) <= limit:
             if surfaces.child[a] < 0 and surfaces.child[b] < 0:
-                if fill:
+                if found < room:
                     one[at + found], two[at + found] = a, b
                 found += 1
             else:
@@ -118,7 +118,7 @@ def descend_two(root, stem, surfaces, size, m, way, threshold, stack, at, fill, 
 
 
 @func
-def descend_one(root, surfaces, size, low, high, threshold, stack, at, fill, one, two):
+def descend_one(root, surfaces, size, low, high, threshold, stack, at, room, one, two):
     """Leaves below root that may be nearer than threshold [m] to the box from low to high: as `descend_two`."""
     found = 0
     limit = threshold * threshold
@@ -134,7 +134,7 @@ def descend_one(root, surfaces, size, low, high, threshold, stack, at, fill, one
         if square <= limit:
             child = surfaces.child[a]
             if child < 0:
-                if fill:
+                if found < room:
                     one[at + found], two[at + found] = a, BARE
                 found += 1
             else:
@@ -162,7 +162,7 @@ def highest(a, b, c):
 
 
 @func
-def descend_cylinder(root, surfaces, p, pose, reach, code, stack, at, fill, one, two):
+def descend_cylinder(root, surfaces, p, pose, reach, code, stack, at, room, one, two):
     """Leaves below root that may be within reach [m] of the cylinder of pair p: as `descend_two`; code: written to two."""
     found = 0
     top = 1
@@ -174,7 +174,7 @@ def descend_cylinder(root, surfaces, p, pose, reach, code, stack, at, fill, one,
         if cylinder_near(middle, norm(half), p, pose, reach):
             child = surfaces.child[a]
             if child < 0:
-                if fill:
+                if found < room:
                     one[at + found], two[at + found] = a, code
                 found += 1
             else:

@@ -6,6 +6,7 @@ import numba
 import numpy as np
 
 from clast.kernels import backend
+from clast.narrow import mesh_slots
 from clast.tables import CYLINDER, PLANE, SPHERE, TRIANGLE
 
 
@@ -124,3 +125,15 @@ def state(sim):
 def differences(a, b):
     """Names of what differs between two states."""
     return [name for name in a if a[name] != b[name]]
+
+
+def measure_all_triangles(monkeypatch):
+    """Let every look at triangulated particles measure all candidates, whatever is known of them."""
+    renew = mesh_slots.renew
+
+    def forget(state, reach):
+        renew(state, reach)
+        state.candidates.triangles.seen[:] = -np.inf
+        state.candidates.known.least[:] = -np.inf
+
+    monkeypatch.setattr(mesh_slots, "renew", forget)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from roads import differences, on_threads, state
+from roads import differences, measure_all_triangles, on_threads, state
 from test_hard_bits import launch_on_all, two_threads
 from trimesh.creation import box
 
@@ -62,6 +62,14 @@ def test_restarts(plain, tmp_path):
         sim.save(tmp_path / "checkpoint.h5")
         sim = clast.resume(tmp_path / "checkpoint.h5")
     sim.step(STEPS - sim.steps)
+    assert differences(plain, state(sim)) == []
+
+
+def test_triangles_that_are_not_measured_do_not_touch(plain, monkeypatch):
+    """All candidates measured in every step: the same bits."""
+    measure_all_triangles(monkeypatch)
+    sim = start()
+    sim.step(STEPS)
     assert differences(plain, state(sim)) == []
 
 

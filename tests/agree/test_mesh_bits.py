@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 import trimesh
-from roads import differences, on_threads, state
+from roads import differences, measure_all_triangles, on_threads, state
 from test_bits import GRAIN, STEEL, WAND, every_kernel_parallel
 
 import clast
@@ -90,14 +90,7 @@ def test_margin_and_broad_phase(plain, options):
 
 def test_triangles_that_are_not_measured_do_not_touch(plain, monkeypatch):
     """All candidates measured in every step: the same bits."""
-    renew = mesh_slots.renew
-
-    def forget(state, reach):
-        renew(state, reach)
-        state.candidates.triangles.seen[:] = -np.inf
-        state.candidates.known.least[:] = -np.inf
-
-    monkeypatch.setattr(mesh_slots, "renew", forget)
+    measure_all_triangles(monkeypatch)
     sim = start()
     sim.step(STEPS)
     assert differences(plain, state(sim)) == []

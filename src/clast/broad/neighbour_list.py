@@ -272,6 +272,10 @@ def move_slots_row(q, was, old_slot, old_points, old, slot, points, history, liv
         if old.live[d] == 1:
             copy_history(d, old, c, history)
             live[q] = 1
+            if len(points.force) > 0:  # what acted last, for those who ask before it is found anew
+                points.overlap[c] = old_points.overlap[d]
+                for i in range(3):
+                    points.force[c, i] = old_points.force[d, i]
         elif j > 0:  # the first slot of shapes that are apart knows where they were seen to be
             points.gap[c] = np.inf
             continue

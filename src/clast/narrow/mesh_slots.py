@@ -366,6 +366,8 @@ def seen_row(k, exact, known, active, gap, triangles):
 
     Corners and sides are contact points in some poses only, and their gap tells nothing of the next.
     """
+    if active.start[k + 1] > active.start[k]:
+        known.least[k] = -np.inf  # contact points are looked at next time, however little is asked for then
     for c in range(active.start[k], active.start[k + 1]):
         triangles.touched[active.slot[c]] = active.kept[c]
         if exact and active.second[c] >= 0 and active.second[c] >> SHIFT == 0:

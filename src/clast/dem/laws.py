@@ -291,6 +291,7 @@ class Law(NamedTuple):
     turns: bool = False  # that is more than rolling friction
     flags: tuple = ()  # of `keeps`, those that are yes or no: the points of an area say yes together, see `clast.dem.history.inherit_area`
     composed: bool = False  # the function has four results though it may keep nothing
+    weighs: bool = True  # it asks for the mass of a contact
     account: float = 0.0  # the power of the overlap with which its energy grows, where accounts are kept (`clast.dem.conserving`); else 0
 
     @property
@@ -320,5 +321,5 @@ LAWS = {
         stiffness=lambda mix, radius: np.where(mix.stiffness > 0.0, mix.stiffness, mix.young * radius),
     ),
     "blaze": Law(blaze, None, blaze_energy, False, True),
-    "halo": Law(halo, None, halo_energy, False, False),
+    "halo": Law(halo, None, halo_energy, False, False, weighs=False),
 }

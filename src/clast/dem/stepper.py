@@ -187,7 +187,8 @@ class Smooth(Stepper):
         apart = (molds.count[used] > 1) | state.parts.offset[molds.first[used]].any(1)
         self._parts = bool(apart.any())  # some body has parts with centres of their own
         # The normals of spheres about the centre of their body go through it.
-        self._eccentric = self._parts or bool((is_particle(state.parts.kind) & (state.parts.kind != SPHERE)).any())
+        balls = ~is_particle(state.parts.kind) | (state.parts.kind == SPHERE)
+        self._eccentric = self.method.recipe.weighs and (self._parts or not balls.all())
         # By all molds: outlets may have removed the last body that is not round before a checkpoint.
         self._uneven = self._eccentric and bool((~molds.round & (molds.volume > 0.0)).any())
         self._inverse = self.device.zeros((0, 6), np.float64)

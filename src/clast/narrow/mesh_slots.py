@@ -389,8 +389,10 @@ def look(state, margin, narrow, tolerance):
     found.measured = empty_measured(many)
     if many > 0:
         choose(total, *about, True, found.active, count)
-        where = state.kernel_tables, state.there.surfaces, found.listed.pair
-        candidates = mesh_candidates.Candidates(*found.active[:3])
+        rows = np.nonzero(count)[0]  # where bodies fly, few of many pairs
+        start = np.append(found.active.start[rows], many)
+        where = state.kernel_tables, state.there.surfaces, found.listed.pair[rows]
+        candidates = mesh_candidates.Candidates(start, found.active.first, found.active.second)
         measure_candidates(*where, candidates, state.box, narrow, tolerance, found.measured)
 
 
@@ -419,9 +421,11 @@ def points_row(i, limit, listed, active, measured, bodies, shapes, parts, surfac
     status[i] = FINE
     for k in range(low, high):
         a, b, q = listed.pair[k, 0], listed.pair[k, 1], listed.rows[k]
+        points.count[q] = 0
+        if start[k] == start[k + 1]:
+            continue
         ra, rb = ball_radius(a, bodies, shapes, parts), ball_radius(b, bodies, shapes, parts)
         radius = ra * rb / (ra + rb) if rb > 0.0 else ra
-        points.count[q] = 0
         flat = is_wall(shapes.kind[b]) and parts.feature[shapes.part[b]] < 0
         for c in range(start[k], start[k + 1]):
             if kept[c] == 1:

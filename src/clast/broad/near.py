@@ -3,6 +3,9 @@
 from ..kernels.backend import func, part
 from ..kernels.vec import add, dot, load, load4, norm, scale, sub, unrotate
 
+# Of a margin: by so much nearer than measured two shapes may be, at places up to 1e8 of their size from the origin.
+ROUNDING = 1e-6
+
 
 @func
 def image(d, length, inverse):

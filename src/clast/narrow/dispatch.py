@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..broad.near import ROUNDING
 from ..kernels import primitives
 from ..kernels.backend import kernel
 from ..tables import (
@@ -27,9 +28,6 @@ from . import ellipsoid_polyhedron, ellipsoids, mesh_slots, polyhedra, round_wal
 WALLS = (PLANE, CYLINDER, TRIANGLE)
 OVERLAP = float(np.nextafter(0.0, -1.0))  # the margin of those that overlap: a gap of zero is none, but for two spheres
 CLASSES = 16  # of listed pairs by how far apart they are
-ROUNDING = (
-    1e-6  # of the margin: by so much nearer than found pairs may be, at places up to 1e8 of their size from the origin
-)
 BATCH = 65536  # pairs that are looked at at a time where no list keeps them: their points stay in the cache
 TRIANGLES = "brute"  # how triangles are measured unless said
 

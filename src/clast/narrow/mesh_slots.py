@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..broad.near import image, repeats
+from ..broad.near import ROUNDING, image, repeats
 from ..broad.neighbour_list import copy_history
 from ..kernels import primitives
 from ..kernels.backend import func, kernel
@@ -31,7 +31,6 @@ from .polyhedra import ball_radius
 MARGIN = (
     0.2  # of candidates, as a part of a typical radius or, if that is less, of the radius of the smaller mesh of a pair
 )
-ROUNDING = 1e-6  # of its margin: by so much nearer than measured two triangles may be
 EARLY = 0.7  # where some pair must be looked at again, so are all that have moved by this part of the margin
 SPARE = 0.25  # room for more candidates of a pair than there are, as a part of these
 TASK = 65536  # pairs whose candidates are looked for at a time

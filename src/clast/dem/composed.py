@@ -80,6 +80,22 @@ def _luding_energy(overlap, slip, radius, mix, kept):
     return 0.5 * k2 * stretched**2 + 0.5 * 4.0 * mix.ratio**2 * k1 * slip**2
 
 
+def _eepa_stiffness(mix, radius):
+    # Of the unloading branch at an overlap of 5 % of the radius.
+    return 2.0 * mix.young * math.sqrt(0.05) * radius / (1.0 - mix.plasticity_ratio)
+
+
+def _eepa_energy(overlap, slip, radius, mix, kept):
+    """The work that unloading along the present branch gives back, and that of the constant pull."""
+    d = np.maximum(overlap, 0.0)
+    k2 = 4.0 / 3.0 * mix.young * np.sqrt(radius) / (1.0 - mix.plasticity_ratio)
+    plastic = mix.plasticity_ratio * kept.peak**1.5
+    rest = np.cbrt(plastic) ** 2
+    pressed = k2 * (0.4 * (d**2.5 - rest**2.5) - plastic * (d - rest))
+    sheared = 4.0 * mix.shear * np.sqrt(radius * d) * slip**2
+    return np.where(overlap > 0.0, pressed, 0.0) + sheared - mix.pull_off * d
+
+
 def _jkr_reach(mix, radius):
     return 3.0 * (np.pi * mix.adhesion * radius**2 / (8.0 * mix.young)) ** (2.0 / 3.0) / radius
 
@@ -188,6 +204,14 @@ SPRINGS = {
         stiffness=lambda mix, radius: mix.plastic_stiffness,
         energy=_luding_energy,
     ),
+    "eepa": Part(
+        springs.eepa,
+        ("young", "shear", "plasticity_ratio", "adhesion", "adhesion_exponent", "pull_off"),
+        ("peak", "adhering"),
+        pulls=True,
+        stiffness=_eepa_stiffness,
+        energy=_eepa_energy,
+    ),
     "soft": Part(
         springs.soft,
         ("well_depth", "well_width"),
@@ -240,7 +264,7 @@ DASHPOTS = {
     "tsuji": Part(
         springs.by_restitution,
         ("damping", "ratio"),
-        damping={"hertz": _tsuji, "jkr": _tsuji, "linear": _critical},
+        damping={"hertz": _tsuji, "jkr": _tsuji, "eepa": _tsuji, "linear": _critical},
         pulls=True,
     ),
     "kuwabara-kono": Part(springs.kuwabara_kono, ("dissipation", "ratio")),
@@ -252,6 +276,13 @@ SHEARS = {
     "mindlin": Part(tangent.mindlin, ("friction",)),
     "fading": Part(tangent.fading, ("friction",)),
     "rescaled": Part(tangent.rescaled, ("friction",)),
+    "secant": Part(tangent.secant, ("friction",)),
+    "incremental": Part(tangent.incremental, ("friction",), ("grip",)),
+    "mindlin-deresiewicz": Part(
+        tangent.micro_slip,
+        ("friction",),
+        ("turning_x", "turning_y", "turning_z", "span", "spare", "used", "load", "grip"),
+    ),
     "none": Part(tangent.frictionless, ("friction",)),
 }
 COHESIONS = {
@@ -290,8 +321,8 @@ def contact(touch, mix, dt):
     normal = max(LEAST, answer.force + min(damping, most) * touch.rate)
     pull, kept = attract(touch, mix, dt)
     limit = mix.friction * max(0.0, normal + answer.pull)
-    force, slip = shear(touch, mix, dt, answer, min(SHEAR_DAMPING * shear_damping, most), limit)
-    return normal - pull, force, slip, answer.kept + kept
+    force, slip, held = shear(touch, mix, dt, answer, min(SHEAR_DAMPING * shear_damping, most), limit)
+    return normal - pull, force, slip, answer.kept + held + kept
 
 
 plain = contact  # bound to `with_twist`

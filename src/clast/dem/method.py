@@ -279,7 +279,8 @@ class DEM:
         for other in range(many):
             row = law.mix(*mixes[material * many + other].T)
             k = np.maximum(k, law.stiffness(row, radius))
-        return math.pi / 3.0 * np.sqrt(0.5 * mass / np.maximum(k, 1e-300))
+        # A part without a stiffness sets no limit; not so small that heavy bodies overflow.
+        return math.pi / 3.0 * np.sqrt(0.5 * mass / np.maximum(k, 1e-200))
 
 
 EXAMPLES = {

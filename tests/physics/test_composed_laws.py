@@ -8,7 +8,7 @@ import pytest
 from one_contact import MASS, NONE, RADIUS, UP, One, impact
 
 import clast
-from clast.dem import adhesion, composed, forces, history, laws
+from clast.dem import adhesion, composed, forces, history, laws, whole_steps
 from clast.kernels import backend
 
 
@@ -40,6 +40,31 @@ def test_linear_by_numbers_has_the_factor_of_the_slides():
         force, shear = One(numbers, law=law).at(d, rate, slide, dt=1e-5)
         assert force == pytest.approx(f * (2e4 * d + 30.0 * MASS * rate), rel=1e-12)
         assert shear[0] == pytest.approx(-f * (1e4 * 0.1e-5 + 20.0 * MASS * 0.1), rel=1e-12)
+
+
+@pytest.mark.parametrize("law", ["hertz", "linear"])
+def test_means_over_the_step_are_the_law_where_it_lasts(law):
+    """A contact at rest, or one that is there all through the step, has the force of the law; one that begins has the mean over its part of it."""
+    plain, mean = (
+        One({"stiffness": 1e4, "damping": 0.0}, law=law, damping="thornton", in_step=x) for x in (False, True)
+    )
+    for d, rate in ((1e-4, 0.0), (1e-4, 0.5), (1e-4, -0.5), (3e-5, 1.0)):
+        assert mean.at(d, rate, dt=2e-5)[0] == plain.at(d, rate, dt=2e-5)[0]
+    way = 2e-5
+    for d in (1e-6, 1e-5, 1.9e-5):
+        x = np.linspace(0.0, d + 0.5 * way, 20001)
+        force = np.trapezoid([plain.at(float(y))[0] for y in x], x) / way
+        for rate in (1.0, -1.0):
+            assert mean.at(d, rate, dt=way)[0] == pytest.approx(force, rel=1e-6 if law == "linear" else 0.12)
+
+
+def test_a_dashpot_without_lag_gives_the_force_of_the_velocity_now():
+    """Alone, a body at x with the velocity v had v + F dt / (2 m) half a step ago: the fraction of critical damping is as asked."""
+    for c in (0.1, 1.0, 5.0):
+        k, m, dt = 1e4, MASS, 2e-5
+        lagged = whole_steps.without_lag(c, m, dt)
+        stronger = 1.0 / (1.0 - lagged * dt / (2.0 * m))
+        assert lagged * stronger / math.sqrt(k * stronger) == pytest.approx(c / math.sqrt(k), rel=1e-4 * c)
 
 
 @pytest.mark.parametrize("restitution", [0.2, 0.5, 0.9])
@@ -303,6 +328,8 @@ def test_twisting_is_a_spring_with_a_limit_that_turns_with_the_normal():
         ({"law": "luding", "damping": "tsuji"}, "take damping='none'"),
         ({"law": "hertz", "cohesion": "dmt", "conserving": True}, "conserving=True is of laws as they are"),
         ({"law": "hertz", "bonds": True, "twisting": "spring"}, "leave twisting out"),
+        ({"law": "luding", "in_step": True}, "springs that push from touch on"),
+        ({"law": "hertz", "damping": "tsuji", "in_step": True}, "without damping='tsuji'"),
     ],
 )
 def test_parts_that_do_not_go_together_are_refused(options, words):

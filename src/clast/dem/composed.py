@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels.backend import bind, fused, made_by
-from . import adhesion, bonds, laws, springs, tangent
-from .laws import Law
+from . import adhesion, bonds, laws, springs, tangent, whole_steps
+from .laws import Law, Touch
 
 PULL = -1e300  # [N], the least normal force of a law that may pull
 
@@ -307,7 +307,10 @@ ROLLINGS = {
 }
 TWISTINGS = {"none": Part(None), "spring": Part(tangent.twists, ("shear", "spinning_friction"), ("twist",))}
 
-# Bound to `contact`.
+# Springs for which forces may be means over the step, and their stiffness over their force by overlap.
+IN_STEP = {"hertz": 1.5, "linear": 1.0, "granular": 1.0, "granular-hertz": 1.5}
+
+# Bound to `contact` and `contact_in_step`.
 spring, dashpot, shear, attract = springs.hertz, springs.by_restitution, tangent.mindlin, adhesion.nothing
 LEAST = 0.0  # [N], the least force of spring and dashpot
 SHEAR_DAMPING = 1.0
@@ -319,6 +322,24 @@ def contact(touch, mix, dt):
     damping, shear_damping = dashpot(touch, mix, answer)
     most = laws.strongest(touch.mass, dt)
     normal = max(LEAST, answer.force + min(damping, most) * touch.rate)
+    pull, kept = attract(touch, mix, dt)
+    limit = mix.friction * max(0.0, normal + answer.pull)
+    force, slip, held = shear(touch, mix, dt, answer, min(SHEAR_DAMPING * shear_damping, most), limit)
+    return normal - pull, force, slip, answer.kept + held + kept
+
+
+SLOPE = 1.5  # stiffness of the spring over its force by overlap
+
+
+def contact_in_step(touch, mix, dt):
+    """The same with the normal force as a mean over the step, see `clast.dem.whole_steps`; for springs that push from touch on, and do not pull."""
+    overlap, share = whole_steps.in_step(touch.overlap, touch.rate, dt)
+    here = Touch(overlap, touch.rate, touch.normal, touch.slide, touch.slip, touch.mass, touch.radius, touch.kept)
+    answer = spring(here, mix, dt)
+    damping, shear_damping = dashpot(here, mix, answer)
+    most = laws.strongest(touch.mass, dt)
+    push = answer.force + min(whole_steps.without_lag(damping, touch.mass, dt), most) * touch.rate
+    normal = share * whole_steps.not_below_zero(push, SLOPE * answer.stiffness, touch.rate, share * dt)
     pull, kept = attract(touch, mix, dt)
     limit = mix.friction * max(0.0, normal + answer.pull)
     force, slip, held = shear(touch, mix, dt, answer, min(SHEAR_DAMPING * shear_damping, most), limit)
@@ -340,24 +361,25 @@ def _bound(function, **names):
 
 
 @functools.cache
-def law_of(law, damping, shear_name, shear_damping, cohesion, twisting, bonded):
+def law_of(law, damping, shear_name, shear_damping, cohesion, twisting, bonded, in_step):
     """The function of a law with these parts, see `choose`."""
     jkr = cohesion == "jkr"
     chosen, dash = SPRINGS["jkr" if jkr else law], DASHPOTS[damping]
     made = _bound(
-        contact,
+        contact_in_step if in_step else contact,
         spring=chosen.function,
         dashpot=dash.function,
         shear=SHEARS[shear_name].function,
         attract=COHESIONS[cohesion].function,
         LEAST=PULL if chosen.pulls or dash.pulls else 0.0,
         SHEAR_DAMPING=1.0 if shear_damping else 0.0,
+        **({"SLOPE": IN_STEP[law]} if in_step else {}),
     )
     if twisting != "none":
         made = _bound(with_twist, plain=made)
     if bonded:
         made = _bound(bonds.bonded, free=made)
-    return made_by(made, law_of, law, damping, shear_name, shear_damping, cohesion, twisting, bonded)
+    return made_by(made, law_of, law, damping, shear_name, shear_damping, cohesion, twisting, bonded, in_step)
 
 
 @functools.cache
@@ -371,12 +393,17 @@ def resistance_of(rolling, twisting, bonded):
     return made_by(made, resistance_of, rolling, twisting, bonded) if twisting != "none" or bonded else made
 
 
-def choose(law, damping, shear_name, shear_damping, cohesion, rolling, twisting, bonded):
-    """The Law of these parts by their names; damping and shear_name may be "auto", as the spring has it."""
+def choose(law, damping, shear_name, shear_damping, cohesion, rolling, twisting, bonded, in_step):
+    """The Law of these parts by their names; damping and shear_name may be "auto", as the spring has it; in_step: forces are means over the step."""
     chosen = SPRINGS["jkr" if cohesion == "jkr" else law]
     damping = chosen.dashpot if damping == "auto" else damping
     shear_name = chosen.shear if shear_name == "auto" else shear_name
     dash = DASHPOTS[damping]
+    if in_step and (law not in IN_STEP or bonded or dash.pulls or cohesion not in ("none", "dmt", "area")):
+        raise ValueError(
+            f"DEM: in_step=True is of springs that push from touch on ({', '.join(IN_STEP)}), without damping='tsuji', bonds, jkr and "
+            "capillary; leave it out"
+        )
     parts = [chosen, dash, SHEARS[shear_name], COHESIONS[cohesion], ROLLINGS[rolling], TWISTINGS[twisting]]
     springs_of = tuple(part.energy for part in parts if part.energy is not None)
     if bonded:
@@ -389,7 +416,7 @@ def choose(law, damping, shear_name, shear_damping, cohesion, rolling, twisting,
             f"DEM: damping={damping!r} follows from the coefficient of restitution with {', '.join(dash.damping)}, not with {name!r}; "
             "take damping='none'"
         )
-    function = law_of(law, damping, shear_name, shear_damping, cohesion, twisting, bonded)
+    function = law_of(law, damping, shear_name, shear_damping, cohesion, twisting, bonded, in_step)
     keeps = tuple(name for part in parts for name in part.keeps)
     return Law(
         function=function,

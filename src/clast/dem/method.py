@@ -27,6 +27,7 @@ PARTS = (
     "rolling",
     "twisting",
     "bonds",
+    "in_step",
 )  # what a law is made of, see `composed.choose`
 NAMES = {**laws.LAWS, **{name: part for name, part in composed.SPRINGS.items() if name != "jkr"}}
 # Numbers that laws need and that follow from those of the materials: (Mix of all pairs of materials, Law) -> (m,m).
@@ -47,7 +48,7 @@ class DEM:
     Its parts, all but for "blaze", "halo" and functions: damping: "auto", "thornton", "tsuji", "kuwabara-kono", "govender", "granular", "none";
     shear: "auto", "mindlin", "mindlin-deresiewicz", "fading", "rescaled", "secant", "incremental", "none"; shear_damping: whether shear has a dashpot; cohesion: "none", "jkr", "dmt", "area",
     "capillary"; rolling: "spring", "constant", "viscous", "none"; twisting: "none", "spring"; bonds: whether bodies that touch at the start are
-    bonded. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
+    bonded. in_step: whether normal forces are means over the step, for restitution as it is asked for at dt="auto", see docs/laws.md. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
     shapes may be to stand in the list of pairs; None lets the simulation choose. broad: a name in `clast.broad.search.BROAD`:
     "bins", "boxes", "spacetree", "all-pairs".
     Neither margin nor broad changes the results by a single bit, except with narrow="hybrid-batches".
@@ -78,6 +79,7 @@ class DEM:
     rolling: str = "spring"
     twisting: str = "none"
     bonds: bool = False
+    in_step: bool = False
 
     def __post_init__(self):
         if callable(self.law):

@@ -28,9 +28,7 @@ from .mesh_points import empty_measured, measure_candidates
 from .mesh_pose import least_length, make_setting, surface_rows
 from .polyhedra import ball_radius
 
-MARGIN = (
-    0.15  # of candidates, as a part of a typical radius or, if that is less, of the radius of the smaller mesh of a pair
-)
+MARGIN = 0.15  # of candidates, as a part of a typical radius or, if that is less, of the radius of the smaller mesh of a pair
 EARLY = 0.7  # where some pair must be looked at again, so are all that have moved by this part of the margin
 SPARE = 0.25  # room for more candidates of a pair than there are, as a part of these
 TASK = 65536  # pairs whose candidates are looked for at a time

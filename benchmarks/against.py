@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).resolve()
-KINDS = {"spheres": (20, 25, 6000), "ellipsoids": (12, 14, 4000), "cubes": (10, 12, 4000), "lumps": (10, 8, 3000)}
+KINDS = {"spheres": (20, 25, 20000), "ellipsoids": (12, 14, 4000), "cubes": (10, 12, 4000), "lumps": (10, 8, 3000)}
 KINDS["hard"] = (20, 12, 100)  # bodies along x and y, layers, steps to settle
 FLYING = "granulate"  # 10,000 lumps that fly about, see `clast.scenes`
 
@@ -48,6 +48,9 @@ def simulation(kind):
     }[kind]()
     place = np.stack(np.meshgrid(*map(np.arange, (wide, wide, high)), indexing="ij"), -1).reshape(-1, 3) + 0.5
     turn = random.normal(size=(len(place), 4))
+    if kind == "spheres":
+        # Columns of a lattice would stand for long, and neighbours beside each other be listed or not by a hair's breadth of margin.
+        place += random.uniform(-0.02, 0.02, place.shape)
     scene = clast.Scene()
     scene.add(clast.Plane(), material=stone)
     for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)):

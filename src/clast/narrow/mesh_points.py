@@ -38,7 +38,6 @@ from .mesh_pose import (
     SIZE,
     TILT,
     TREE,
-    make_setting,
 )
 from .mesh_tree import BARE, load_axis, load_turn, load_way, placed, wall_corner
 from .superquadric_flat import triangle_separation
@@ -344,8 +343,8 @@ def power_row(p, pose, surfaces, start, first, points):
             put_point(row, p, pose, points, d - pose[p, HALO], x, scale(-1.0, rotate(q, n)), d <= 0.0, False)
 
 
-def measure_candidates(tables, surfaces, pair, candidates, box, narrow, tolerance, points, near=False):
-    """Fill in MeasuredPoints, one row for each of the Candidates of listed pairs (p,2).
+def measure_candidates(setting, surfaces, candidates, narrow, tolerance, points, near=False):
+    """Fill in MeasuredPoints, one row for each of the Candidates of the pairs (p,) of a Setting.
 
     narrow: name of a method in `triangle_lanes.METHODS`; tolerance: what it aims at, relative to the longest edge. near: of corners and
     sides, also those that may touch when bodies have moved.
@@ -353,13 +352,13 @@ def measure_candidates(tables, surfaces, pair, candidates, box, narrow, toleranc
     count = len(candidates.first)
     if count == 0:
         return
-    setting = make_setting(tables, surfaces, pair, box)
+    pairs = len(setting.pose)
     measure = kernel(measure_block, grain=4, allocates=True, fastmath=FUSE, METHOD=METHODS[narrow])
     blocks = (count + LANES - 1) // LANES
     measure(blocks, *setting, surfaces, *candidates, float(tolerance), near, points)
     if (setting.pose[:, RADIUS] > 0.0).any():
-        kernel(round_row, grain=16)(len(pair), setting.pose, surfaces, *candidates, points)
+        kernel(round_row, grain=16)(pairs, setting.pose, surfaces, *candidates, points)
     if ((setting.pose[:, OVAL] > 0.0) & (setting.pose[:, POWER] == 0.0)).any():
-        kernel(oval_row, grain=16)(len(pair), setting.pose, surfaces, *candidates[:2], points)
+        kernel(oval_row, grain=16)(pairs, setting.pose, surfaces, *candidates[:2], points)
     if (setting.pose[:, POWER] > 0.0).any():
-        kernel(power_row, grain=16)(len(pair), setting.pose, surfaces, *candidates[:2], points)
+        kernel(power_row, grain=16)(pairs, setting.pose, surfaces, *candidates[:2], points)

@@ -114,11 +114,11 @@ def eepa_pull(peak, radius, young, plasticity, adhesion):
 
 @fused
 def eepa(touch, mix, dt):
-    """Edinburgh's elasto-plastic adhesive law (Morrissey 2013; Thakur et al. 2014, eq. 1 to 4), of the power n = 3/2.
+    """Edinburgh's elasto-plastic adhesive law (Morrissey 2013; Thakur et al. 2014), of the power n = 3/2.
 
     Loading -f0 + k1 d^n, k1 = 4/3 E* sqrt(R); unloading and reloading -f0 + k2 (d^n - d_p^n) with k2 = k1 / (1 - lambda) and d_p^n = lambda p^n below
     the peak p; never less than -f0 - k_adh d^chi. The strongest pull beside f0 is 3/2 pi w a, a^2 = 2 R d_p - d_p^2 being the flat
-    that stays, at the most half of k2 d_p^n; k_adh follows from it when the peak is made. Along the last branch the peak is unlearned, so that
+    that stays, at the most half of k2 d_p^n, a limit of this package's own; k_adh follows from it when the peak is made. Along the last branch the peak is unlearned, so that
     reloading starts with k2 from where it is. Friction acts under F + f0 + k_adh d^chi. In shear 8 G* sqrt(R d).
     lambda = plasticity_ratio, f0 = pull_off [N], w = adhesion [J/m^2], chi = adhesion_exponent. Keeps p and k_adh [N/m^chi].
     """

@@ -60,8 +60,8 @@ def frictionless(touch, mix, dt, spring, dashpot, limit):
 def secant(touch, mix, dt, spring, dashpot, limit):
     """The present stiffness times the slip so far, under friction of the spring's force alone; the dashpot acts while the contact sticks.
 
-    As the Hertz-Mindlin model of commercial programs has it (Tsuji et al. 1992; Di Renzo and Di Maio 2004). A contact whose normal
-    dashpot pulls still has the friction of its spring.
+    The form that meets the curves of tests 6 and 8 of Chung and Ooi (2011), with the dashpots of Tsuji et al. (1992). A contact whose normal dashpot pulls
+    still has the friction of its spring.
     """
     x, y, z = slid(turn(touch.slip, touch.normal, 1.0, 1.0), touch, dt)
     k, most = spring.shear, mix.friction * max(0.0, spring.force + spring.pull)
@@ -75,7 +75,7 @@ def secant(touch, mix, dt, spring, dashpot, limit):
 
 @fused
 def incremental(touch, mix, dt, spring, dashpot, limit):
-    """The force grows by the present stiffness times what the contact slips in a step, whatever the load does (Cundall 1988; no slip).
+    """The force grows by the present stiffness times what the contact slips in a step, whatever the load does (in increments, as Cundall and Strack 1979).
 
     A contact that slips while it is stiff and back while it is soft gains energy: of use to compare with programs that have it. Keeps the stiffness
     of the step before [N/m].

@@ -352,6 +352,7 @@ class RunKeys(Section):
     rolling: str = key("resistance to rolling", '"constant"', "spring")
     twisting: str = key("resistance to twisting", '"spring"', "none")
     bonds: bool = key("bodies that touch at the start are bonded", "true", False)
+    in_step: bool = key("normal forces are means over the step", "true", False)
     attraction: bool = key("law blaze: contacts may pull where damping outweighs the spring", "true", False)
     conserving: bool | None = key(
         "laws hertz and linear: contacts give back what they took in; blaze: false is the force as published",
@@ -398,6 +399,7 @@ METHODS = {
             "rolling",
             "twisting",
             "bonds",
+            "in_step",
             "attraction",
             "conserving",
         ),

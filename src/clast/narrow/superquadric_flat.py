@@ -11,6 +11,7 @@ import numpy as np
 from ..kernels.backend import func, part
 from ..kernels.vec import add, cross, dot, norm, normalize, scale, sub
 from ..shapes.superquadric import inside_ball, norm2
+from .ellipsoid_triangle import across as any_across
 from .mesh_cylinder import point_nearest
 from .polyhedron_plane import corner, face_normal
 from .polyhedron_polyhedron import reach_along
@@ -230,7 +231,9 @@ def triangle_separation(p, r, s, size, e, limit):
 
     If the first two directions that are tried show that it is above `limit` [m], it is not looked for.
     """
-    m = normalize(cross(sub(r, p), sub(s, p)))
+    # The axis of a capsule is a triangle without area, its last two corners are one: it has no face, and its side there and back are both halves around it.
+    area = norm(sub(s, r)) > 0.0
+    m = normalize(cross(sub(r, p), sub(s, p))) if area else any_across(sub(r, p))
     m = m if dot(m, p) >= 0.0 else (-m[0], -m[1], -m[2])
     best, n = above_triangle(m, p, r, s, size, e), m
     if best > limit:
@@ -251,15 +254,15 @@ def triangle_separation(p, r, s, size, e, limit):
     # Deeper than half its shortest half-axis no simulation goes on: only there may an edge be the way out from amid the triangle. Above
     # it a triangle is a part of a surface, of which edges amid flat places are no edges.
     deep = -0.5 * min(size[0], size[1], size[2])
-    if inside and best > deep:
+    if area and inside and best > deep:
         return best, n, y
     least = inside_ball(size, e)
     for k in range(3):
         a, b, c = corners_from(k, p, r, s)
-        if not edge_bound(a, sub(b, a), least, size, e) > best:
+        if (not area and norm(sub(b, a)) == 0.0) or not edge_bound(a, sub(b, a), least, size, e) > best:
             continue
         out = normalize(cross(m, sub(b, a)))
-        out = out if dot(out, sub(c, a)) >= 0.0 else (-out[0], -out[1], -out[2])
+        out = out if dot(out, sub(c, a)) >= 0.0 or not area else (-out[0], -out[1], -out[2])
         w = around_edge(a, m, out, math.pi, size, e)
         f = above_triangle(w, p, r, s, size, e)
         if f > best:

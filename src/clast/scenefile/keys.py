@@ -192,6 +192,11 @@ class SuperquadricShape(EllipsoidShape):
     )
 
 
+class CapsuleShape(Section):
+    radius: float = key("radius [m]", "0.003", gt=0)
+    length: float = key("from the centre of one end to that of the other [m], along z of the body", "0.01", gt=0)
+
+
 class PolyhedronShape(Section):
     points: list[Triple] | None = key(
         "points [m] whose hull it is", "[[0, 0, 0], [0.01, 0, 0], [0, 0.01, 0], [0, 0, 0.01]]", None
@@ -415,6 +420,7 @@ PARTICLES = {
     "sphere": SphereShape,
     "ellipsoid": EllipsoidShape,
     "superquadric": SuperquadricShape,
+    "capsule": CapsuleShape,
     "polyhedron": PolyhedronShape,
     "mesh": MeshShape,
     "clump": ClumpShape,

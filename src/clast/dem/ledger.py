@@ -29,6 +29,7 @@ from ..kernels.backend import bind, func, fused, kernel, made_by
 from ..kernels.rows import PER_MASS, REACH, centre_at, spin_at, velocity_at
 from ..kernels.tuples import filler
 from ..kernels.vec import add, cross, dot, load, load4, norm, scale, sub
+from ..motion.book import Book
 from . import laws
 from .laws import Touch, turn
 from .partners import away_of
@@ -220,19 +221,17 @@ def blocks_of(rows):
     return (rows + BLOCK - 1) // BLOCK
 
 
-class Ledger:
+class Ledger(Book):
     """What contacts have lost since the start, and what driven bodies have done."""
 
     def __init__(self, law, along):
         """law: from `with_ledger`; along (3,) [m/s^2]: gravity in directions in which the world repeats, where places tell no height."""
+        super().__init__()
         self.plastic, self.along = bool({*law.keeps} - {*KEEPS, "twist"}), along
         self.sums = np.zeros(WIDTH)  # [J], columns as above
         self.powers = np.zeros(WIDTH)  # [W], at the last step
-        self.through = 0.0  # [J], that came with bodies through inlets less what went through outlets
-        self.start = None  # [J], see `begin`; None before
-        self.digits = np.zeros(
-            WIDTH, np.int64
-        )  # binary exponents of the largest of each column, by which the unit of a sum is chosen
+        # Binary exponents of the largest of each column, by which the unit of a sum is chosen.
+        self.digits = np.zeros(WIDTH, np.int64)
         self._room: dict = {}  # by the kernel: its number of blocks, and room for what it writes
 
     def _launch(self, row, rows, each, *given):
@@ -285,19 +284,13 @@ class Ledger:
         return tuple(table[:, parts].sum(1) + table[:, LOST] / dt for table in tables)
 
     def begin(self, state, energies):
-        """energies: [J] at the start, of all; what of it contacts hold along their normals and in shear; what the kicks of a step are ahead."""
+        super().begin(state, energies)
         self.note(state, 0.0)
-        self.start = energies
-
-    def pass_through(self, before, after):
-        """Bodies came or went; before, after: energies as at the start."""
-        self.through += after[0] - before[0]
-        self.start = self.start[0], *(old + new - was for old, new, was in zip(self.start[1:], after[1:], before[1:]))
 
     def losses(self, now):
-        """What was lost [J], by LOSSES, and by the time step; now: present energies as at the start."""
+        """What was lost [J], by LOSSES, and numerically; now: present energies."""
         sums, slid = self.sums, float(self.sums[SLIDING] + self.sums[LOST])
-        normal, shear, ahead = (there - then for there, then in zip(now[1:], self.start[1:]))
+        normal, shear, ahead, _ = self.since(now)
         pressed, sheared = sums[PRESSED] - normal, sums[SHEARED] - shear
         by_normal = sums[DASHPOT] + (pressed if self.plastic else 0.0)
         lost = by_normal, sums[DRAG], slid, sums[ROLLING], sums[TWISTING]
@@ -308,6 +301,8 @@ class Ledger:
         """Work [J] of driven bodies, and of gravity along directions in which the world repeats."""
         return float(self.sums[DRIVEN])
 
+    stabilisation = 0.0  # [J]
+
     @property
     def gross(self):
         """What contacts took in and gave back [J]."""
@@ -315,12 +310,11 @@ class Ledger:
 
     def remember(self):
         """What a checkpoint holds."""
-        numbers = np.array([self.through, *(self.start or ())])
-        return {"sums": self.sums, "powers": self.powers, "digits": self.digits, "numbers": numbers}
+        told = {"sums": self.sums, "powers": self.powers, "digits": self.digits}
+        return told | {"numbers": np.array(self.numbers())}
 
     def recall(self, kept):
         """Go on from what `remember` gave."""
         self.sums, self.powers = np.array(kept["sums"]), np.array(kept["powers"])
         self.digits = np.array(kept["digits"], np.int64)
-        self.through, *start = map(float, kept["numbers"])
-        self.start = tuple(start) or None
+        self.take_up(kept["numbers"])

@@ -29,8 +29,9 @@ class Stored(NamedTuple):
 
     @property
     def parts(self):
-        """Energy of all, of contacts along their normals and in shear, and what the work is ahead."""
-        return self.kinetic + self.potential + self.elastic, self.along, self.elastic - self.along, self.ahead
+        """Energy of all, of contacts along their normals and in shear, what the work is ahead, and the potential."""
+        whole = self.kinetic + self.potential + self.elastic
+        return whole, self.along, self.elastic - self.along, self.ahead, self.potential
 
 
 def stored(sim):
@@ -52,7 +53,7 @@ def stored(sim):
 class Balance:
     """The energies [J] of a simulation since its start; print it, or take `as_dict()`.
 
-    kinetic + potential + elastic = start + work + through - dissipated - numerical + error.
+    kinetic + potential + elastic = start + work + through + stabilisation - dissipated - numerical + error.
     """
 
     start: float  # kinetic, potential and elastic energy at the start
@@ -61,12 +62,14 @@ class Balance:
     elastic: float  # of contacts
     work: float  # that driven bodies have done, and gravity along directions in which the world repeats
     through: float  # that came with bodies through inlets, less what went through outlets
-    normal: float  # lost by dashpots along normals; of laws that lose energy in their springs, plastic or adhesive ones, by those too
+    stabilisation: float  # that parting overlaps of hard contacts added
+    normal: float  # lost by dashpots along normals; of laws that lose energy in their springs, plastic or adhesive ones, by those too; of hard contacts by impact
     shear: float  # lost by dashpots in shear
     sliding: float
     rolling: float  # work against rolling resistance, with what its springs hold
     twisting: float  # likewise about normals
-    numerical: float  # that springs of contacts took in and neither hold nor lost: by the time step, and by points that share a stiffness
+    numerical: float  # that springs of contacts took in and neither hold nor lost: by the time step, and by points that share a stiffness; of hard contacts, by which
+    # gravity gave more to velocities than the potential fell
     turnover: float  # that contacts took in, each joule once, or the work if that is more
 
     @property
@@ -78,7 +81,8 @@ class Balance:
     def error(self):
         """By how much [J] the energy is more than what came in and was not lost; measured, no loss is made up from it."""
         have = self.kinetic + self.potential + self.elastic
-        return have - self.start - self.work - self.through + self.dissipated + self.numerical
+        put_in = self.start + self.work + self.through + self.stabilisation
+        return have - put_in + self.dissipated + self.numerical
 
     def as_dict(self):
         """All numbers by name."""
@@ -92,6 +96,7 @@ class Balance:
     def __str__(self):
         rows = [("at the start", self.start), ("work of drives", self.work)]
         rows += [("inlets, outlets", self.through)] if self.through else []
+        rows += [("parting of overlaps", self.stabilisation)] if self.stabilisation else []
         rows += [(f"lost: {words}", -getattr(self, name)) for name, words in LOSSES.items() if getattr(self, name)]
         rows += [("lost: numerically", -self.numerical), ("error", self.error)]
         rows += [("kinetic", self.kinetic), ("potential", self.potential), ("elastic", self.elastic)]
@@ -102,14 +107,15 @@ class Balance:
 
 
 def ledger(sim):
-    """The Balance of a simulation with DEM(ledger=True): where its energy came from and went to."""
+    """The Balance of a simulation with DEM(ledger=True) or Complementarity(ledger=True): where its energy came from and went to."""
     sim.start()
     book = sim.stepper.ledger
     if book is None:
-        raise ValueError("ledger: the simulation keeps none; take clast.DEM(ledger=True)")
+        raise ValueError(f"ledger: the simulation keeps none; take clast.{type(sim.method).__name__}(ledger=True)")
     now = stored(sim)
     found, numerical = book.losses(now.parts)
     lost = dict(zip(LOSSES, found, strict=True))
     turnover = max(0.5 * (book.gross + sum(found)), abs(book.work))
     energies = {"start": book.start[0], "kinetic": now.kinetic, "potential": now.potential, "elastic": now.elastic}
-    return Balance(**energies, work=book.work, through=book.through, **lost, numerical=numerical, turnover=turnover)
+    given = {"work": book.work, "through": book.through, "stabilisation": book.stabilisation}
+    return Balance(**energies, **given, **lost, numerical=numerical, turnover=turnover)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import files, measure
+from ..dem.method import DEM
 from ..errors import nearest, pick
 from ..files import disk
 from ..files.trajectory import Trajectory
@@ -117,7 +118,7 @@ class Record:
                 self.contacts = True
             elif name == "dissipation":
                 self.contacts = True
-                if sim.stepper.ledger is None:
+                if not (sim.method.ledger and isinstance(sim.method, DEM)):
                     raise ValueError("Simulation.run: record 'dissipation' needs a ledger; take clast.DEM(ledger=True)")
             else:
                 self.wanted.append((str(name), self._find(sim, str(name))))

@@ -14,6 +14,7 @@ from .. import measure
 from ..broad.search import periodic_box
 from ..dem.method import DEM
 from ..dem.stepper import Smooth
+from ..dvi.ledger import Accounted
 from ..dvi.method import Complementarity
 from ..dvi.stepper import Hard
 from ..errors import ClastError, Unavailable, pick
@@ -78,7 +79,7 @@ class Simulation:
         meshed = len(scene.surfaces.ball) > 0
         if self.device is not backend.CPU and meshed:
             raise Unavailable("Simulation: triangulated particles move on the CPU only; leave device='cuda' out")
-        if self.device is not backend.CPU and getattr(method, "ledger", False):
+        if self.device is not backend.CPU and method.ledger:
             raise Unavailable("Simulation: a ledger is kept on the CPU only; leave device='cuda' out")
         self.scene, self.method = scene, method
         self._compiled = watch.seconds()
@@ -107,7 +108,8 @@ class Simulation:
     def _make_stepper(self, dt):
         given = self.scene, self.method, self.device, self.box, dt
         if self.team is None:
-            return STEPPERS[type(self.method)](*given)
+            chosen = Accounted if self.method.ledger and isinstance(self.method, Complementarity) else None
+            return (chosen or STEPPERS[type(self.method)])(*given)
         if not isinstance(self.method, DEM):
             raise ValueError(
                 f"Simulation: {self.team.size} processes share a run by clast.DEM(...) only; start one process for "
@@ -325,7 +327,7 @@ class Simulation:
         return Report.of(self)
 
     def ledger(self):
-        """Where energy came from and went to since the start, with DEM(ledger=True): see `clast.measure.Balance`."""
+        """Where energy came from and went to since the start, with `ledger=True` of the method: see `clast.measure.Balance`."""
         return measure.ledger(self)
 
     def touching(self):

@@ -11,6 +11,7 @@ LEDGER = {
     "start": "energy at the start [J]",
     "work": "work of driven bodies [J]",
     "through": "energy of bodies that came less that of those that went [J]",
+    "stabilisation": "energy that parting overlaps added [J]",
     "normal": "lost by normal damping [J]",
     "shear": "lost by shear damping [J]",
     "sliding": "lost by sliding [J]",

@@ -402,7 +402,7 @@ METHODS = {
             "attraction",
             "conserving",
         ),
-        *("integrator", "margin", "broad", "narrow", "penetration", "ledger"),
+        *("integrator", "margin", "broad", "narrow", "penetration"),
     ),
     "complementarity": (
         *("solver", "tolerance", "iterations", "coulomb", "warm"),

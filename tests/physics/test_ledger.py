@@ -367,6 +367,18 @@ def test_the_balance_of_hard_contacts_closes_in_a_drum_and_goes_on_after_a_resta
     assert again.ledger() == told
 
 
+def test_parting_a_hard_ball_from_the_floor_lifts_it():
+    scene = Scene(gravity=(0.0, 0.0, -G))
+    scene.add(Plane(), material=STONE)
+    scene.add(Sphere(0.01), position=(0.0, 0.0, 0.0096), material=STONE)
+    sim = hard(scene)
+    sim.step(60)
+    told, rise = sim.ledger(), sim.bodies.position[1, 2] - 0.0096
+    assert rise > 2e-4
+    assert told.stabilisation == pytest.approx(sim.bodies.mass[1] * G * rise, rel=1e-6)
+    assert abs(told.numerical) < 1e-6 * told.stabilisation
+
+
 def test_hard_bodies_that_tumble_close_the_balance():
     scene = Scene(gravity=(0.0, 0.0, -G))
     scene.add(Plane(), material=STONE)

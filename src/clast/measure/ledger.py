@@ -35,7 +35,8 @@ class Stored(NamedTuple):
 
 
 def stored(sim):
-    """The Stored of a simulation that has been started; sums of bodies are in the order of their numbers."""
+    """The Stored energies [J] of a simulation that has been started: kinetic = sum (m v^2 + w . I w) / 2, potential = - sum m g . x, elastic as in
+    `elastic_energy`; sums of bodies are in the order of their numbers."""
     bodies = sim.bodies
     mass = np.where(bodies.motion == FREE, bodies.mass, 0.0)
     inertia, free = world_inertia(sim, bodies), bodies.motion == FREE
@@ -107,7 +108,10 @@ class Balance:
 
 
 def ledger(sim):
-    """The Balance of a simulation with DEM(ledger=True) or Complementarity(ledger=True): where its energy came from and went to."""
+    """The Balance of a simulation with DEM(ledger=True) or Complementarity(ledger=True): where its energy came from and went to.
+
+    error = (kinetic + potential + elastic) - (start + work + through + stabilisation) + dissipated + numerical [J], all measured.
+    """
     sim.start()
     book = sim.stepper.ledger
     if book is None:

@@ -26,7 +26,7 @@ GROUPS = {
     "ellipsoids": "*ellipsoid*::* test_list::*ellipsoid* test_ready::*ellipsoid* test_docs::*ellipsoids*",
     "meshes": "*surface*::* *mesh*::* test_ready::*granulate* test_ready::*particles* test_docs::*meshes*",
     "spheres": "test_bits::* test_list::* test_gas::* test_f*::* test_runs::* *campaign*::* *impact*::* test_laws::* *motion*::* "
-    "test_ranks::* test_recording::* test_measure::* test_page*::* test_notebook::* test_getting*::*",
+    "test_ledger::* test_ranks::* test_recording::* test_measure::* test_page*::* test_notebook::* test_getting*::*",
     "cuda": "test_cuda::*",
     "search": "test_broad::* test_boxes::* *spacetree*::* test_docs::*spacetree*",
     "joints": "*join*::*",

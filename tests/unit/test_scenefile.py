@@ -143,7 +143,7 @@ def test_hard_contacts_with_their_options(load):
 
 
 def test_every_option_of_hard_contacts_is_a_key_with_its_default():
-    options = {field.name: field.default for field in fields(Complementarity) if field.name != "broad"}
+    options = {field.name: field.default for field in fields(Complementarity) if field.name not in ("broad", "ledger")}
     assert set(options) == set(scenefile.keys.METHODS["complementarity"])
     text = (Path(__file__).resolve().parents[2] / "docs" / "files.md").read_text(encoding="utf-8")
     for name, default in options.items():

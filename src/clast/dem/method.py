@@ -60,6 +60,7 @@ class DEM:
     conserving: with "hertz" and "linear", True makes contacts of any shapes give back what they took in, at a price, see
     `clast.dem.conserving`; None, the default, does not. With "blaze" True, or None, is the form of the force that keeps the energy of a collision
     at any step, False the force as it is written.
+    ledger: whether contacts tell what they lose, for `Simulation.ledger`; steps take longer, see docs/measuring.md.
     For the law "blaze" alone: attraction: whether a contact may pull where damping outweighs the spring.
     """
 
@@ -80,6 +81,7 @@ class DEM:
     twisting: str = "none"
     bonds: bool = False
     in_step: bool = False
+    ledger: bool = False
 
     def __post_init__(self):
         if callable(self.law):
@@ -112,6 +114,10 @@ class DEM:
             raise ValueError(f"DEM: tolerance = {self.tolerance!r} must be a number above 0 and below 1, a fraction")
         if self.margin is not None and not 0.0 <= float(self.margin) < math.inf:
             raise ValueError(f"DEM: margin = {self.margin} must be 0 m or more, or None")
+        if self.ledger and self.integrator != "verlet":
+            raise ValueError(
+                f"DEM: ledger=True follows the work of integrator='verlet', not of {self.integrator!r}; leave one of them out"
+            )
         if self.law != "blaze" and self.attraction:
             raise ValueError(f"DEM: attraction is an option of law='blaze', not of {self.name}; leave it out")
         if self.conserving and not self._plain:

@@ -55,9 +55,9 @@ def measure_spheres(state):
     return points._replace(arm=arm), row
 
 
-def contacts_of(state, keeps=()):
-    """The contact points that acted last: Contacts with slip, force and couple, and the numbers that the law keeps by these names, sorted by
-    pair, then shape."""
+def contacts_of(state, keeps=(), told=None):
+    """The contact points that acted last: Contacts with slip, force and couple, and the last numbers that the law keeps by these names, sorted by
+    pair, then shape. told: {name: (of pairs of spheres (b,), of slots (c,))}, further numbers."""
     state.fetch()
     table = state.device.table
     pairs, spheres, points, history = (table(t) for t in (state.pairs, state.spheres, state.points, state.history))
@@ -75,10 +75,12 @@ def contacts_of(state, keeps=()):
         if len(points.couple) + len(spheres.couple)
         else none
     )
-    kept = np.zeros(len(row), [(name, float) for name in keeps]) if keeps else np.zeros((len(row), 0))
-    first_kept = spheres.memory.shape[1] - len(keeps)
-    for i, name in enumerate(keeps):
-        kept[name] = np.concatenate([spheres.memory[ball, first_kept + i], history.kept[slot, i]])
+    names, told = (*keeps, *(told or {})), told or {}
+    kept = np.zeros(len(row), [(name, float) for name in names]) if names else np.zeros((len(row), 0))
+    for i, name in enumerate(keeps, -len(keeps)):
+        kept[name] = np.concatenate([spheres.memory[ball, i], history.kept[slot, i]])
+    for name, (of_balls, of_slots) in told.items():
+        kept[name] = np.concatenate([of_balls[ball], of_slots[slot]])
     both = Contacts(
         pair=state.bodies.number[body],
         shape=(state.shapes.number[listed] - state.label[body]).astype(np.int32),

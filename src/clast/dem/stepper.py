@@ -21,6 +21,7 @@ from ..narrow.dispatch import find_points
 from ..tables import FREE, SPHERE, is_particle, is_thin, is_wall, rows_in
 from . import forces, results, sphere_pairs
 from .conserving import even_radii
+from .ledger import Ledger, with_ledger
 
 AUTO = 0.15  # dt="auto" as a fraction of the critical step
 WARN = 0.35  # above this fraction of the critical step a warning is given; above 1 the step is refused
@@ -38,8 +39,14 @@ class Smooth(Stepper):
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.mixes = self.method.mixes(self.scene)
         self.rolling = self.method.rolls(self.mixes)
+        # What contacts lose is kept with them where asked for.
+        law, self.ledger = self.method.recipe, None
+        if self.method.ledger:
+            law = with_ledger(law)
+            self.ledger = Ledger(law, np.where(box.length > 0.0, scene.gravity, 0.0))
+        self.law = law
         with backend.use(self.device):
-            search, law = copy(BROAD[self.method.broad]), self.method.recipe
+            search = copy(BROAD[self.method.broad])
             about = {
                 "kept": len(law.keeps),
                 "beyond": self.method.reach(self.scene, self.mixes),
@@ -61,7 +68,17 @@ class Smooth(Stepper):
         self._move()
         self._find_pairs()
         self._collide()
+        if self.ledger is not None:
+            self._keep_account()
         self.steps += 1
+
+    def _keep_account(self):
+        """End the step, and note what contacts lost: it shows at the velocities that bodies have then."""
+        self.finish()
+        began = clock.perf_counter()
+        with backend.use(self.device):
+            self.ledger.note(self.state, self.dt)
+        self.seconds["contacts"] += clock.perf_counter() - began
 
     def start(self):
         """Forces at the very beginning, which the first kick needs; no time passes. Later calls do nothing."""
@@ -188,11 +205,11 @@ class Smooth(Stepper):
         self._parts = bool(apart.any())  # some body has parts with centres of their own
         # The normals of spheres about the centre of their body go through it.
         balls = ~is_particle(state.parts.kind) | (state.parts.kind == SPHERE)
-        self._eccentric = self.method.recipe.weighs and (self._parts or not balls.all())
+        self._eccentric = self.law.weighs and (self._parts or not balls.all())
         # By all molds: outlets may have removed the last body that is not round before a checkpoint.
         self._uneven = self._eccentric and bool((~molds.round & (molds.volume > 0.0)).any())
         self._inverse = self.device.zeros((0, 6), np.float64)
-        law, uniform = self.method.recipe, len(self.mixes) == 1
+        law, uniform = self.law, len(self.mixes) == 1
         move, through, finish = integrate.compose(self.method.integrator, clumps, self._parts)
         self._kernels = SimpleNamespace(
             move=move,
@@ -252,11 +269,14 @@ class Smooth(Stepper):
     def carried(self):
         """Numbers beside the tables that go from step to step, for a checkpoint: what was counted, and how far contacts reach, which follows from
         the bodies that were there at the start."""
-        return {"counted": self.counted(), "reach": {"beyond": np.array(self.state.beyond)}}
+        kept = {"counted": self.counted(), "reach": {"beyond": np.array(self.state.beyond)}}
+        return kept if self.ledger is None else {**kept, "ledger": self.ledger.remember()}
 
     def carry_on(self, groups):
         """Go on from what `carried` gave."""
         self.recount(groups["counted"])
+        if self.ledger is not None:
+            self.ledger.recall(groups["ledger"])
         if "reach" in groups:  # checkpoints were without it
             self.state.reach_to(max(self.state.beyond, float(groups["reach"]["beyond"])))
 
@@ -272,20 +292,25 @@ class Smooth(Stepper):
 
     def contacts(self):
         """See Simulation.contacts."""
-        return results.contacts_of(self.state, self.method.recipe.keeps)
+        told = None if self.ledger is None else {"dissipation": self.ledger.dissipation(self.state, self.dt)}
+        return results.contacts_of(self.state, self.method.recipe.keeps, told)
 
     def elastic_energy(self):
         """Energy [J] stored in the springs of all contacts; an exact sum, the same in any order of memory."""
         return math.fsum(self.springs().tolist())
 
-    def springs(self):
-        """Energy [J] stored in each contact, (c,); zero for a law that tells none."""
-        overlap, slip, radius, mix, share, kept = results.springs_of(self.state)
-        law = self.method.recipe
+    def normal_energy(self):
+        """The part of it [J] that contacts hold along their normals."""
+        return math.fsum(self.springs(slip=False).tolist())
+
+    def springs(self, slip=True):
+        """Energy [J] stored in each contact, (c,); zero for a law that tells none. slip: with that in shear."""
+        overlap, slid, radius, mix, share, kept = results.springs_of(self.state)
+        law = self.law
         if law.energy is None:
             return np.zeros(len(overlap))
         kept = law.kept(*kept.T) if law.keeps else ()
-        return share * law.energy(overlap, slip, radius, law.mix(*self.mixes[mix].T), kept)
+        return share * law.energy(overlap, slid if slip else 0.0 * slid, radius, law.mix(*self.mixes[mix].T), kept)
 
     def describe(self):
         """What Report tells beyond what it tells of all simulations: nothing."""

@@ -46,6 +46,7 @@ class Complementarity:
     simulation choose.
     threshold [m/s]: slower impacts do not rebound; None is twice what gravity adds in a step.
     omega, relaxation: of the solver "jacobi", omega and lambda of Negrut et al. 2010. broad: as in DEM.
+    ledger: whether contacts tell what they lose, for `Simulation.ledger`; not with joints.
     """
 
     solver: str = "apgd"
@@ -59,6 +60,7 @@ class Complementarity:
     omega: float = 0.3
     relaxation: float = 1.0
     broad: str = "bins"
+    ledger: bool = False
 
     def __post_init__(self):
         pick("solver", self.solver, solvers.SOLVERS)
@@ -66,7 +68,7 @@ class Complementarity:
         most = self.iterations
         if most != "auto" and (isinstance(most, bool) or not (isinstance(most, Integral) and most >= 1)):
             raise ValueError(f"Complementarity: iterations = {most!r} must be a whole number, 1 or more, or 'auto'")
-        for name in ("coulomb", "warm"):
+        for name in ("coulomb", "warm", "ledger"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise TypeError(f"Complementarity: {name} = {getattr(self, name)!r} must be True or False")
         for name, (least, most, words) in LIMITS.items():

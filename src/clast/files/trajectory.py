@@ -24,6 +24,7 @@ PATIENCE, PAUSE = 40, 0.05  # how often, and after how long [s], a file is read 
 CONTACT = "contact_"  # in the file the columns of contacts have this before their names
 # What is kept of `tables.Bodies` and `tables.Contacts`: enough for pictures and measures, not for going on.
 CONTACT_COLUMNS = ("pair", "point", "normal", "force")
+LOSS = "dissipation"  # [W], of each contact where a ledger is kept
 COLUMNS = ("number", "position", "orientation", "velocity", "spin", "scale", "mass", "mold", "material", "motion")
 
 
@@ -163,12 +164,14 @@ class Trajectory:
 
         time: [s]. columns: dict[str, (n,...) array], or a tables.Bodies of which COLUMNS are kept; n may differ from
         frame to frame. scalars: dict[str, float], numbers of the whole frame, such as energies [J]. contacts: a
-        tables.Contacts of which CONTACT_COLUMNS are kept, or None.
+        tables.Contacts of which CONTACT_COLUMNS are kept, and the dissipation if they tell it, or None.
         """
         if hasattr(columns, "_asdict"):
             columns = {name: getattr(columns, name) for name in COLUMNS}
         if contacts is not None:
             columns = columns | {CONTACT + name: getattr(contacts, name) for name in CONTACT_COLUMNS}
+            if LOSS in (contacts.kept.dtype.names or ()):
+                columns = columns | {CONTACT + LOSS: contacts.kept[LOSS]}
         columns = checkpoint.as_groups({"columns": columns})["columns"]
         columns = {k: c.astype(np.float32) if c.dtype.kind == "f" else c for k, c in columns.items()}
         scalars = {str(name): float(value) for name, value in (scalars or {}).items()}

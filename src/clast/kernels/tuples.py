@@ -34,6 +34,14 @@ def writer(count, first=0, lanes=False):
     return _made(writer, (count, first, lanes), text)
 
 
+@functools.cache
+def filler(make, zeros):
+    """A function (numbers) -> make(...) of as many zeros and then these numbers, for a class of named tuples."""
+    given = ["0.0"] * zeros + [f"numbers[{i}]" for i in range(len(make._fields) - zeros)]
+    text = f"def fill(numbers):\n    return make({', '.join(given)})\n"
+    return _made(filler, (make, zeros), text, make=make)
+
+
 def _made(maker, arguments, text, **scope):
     scope = {"__name__": __name__, **scope}
     exec(compile(text, __file__, "exec"), scope)  # a tuple of a length that is given cannot be written down otherwise

@@ -6,6 +6,7 @@ Simulation, and those that need contacts a Simulation or a frame that holds them
 
 from .fields import Fields, fields, mean
 from .flow import angle_of_repose, lacey, mass_flow, relative_deviation
+from .ledger import Balance, Stored, ledger, stored
 from .network import (
     Network,
     coordination,
@@ -22,9 +23,11 @@ from .walls import Wear, wall_force, wall_power, wall_torque
 from .whole import elastic_energy, energy, momentum, world_inertia
 
 __all__ = [
+    "Balance",
     "Fields",
     "Network",
     "Snapshot",
+    "Stored",
     "Wear",
     "angle_of_repose",
     "coordination",
@@ -36,6 +39,7 @@ __all__ = [
     "force_distribution",
     "force_network",
     "lacey",
+    "ledger",
     "mass_flow",
     "mean",
     "momentum",
@@ -44,6 +48,7 @@ __all__ = [
     "radial_distribution",
     "relative_deviation",
     "snapshot",
+    "stored",
     "stress",
     "touching",
     "wall_force",

@@ -23,6 +23,7 @@ class Stepper:
 
     dt: float
     state: Any
+    ledger: Any = None  # what was lost and done since the start, where it is asked for
     cause: Callable[[], str]
     remedy: Callable[[bool], str]
 

@@ -182,8 +182,8 @@ class Ranked(Smooth):
     def touching(self):
         return sum(self.team.everywhere(super().touching()))
 
-    def springs(self):
-        return self.team.join(super().springs())
+    def springs(self, slip=True):
+        return self.team.join(super().springs(slip))
 
     def remember(self):
         parts = self.team.everywhere(results.remember(self.state))

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernels.backend import FUSE, func, kernel
 from ..kernels.vec import add, dot, load, normalize, rotate, scale, sub, unrotate
-from .ellipsoid_triangle import triangle_ellipsoid
+from .ellipsoid_triangle import across, triangle_ellipsoid
 from .mesh_candidates import (
     FLAT,
     SHIFT,
@@ -28,6 +28,7 @@ from .mesh_pose import (
     FACING,
     HALF,
     HALO,
+    LEAN,
     OVAL,
     PLACE,
     POWER,
@@ -158,6 +159,8 @@ def way_out(p, f, g, who, sheets, surfaces, pose):
         other = scale(-1.0 if dot(other, corner) > 0.0 else 1.0, other)
     d = sub(n, other)
     square = dot(d, d)
+    if dot(n, n) == 0.0 and dot(other, other) == 0.0:
+        n = across(load_way(pose, p))  # axes of two capsules, which have no sides
     return (normalize(d) if square > OPPOSED else n), math.sqrt(square)
 
 
@@ -257,6 +260,7 @@ def at_cylinder(p, f, surfaces, pose):
 def put_point(row, p, pose, points, gap, point, n, crossing, flat):
     """Write what was found for a candidate, in the world."""
     q = (pose[p, FACING], pose[p, FACING + 1], pose[p, FACING + 2], pose[p, FACING + 3])
+    point = add(point, scale(pose[p, LEAN], n))
     point = add((pose[p, PLACE], pose[p, PLACE + 1], pose[p, PLACE + 2]), rotate(q, point))
     n = scale(pose[p, SIGN], rotate(q, n))
     points.gap[row] = gap

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import files, measure
+from ..dem.method import DEM
 from ..errors import nearest, pick
 from ..files import disk
 from ..files.trajectory import Trajectory
@@ -106,13 +107,19 @@ class Record:
     def __init__(self, sim, names):
         if isinstance(names, str) or not hasattr(names, "__iter__"):
             raise TypeError(f"Simulation.run: record must be a list of names, got {names!r}")
-        self.contacts = False  # keep contact points, however many there are
+        self.contacts = (
+            False  # keep contact points, however many there are; with a ledger frames have their dissipation
+        )
         self.wanted = []
         for name in names:
             if callable(name):
                 self.wanted.append((name.__name__, lambda moment, own=name: own(moment.sim)))
             elif name == "contacts":
                 self.contacts = True
+            elif name == "dissipation":
+                self.contacts = True
+                if not (sim.method.ledger and isinstance(sim.method, DEM)):
+                    raise ValueError("Simulation.run: record 'dissipation' needs a ledger; take clast.DEM(ledger=True)")
             else:
                 self.wanted.append((str(name), self._find(sim, str(name))))
 
@@ -140,6 +147,8 @@ class Record:
         if few or self.contacts:
             told["coordination"] = QUANTITIES["coordination"](moment)
         told |= {name: float(value) for name, value in sim.stepper.describe().items() if isinstance(value, int | float)}
+        if sim.stepper.ledger is not None:
+            told |= sim.ledger().series()
         for name, function in self.wanted:
             value = function(moment)
             if np.ndim(value) == 0:

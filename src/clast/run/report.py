@@ -7,6 +7,7 @@ from importlib.metadata import version
 import numba
 
 from .. import measure
+from ..measure.ledger import LOSSES
 from ..tables import FREE
 from .progress import pace
 
@@ -45,6 +46,7 @@ class Report:
     outlets: dict
     deepest: float  # [m], largest overlap
     energy: dict  # [J]
+    ledger: dict  # [J], see `clast.measure.Balance`; empty without one
     momentum: list  # [kg m/s]
     angular_momentum: list  # [kg m^2/s]
     solver: dict  # of Complementarity: name, steps, iterations, steps that missed the tolerance, worst residual
@@ -81,6 +83,7 @@ class Report:
             outlets={str(k): flow.as_dict() for k, flow in enumerate(sim.flows.outlets)},
             deepest=float(-contacts.gap.min()) if len(contacts.gap) else 0.0,
             energy=measure.energy(sim),
+            ledger={} if sim.stepper.ledger is None else sim.ledger().as_dict(),
             momentum=linear.tolist(),
             angular_momentum=angular.tolist(),
             solver=sim.stepper.describe(),
@@ -121,6 +124,21 @@ class Report:
             ("energy", ", ".join(f"{name} {value:.4g}" for name, value in self.energy.items()) + " J"),
             ("momentum", "({:.4g}, {:.4g}, {:.4g}) kg m/s".format(*self.momentum)),
         ]
+        if self.ledger:
+            told = self.ledger
+            lost = ", ".join(f"{words} {told[name]:.4g}" for name, words in LOSSES.items() if told[name])
+            lines += [
+                (
+                    "supplied",
+                    f"{told['work']:.4g} J by drives"
+                    + (f", {told['through']:.4g} J with bodies" if told["through"] else ""),
+                ),
+                ("lost", f"{told['dissipated']:.4g} J" + (f": {lost}" if lost else "")),
+                (
+                    "balance",
+                    f"off by {told['error']:.2g} J, numerically lost {told['numerical']:.2g} J, of {told['turnover']:.4g} J turned over",
+                ),
+            ]
         if self.ranks:
             told = self.ranks
             busy = [max(spent, 1e-9) for spent in told["worked"]]

@@ -10,9 +10,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from .. import measure
 from ..broad.search import periodic_box
 from ..dem.method import DEM
 from ..dem.stepper import Smooth
+from ..dvi.ledger import Accounted
 from ..dvi.method import Complementarity
 from ..dvi.stepper import Hard
 from ..errors import ClastError, Unavailable, pick
@@ -77,6 +79,8 @@ class Simulation:
         meshed = len(scene.surfaces.ball) > 0
         if self.device is not backend.CPU and meshed:
             raise Unavailable("Simulation: triangulated particles move on the CPU only; leave device='cuda' out")
+        if self.device is not backend.CPU and method.ledger:
+            raise Unavailable("Simulation: a ledger is kept on the CPU only; leave device='cuda' out")
         self.scene, self.method = scene, method
         self._compiled = watch.seconds()
         self.box = periodic_box(scene)
@@ -104,11 +108,16 @@ class Simulation:
     def _make_stepper(self, dt):
         given = self.scene, self.method, self.device, self.box, dt
         if self.team is None:
-            return STEPPERS[type(self.method)](*given)
+            chosen = Accounted if self.method.ledger and isinstance(self.method, Complementarity) else None
+            return (chosen or STEPPERS[type(self.method)])(*given)
         if not isinstance(self.method, DEM):
             raise ValueError(
                 f"Simulation: {self.team.size} processes share a run by clast.DEM(...) only; start one process for "
                 f"clast.{type(self.method).__name__}(...)"
+            )
+        if self.method.ledger:
+            raise ValueError(
+                f"Simulation: {self.team.size} processes that share a run keep no ledger; start one process, or leave DEM(ledger=True) out"
             )
         return Ranked(*given, self.team)
 
@@ -175,6 +184,8 @@ class Simulation:
             self._looked = True
         self._prepare()
         self.stepper.start()
+        if self.stepper.ledger is not None and self.stepper.ledger.start is None:
+            self.stepper.ledger.begin(self.state, measure.stored(self).parts)
 
     def _prepare(self):
         """Say what to do where kernels are missing; later calls do nothing."""
@@ -197,6 +208,7 @@ class Simulation:
             return
         self.stepper.finish()
         state.fetch()
+        before = measure.stored(self).parts if self.stepper.ledger is not None else None
         with backend.use(self.device):
             gone, changed = np.zeros(self.stepper.own(), bool), False
             own = slice(0, len(gone))
@@ -216,6 +228,8 @@ class Simulation:
                     changed |= self._pour(k, inlet, owed)
             if changed:
                 self.stepper.rebuild()
+        if changed and before is not None:
+            self.stepper.ledger.pass_through(before, measure.stored(self).parts)
 
     def _pour(self, k, inlet, owed):
         """Let in as many of the bodies that are due as find room; the rest stays due."""
@@ -311,6 +325,10 @@ class Simulation:
     def report(self):
         """Numbers of the run so far: times, speed, contacts, energies, momentum."""
         return Report.of(self)
+
+    def ledger(self):
+        """Where energy came from and went to since the start, with `ledger=True` of the method: see `clast.measure.Balance`."""
+        return measure.ledger(self)
 
     def touching(self):
         """Number of contacts that carry a force."""

@@ -6,6 +6,22 @@ import re
 ENERGIES = ("kinetic", "rotational", "potential", "elastic", "total")
 # What series.csv has of the solver of a run by complementarity, in every frame; with joints `open` too.
 SOLVER = ("steps", "iterations", "missed", "worst", "stabilisation", "residual")
+# What series.csv has of a ledger in every frame, behind `ledger_`; see `clast.measure.Balance`.
+LEDGER = {
+    "start": "energy at the start [J]",
+    "work": "work of driven bodies [J]",
+    "through": "energy of bodies that came less that of those that went [J]",
+    "stabilisation": "energy that parting overlaps added [J]",
+    "normal": "lost by normal damping [J]",
+    "shear": "lost by shear damping [J]",
+    "sliding": "lost by sliding [J]",
+    "rolling": "lost by rolling [J]",
+    "twisting": "lost by twisting [J]",
+    "numerical": "lost numerically [J]",
+    "turnover": "turnover of energy [J]",
+    "dissipated": "lost in all, but for what is numerical [J]",
+    "error": "error of the balance of energy [J]",
+}
 # The stages of a step.
 STAGES = {"bodies": "motion of bodies", "pairs": "neighbour list", "contacts": "contacts", "solver": "solver"}
 # Fields of `Report.as_dict()`, those of a dict behind its name and a dot.
@@ -23,6 +39,8 @@ WORDS = {
     "poured": "bodies poured",
     "deepest": "deepest overlap [m]",
     **{f"energy.{name}": f"{name} energy [J]" for name in ENERGIES},
+    **{f"ledger.{name}": text for name, text in LEDGER.items()},
+    **{f"ledger.{name}": f"{name} energy in the balance [J]" for name in ("kinetic", "potential", "elastic")},
     "momentum": "momentum [kg m/s]",
     "angular_momentum": "angular momentum [kg m^2/s]",
     "crossings": "surfaces that crossed",
@@ -98,6 +116,8 @@ def of_frame(series):
     told = {"energy": {name: last.pop(name) for name in ENERGIES if name in last}}
     if has_solver(last):
         told["solver"] = {name: last.pop(name) for name in (*SOLVER, "open") if name in last}
+    if "ledger_start" in last:
+        told["ledger"] = {name: last.pop(f"ledger_{name}") for name in LEDGER if f"ledger_{name}" in last}
     gates: dict[str, dict] = {"inlets": {}, "outlets": {}}
     for name in list(last):
         match = re.fullmatch(r"(inlet|outlet)_(\d+)_(count|mass)", name)

@@ -177,7 +177,8 @@ class _Reader(Shaper):
             if name in run.model_fields_set:
                 hint = f'goes with method = "{other}", not with "{run.method}"; leave it out, or change the method'
                 self.fail(f"run.{name}", hint, getattr(run, name))
-        options = {name: getattr(run, name) for name in METHODS[run.method] if getattr(run, name) is not None}
+        names = *METHODS[run.method], "ledger"
+        options = {name: getattr(run, name) for name in names if getattr(run, name) is not None}
         return self.guard("run", {"dem": DEM, "complementarity": Complementarity}[run.method], **options)
 
     def read_materials(self, data):

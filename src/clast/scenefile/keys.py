@@ -192,6 +192,11 @@ class SuperquadricShape(EllipsoidShape):
     )
 
 
+class CapsuleShape(Section):
+    radius: float = key("radius [m]", "0.003", gt=0)
+    length: float = key("from the centre of one end to that of the other [m], along z of the body", "0.01", gt=0)
+
+
 class PolyhedronShape(Section):
     points: list[Triple] | None = key(
         "points [m] whose hull it is", "[[0, 0, 0], [0.01, 0, 0], [0, 0.01, 0], [0, 0, 0.01]]", None
@@ -368,6 +373,7 @@ class RunKeys(Section):
         '"raise"',
         None,
     )
+    ledger: bool = key("whether contacts tell what they lose, for the balance of energy", "true", False)
     solver: str | None = key("complementarity: how the impulses are found", '"apgd"', None)
     tolerance: float | None = key(
         'complementarity: error of the velocities of bodies [m/s], or "auto"', "1e-4", None, gt=0
@@ -415,6 +421,7 @@ PARTICLES = {
     "sphere": SphereShape,
     "ellipsoid": EllipsoidShape,
     "superquadric": SuperquadricShape,
+    "capsule": CapsuleShape,
     "polyhedron": PolyhedronShape,
     "mesh": MeshShape,
     "clump": ClumpShape,

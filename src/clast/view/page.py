@@ -107,6 +107,10 @@ def charts(series, spent, numbers):
             rest.pop(name, None)
 
     chart("Energies", {name: name for name in words.ENERGIES}, "J")
+    lost = ("normal", "shear", "sliding", "rolling", "twisting", "numerical")
+    chart("Energy lost so far", {f"ledger_{name}": words.LEDGER[name].removesuffix(" [J]") for name in lost}, "J")
+    kept = ("work", "through", "stabilisation", "dissipated", "turnover", "error", "start")
+    chart("Balance of energy", {f"ledger_{name}": words.LEDGER[name].removesuffix(" [J]") for name in kept}, "J")
     chart("Contacts", {"contacts": "contacts that carry a force"})
     chart("Coordination number", {"coordination": "contacts of a free body"})
     gates = sorted(name.removesuffix("_mass") for name in rest if name.endswith("_mass"))

@@ -1,0 +1,320 @@
+"""What contacts lose: normal and shear dashpots, sliding, rolling and twisting, told apart at every contact and in every step.
+
+Over a step velocity Verlet kicks a body with the force at its place before and after it, with half a step each: whatever the forces, it does the work F . v dt about every
+moment, v the velocity between the two kicks that bodies have at whole steps. So of each contact, with the relative velocity v of its bodies where they touch,
+
+    normal dashpot   (N - F_s) v_n, F_s the normal force of the same contact at rest
+    shear dashpot    -(T + k s) . v, with the shear force T on the second body, the slip s that is remembered and the stiffness k in shear; where T is as large as
+                     friction allows, this is lost by sliding
+    springs          F_s v_n + k s . v, which is held or lost by
+    sliding          (k1 s1 + k2 s2) / 2 . (s1 + v' dt - s2) + (k1 - k2) s1 . s2 / 2 in a step: what of the motion v' dt did not become slip, and what a
+                     spring loses that becomes softer; 1, 2: before and after the step
+    rolling          the couple across the normal times the turning, twisting the one along it; what their springs hold is counted with them
+
+are powers, added up over time. None is what others leave over: whether they close the balance of energies is seen from that. What springs took in and neither hold nor
+lost by sliding is the error of the time step, and of points that share a stiffness; but laws that keep numbers of their own (plastic ones, adhesion, bridges, bonds) mean to
+lose energy along the normal, and there it counts as lost.
+
+A law with a ledger is the same law, which keeps four numbers before its own: F_s, k, what it lost by sliding, and whether it slides. So they stay with their
+contact through new neighbour lists and in checkpoints.
+"""
+
+import functools
+import math
+
+import numpy as np
+
+from ..broad.near import image, repeats
+from ..kernels.backend import bind, func, fused, kernel, made_by
+from ..kernels.rows import PER_MASS, REACH, centre_at, spin_at, velocity_at
+from ..kernels.tuples import filler
+from ..kernels.vec import add, cross, dot, load, load4, norm, scale, sub
+from ..motion.book import Book
+from . import laws
+from .laws import Touch, turn
+from .partners import away_of
+
+# [N], [N/m], lost in the last step [J], 1 or 0; of a point that shares a stiffness those of the whole area.
+KEEPS = ("ledger_spring", "ledger_stiffness", "ledger_slid", "ledger_slides")
+# Powers [W] of a contact; SLIDING: beside springs; GROSS: of the whole force, whatever its sign; DRIVEN: that driven bodies give; and the
+# energy [J] that was lost by springs that slide.
+DASHPOT, DRAG, SLIDING, PRESSED, SHEARED, GROSS, ROLLING, TWISTING, DRIVEN, LOST = range(10)
+WIDTH = 10
+LOSSES = ("normal", "shear", "sliding", "rolling", "twisting")
+
+SHORT = 1e-300  # [s], a step of a contact at rest: not 0, at which bonds are made
+SMALL = 1e-9  # part of the slip at which the stiffness in shear is asked for, where friction does not limit it
+BLOCK = 512  # rows a task
+LIMIT = 1.0 - 1e-9  # part of the most that friction allows from which on a contact slides
+# Sums are the same in any order because all that is added is rounded to one unit: so many binary digits below the largest of a column, of the step before where that
+# still fits. 2^20 contacts as large as the largest fit.
+DIGITS, LOW, HIGH = 30, -4, 2
+
+
+@fused
+def by_number(mix):
+    """The coefficient of friction of a law that has one."""
+    return mix.friction
+
+
+@fused
+def unlimited(mix):
+    """That of a law which needs none."""
+    return math.inf
+
+
+plain, again, friction = laws.hertz, None, by_number  # bound to `accounted`
+
+
+def accounted(touch, mix, dt):
+    """The answer of a law, which keeps what its springs do besides."""
+    normal, shear, slip, kept = plain(touch, mix, dt)
+    small = (SMALL * slip[0], SMALL * slip[1], SMALL * slip[2])
+    rest = Touch(touch.overlap, 0.0, touch.normal, (0.0, 0.0, 0.0), small, touch.mass, touch.radius, again(kept))
+    spring, held, _, _ = plain(rest, mix, SHORT)
+    x, y, z = slip
+    along = held[0] * x + held[1] * y + held[2] * z
+    k, k1 = -along / max(SMALL * (x * x + y * y + z * z), 1e-300), touch.kept.ledger_stiffness
+    a, b, c = turn(touch.slip, touch.normal, 1.0, 1.0)
+    slid = (k1 * a + k * x) * (a + touch.slide[0] * dt - x) + (k1 * b + k * y) * (b + touch.slide[1] * dt - y)
+    slid += (k1 * c + k * z) * (c + touch.slide[2] * dt - z) + (k1 - k) * (a * x + b * y + c * z)
+    most = LIMIT * friction(mix) * max(normal, 0.0)
+    square = shear[0] * shear[0] + shear[1] * shear[1] + shear[2] * shear[2]
+    slides = k <= 0.0 or square >= most * most
+    return normal, shear, slip, (spring, k, 0.5 * slid, 1.0 if slides else 0.0) + kept
+
+
+@functools.cache
+def _answer(plain, record, friction):
+    """A law of four results with a ledger; record: class of what it keeps then; friction: `by_number` or `unlimited`."""
+    made = fused(bind(accounted, plain=plain, again=filler(record, len(KEEPS)), friction=friction))
+    return made_by(made, _answer, plain, record, friction)
+
+
+def with_ledger(law):
+    """The Law that keeps what its springs do."""
+    made = law._replace(keeps=KEEPS + law.keeps, composed=True)
+    friction = by_number if "friction" in law.needs else unlimited
+    return made._replace(function=_answer(law.answer, made.kept, friction))
+
+
+# What contacts do in a moment, bodies at the velocities between the two kicks.
+
+
+@func
+def tell(found, i, v, n, turning, force, couple, slip, kept):
+    """Write what a contact does into row i: the velocity v (3,) of b against a where they touch, normal, spin of b against a, force and couple on b, slip, and
+    what KEEPS has of it, for its share."""
+    spring, k, slid, slides = kept
+    opening = dot(v, n)
+    normal = dot(force, n)
+    sheared = k * dot(slip, v)
+    worked = dot(force, v)
+    dragged = normal * opening - worked - sheared
+    about = dot(turning, n) * dot(couple, n)
+    found[i, DASHPOT] = (spring - normal) * opening
+    found[i, DRAG], found[i, SLIDING] = (0.0, dragged) if slides > 0.0 else (dragged, 0.0)
+    found[i, PRESSED], found[i, SHEARED] = -spring * opening, sheared
+    found[i, GROSS], found[i, LOST] = abs(worked), slid
+    found[i, ROLLING], found[i, TWISTING] = about - dot(couple, turning), -about
+
+
+@func
+def driven_power(row, rows, arm, force, couple):
+    """Power [W] that the body of a row gives to what acts on it with a force at an arm (3,) and a couple, if it is driven: nobody moves it by force."""
+    if rows[row, PER_MASS] > 0.0:
+        return 0.0
+    return -dot(force, add(velocity_at(rows, row), cross(spin_at(rows, row), arm))) - dot(couple, spin_at(rows, row))
+
+
+@func
+def add_row(found, i, block, ledge, top, total):
+    """Add row i, rounded, to the sums of a block. The rounding is that of a sum with `ledge`, 1.5 2^52 units."""
+    for j in range(WIDTH):
+        x = found[i, j]
+        top[block, j] = max(top[block, j], abs(x))
+        total[block, j] += (x + ledge[j]) - ledge[j]
+
+
+@func
+def clear(block, top, total):
+    """No sums yet."""
+    for j in range(WIDTH):
+        top[block, j], total[block, j] = 0.0, 0.0
+
+
+def tell_balls(block, count, each, at, rows, body, pair, spheres, edges, ledge, out):
+    """What pairs of spheres do, a block of them: sums, and if `each` is 1 what each does. at: column of their memory from which on KEEPS stands; body (s,): column
+    of Shapes; ledge: see `add_row`; out: room for what they do, the largest, and sums."""
+    found, top, total = out
+    memory, action, couples = spheres.memory, spheres.action, len(spheres.couple) > 0
+    clear(block, top, total)
+    for p in range(block * BLOCK, min(count, (block + 1) * BLOCK)):
+        force, kept = load(action, p), (memory[p, at], memory[p, at + 1], memory[p, at + 2], memory[p, at + 3])
+        i = p if each == 1 else block
+        # Where a dashpot outweighs the spring a contact has no force, but a spring that loses what it holds.
+        if kept[0] == 0.0 and force[0] == 0.0 and force[1] == 0.0 and force[2] == 0.0:
+            continue
+        s, t = pair[p, 0], pair[p, 1]
+        a, b = body[s], body[t]
+        d = sub(centre_at(rows, t), centre_at(rows, s))
+        if repeats(edges):
+            d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
+        part = 1.0 / (rows[s, REACH] + rows[t, REACH])
+        one, two = scale(rows[s, REACH] * part, d), scale(-rows[t, REACH] * part, d)
+        if a != s:
+            one = add(sub(centre_at(rows, s), centre_at(rows, a)), one)
+        if b != t:
+            two = add(sub(centre_at(rows, t), centre_at(rows, b)), two)
+        n = scale(1.0 / max(norm(d), 1e-300), d)
+        couple = load(spheres.couple, p) if couples else (0.0, 0.0, 0.0)
+        v = sub(add(velocity_at(rows, b), cross(spin_at(rows, b), two)), velocity_at(rows, a))
+        v, turning = sub(v, cross(spin_at(rows, a), one)), sub(spin_at(rows, b), spin_at(rows, a))
+        tell(found, i, v, n, turning, force, couple, load(memory, p), kept)
+        found[i, DRIVEN] = driven_power(a, rows, one, scale(-1.0, force), scale(-1.0, couple))
+        found[i, DRIVEN] += driven_power(b, rows, two, force, couple)
+        add_row(found, i, block, ledge, top, total)
+
+
+def tell_points(block, count, each, spheres, rows, body, pairs, points, history, edges, ledge, out):
+    """The same of contact points of a block of pairs; spheres: pairs before the first."""
+    found, top, total = out
+    couples = len(points.couple) > 0
+    clear(block, top, total)
+    for q in range(block * BLOCK, min(count, (block + 1) * BLOCK)):
+        if points.count[q] == 0:
+            continue
+        s, t = pairs.shape[q + spheres, 0], pairs.shape[q + spheres, 1]
+        a, b = body[s], body[t]
+        away = away_of(s, t, a, b, rows, edges, repeats(edges))
+        for c in range(pairs.slot[q], pairs.slot[q + 1]):
+            if history.live[c] != 1:
+                continue
+            i = c if each == 1 else block
+            one = add(sub(centre_at(rows, s), centre_at(rows, a)), load(points.arm, c))
+            two = sub(one, away)
+            v = sub(add(velocity_at(rows, b), cross(spin_at(rows, b), two)), velocity_at(rows, a))
+            v, turning = sub(v, cross(spin_at(rows, a), one)), sub(spin_at(rows, b), spin_at(rows, a))
+            force, couple = load(points.force, c), load(points.couple, c) if couples else (0.0, 0.0, 0.0)
+            part, (spring, k, slid, slides) = history.share[c], load4(history.kept, c)
+            kept = part * spring, part * k, part * slid, slides
+            tell(found, i, v, load(points.normal, c), turning, force, couple, load(history.slip, c), kept)
+            found[i, DRIVEN] = driven_power(a, rows, one, scale(-1.0, force), scale(-1.0, couple))
+            found[i, DRIVEN] += driven_power(b, rows, two, force, couple)
+            add_row(found, i, block, ledge, top, total)
+
+
+def tell_falling(block, each, rows, mass, along, ledge, out):
+    """What gravity gives to free bodies: its power [W] along directions in which the world repeats, as if it drove them."""
+    found, top, total = out
+    clear(block, top, total)
+    for i in range(WIDTH):
+        found[block, i] = 0.0
+    for row in range(block * BLOCK, min(len(mass), (block + 1) * BLOCK)):
+        if rows[row, PER_MASS] > 0.0:
+            found[block, DRIVEN] = mass[row] * dot(velocity_at(rows, row), along)
+            add_row(found, block, block, ledge, top, total)
+
+
+def blocks_of(rows):
+    """Tasks for so many rows."""
+    return (rows + BLOCK - 1) // BLOCK
+
+
+class Ledger(Book):
+    """What contacts have lost since the start, and what driven bodies have done."""
+
+    def __init__(self, law, along):
+        """law: from `with_ledger`; along (3,) [m/s^2]: gravity in directions in which the world repeats, where places tell no height."""
+        super().__init__()
+        self.plastic, self.along = bool({*law.keeps} - {*KEEPS, "twist"}), along
+        self.sums = np.zeros(WIDTH)  # [J], columns as above
+        self.powers = np.zeros(WIDTH)  # [W], at the last step
+        # Binary exponents of the largest of each column, by which the unit of a sum is chosen.
+        self.digits = np.zeros(WIDTH, np.int64)
+        self._room: dict = {}  # by the kernel: its number of blocks, and room for what it writes
+
+    def _launch(self, row, rows, each, *given):
+        """Call a kernel for blocks of rows; what each does, the largest of each block, and sums."""
+        blocks, many = blocks_of(rows), each if each else blocks_of(rows)
+        known = self._room.get(row)
+        if each or known is None or len(known[1]) != blocks:
+            known = tuple(np.zeros((k, WIDTH)) for k in (many, blocks, blocks))
+        if not each:  # the same arrays each time: then the launch is the same, and known
+            self._room[row] = known
+        kernel(row, grain=4)(blocks, *given, np.ldexp(1.5, 52 + self.digits - DIGITS), known)
+        return known
+
+    def _tell_balls(self, state, each=False):
+        balls, at = state.spheres_count, state.spheres.memory.shape[1] - state.kept
+        tables = state.rows, state.shapes.body, state.pairs.shape, state.spheres, state.edges
+        return self._launch(tell_balls, balls, balls if each else 0, balls, int(each), at, *tables)
+
+    def _tell_points(self, state, each=False):
+        pairs, slots = len(state.pairs.shape) - state.spheres_count, len(state.points.gap)
+        tables = state.rows, state.shapes.body, state.pairs, state.points, state.history, state.edges
+        first = pairs, int(each), state.spheres_count
+        return self._launch(tell_points, pairs, slots if each else 0, *first, *tables)
+
+    def _sums(self, state):
+        """The sums (10,) of what all contacts do at present."""
+        told = [self._tell_balls(state), self._tell_points(state)]
+        if self.along.any():
+            mass, along = state.bodies.mass, tuple(map(float, self.along))
+            told.append(self._launch(tell_falling, len(mass), 0, 0, state.rows, mass, along))
+        top = np.max([largest.max(0, initial=0.0) for _, largest, _ in told], axis=0)
+        return top, np.sum([total.sum(0) for _, _, total in told], axis=0)
+
+    def note(self, state, dt):
+        """Add what was lost and done in the step of dt [s] that has been ended."""
+        top, powers = self._sums(state)
+        digits = np.frexp(top)[1]
+        off = digits - self.digits
+        if ((top > 0.0) & ((off < LOW) | (off > HIGH))).any():
+            self.digits = np.where(top > 0.0, digits, self.digits)
+            powers = self._sums(state)[1]
+        self.sums += 0.5 * dt * (self.powers + powers)
+        self.sums[LOST] += powers[LOST] - 0.5 * dt * (self.powers[LOST] + powers[LOST])
+        self.powers = powers
+
+    def dissipation(self, state, dt):
+        """Power [W] that each pair of spheres and each slot dissipates at present, two arrays; without what plastic springs lose."""
+        parts = [DASHPOT, DRAG, SLIDING, ROLLING, TWISTING]
+        tables = self._tell_balls(state, True)[0], self._tell_points(state, True)[0]
+        return tuple(table[:, parts].sum(1) + table[:, LOST] / dt for table in tables)
+
+    def begin(self, state, energies):
+        super().begin(state, energies)
+        self.note(state, 0.0)
+
+    def losses(self, now):
+        """What was lost [J], by LOSSES, and numerically; now: present energies."""
+        sums, slid = self.sums, float(self.sums[SLIDING] + self.sums[LOST])
+        normal, shear, ahead, _ = self.since(now)
+        pressed, sheared = sums[PRESSED] - normal, sums[SHEARED] - shear
+        by_normal = sums[DASHPOT] + (pressed if self.plastic else 0.0)
+        lost = by_normal, sums[DRAG], slid, sums[ROLLING], sums[TWISTING]
+        return [float(x) for x in lost], float((0.0 if self.plastic else pressed) + sheared - sums[LOST] + ahead)
+
+    @property
+    def work(self):
+        """Work [J] of driven bodies, and of gravity along directions in which the world repeats."""
+        return float(self.sums[DRIVEN])
+
+    stabilisation = 0.0  # [J]
+
+    @property
+    def gross(self):
+        """What contacts took in and gave back [J]."""
+        return float(self.sums[GROSS])
+
+    def remember(self):
+        """What a checkpoint holds."""
+        told = {"sums": self.sums, "powers": self.powers, "digits": self.digits}
+        return told | {"numbers": np.array(self.numbers())}
+
+    def recall(self, kept):
+        """Go on from what `remember` gave."""
+        self.sums, self.powers = np.array(kept["sums"]), np.array(kept["powers"])
+        self.digits = np.array(kept["digits"], np.int64)
+        self.take_up(kept["numbers"])

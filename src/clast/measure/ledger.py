@@ -1,0 +1,125 @@
+"""The balance of energy of a simulation since its start: what bodies have, what was put in, and what was lost, each measured by itself."""
+
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..tables import FREE
+from .whole import world_inertia
+
+LOSSES = {
+    "normal": "normal damping",
+    "shear": "shear damping",
+    "sliding": "sliding",
+    "rolling": "rolling",
+    "twisting": "twisting",
+}
+
+
+class Stored(NamedTuple):
+    """Energies [J] that bodies and contacts have at a moment."""
+
+    kinetic: float  # translation and rotation of free bodies
+    potential: float  # of gravity, along directions in which the world does not repeat
+    elastic: float
+    along: float  # of elastic, what contacts hold along their normals
+    ahead: float  # by which the work of forces is ahead of the kinetic energy: dt^2 / 8 sum (f . f / m + t . I^-1 t), with force f and torque t of contacts on a
+    # body. Velocities are those between two kicks of half a step, and the work of both is F . v dt
+
+    @property
+    def parts(self):
+        """Energy of all, of contacts along their normals and in shear, what the work is ahead, and the potential."""
+        whole = self.kinetic + self.potential + self.elastic
+        return whole, self.along, self.elastic - self.along, self.ahead, self.potential
+
+
+def stored(sim):
+    """The Stored energies [J] of a simulation that has been started: kinetic = sum (m v^2 + w . I w) / 2, potential = - sum m g . x, elastic as in
+    `elastic_energy`; sums of bodies are in the order of their numbers."""
+    bodies = sim.bodies
+    mass = np.where(bodies.motion == FREE, bodies.mass, 0.0)
+    inertia, free = world_inertia(sim, bodies), bodies.motion == FREE
+    kinetic = 0.5 * float(mass @ (bodies.velocity**2).sum(1))
+    kinetic += 0.5 * float(np.einsum("ni,nij,nj->", bodies.spin, inertia, bodies.spin))
+    turning = np.linalg.solve(inertia[free], bodies.torque[free][:, :, None])[:, :, 0]
+    ahead = float(((bodies.force[free] ** 2).sum(1) / mass[free] + (bodies.torque[free] * turning).sum(1)).sum())
+    held = np.where(sim.box.length > 0.0, 0.0, np.array(sim.scene.gravity))
+    potential = -float(mass @ (bodies.position @ held))
+    springs = sim.stepper.elastic_energy(), sim.stepper.normal_energy()
+    return Stored(kinetic, potential, *springs, 0.125 * sim.dt**2 * ahead)
+
+
+@dataclass(frozen=True)
+class Balance:
+    """The energies [J] of a simulation since its start; print it, or take `as_dict()`.
+
+    kinetic + potential + elastic = start + work + through + stabilisation - dissipated - numerical + error.
+    """
+
+    start: float  # kinetic, potential and elastic energy at the start
+    kinetic: float  # at present, with rotation
+    potential: float  # of gravity against the origin
+    elastic: float  # of contacts
+    work: float  # that driven bodies have done, and gravity along directions in which the world repeats
+    through: float  # that came with bodies through inlets, less what went through outlets
+    stabilisation: float  # that parting overlaps of hard contacts added
+    normal: float  # lost by dashpots along normals; of laws that lose energy in their springs, plastic or adhesive ones, by those too; of hard contacts by impact
+    shear: float  # lost by dashpots in shear
+    sliding: float
+    rolling: float  # work against rolling resistance, with what its springs hold
+    twisting: float  # likewise about normals
+    numerical: float  # that springs of contacts took in and neither hold nor lost: by the time step, and by points that share a stiffness; of hard contacts, by which
+    # gravity gave more to velocities than the potential fell
+    turnover: float  # that contacts took in, each joule once, or the work if that is more
+
+    @property
+    def dissipated(self):
+        """All that was lost [J]."""
+        return sum(getattr(self, name) for name in LOSSES)
+
+    @property
+    def error(self):
+        """By how much [J] the energy is more than what came in and was not lost; measured, no loss is made up from it."""
+        have = self.kinetic + self.potential + self.elastic
+        put_in = self.start + self.work + self.through + self.stabilisation
+        return have - put_in + self.dissipated + self.numerical
+
+    def as_dict(self):
+        """All numbers by name."""
+        return asdict(self) | {"dissipated": self.dissipated, "error": self.error}
+
+    def series(self):
+        """Those numbers by name that `series.csv` has in each frame."""
+        told = self.as_dict()
+        return {f"ledger_{name}": told[name] for name in told if name not in ("kinetic", "potential", "elastic")}
+
+    def __str__(self):
+        rows = [("at the start", self.start), ("work of drives", self.work)]
+        rows += [("inlets, outlets", self.through)] if self.through else []
+        rows += [("parting of overlaps", self.stabilisation)] if self.stabilisation else []
+        rows += [(f"lost: {words}", -getattr(self, name)) for name, words in LOSSES.items() if getattr(self, name)]
+        rows += [("lost: numerically", -self.numerical), ("error", self.error)]
+        rows += [("kinetic", self.kinetic), ("potential", self.potential), ("elastic", self.elastic)]
+        part = f", {abs(self.error) / self.turnover:.1e} of it in error" if self.turnover > 0.0 else ""
+        lines = [f"{name:<22} {value:>12.5g} J" for name, value in rows]
+        lines.insert(-3, "-" * 37)
+        return "\n".join([*lines, f"turnover {self.turnover:.5g} J{part}"])
+
+
+def ledger(sim):
+    """The Balance of a simulation with DEM(ledger=True) or Complementarity(ledger=True): where its energy came from and went to.
+
+    error = (kinetic + potential + elastic) - (start + work + through + stabilisation) + dissipated + numerical [J], all measured.
+    """
+    sim.start()
+    book = sim.stepper.ledger
+    if book is None:
+        raise ValueError(f"ledger: the simulation keeps none; take clast.{type(sim.method).__name__}(ledger=True)")
+    now = stored(sim)
+    found, numerical = book.losses(now.parts)
+    lost = dict(zip(LOSSES, found, strict=True))
+    turnover = max(0.5 * (book.gross + sum(found)), abs(book.work))
+    energies = {"start": book.start[0], "kinetic": now.kinetic, "potential": now.potential, "elastic": now.elastic}
+    given = {"work": book.work, "through": book.through, "stabilisation": book.stabilisation}
+    return Balance(**energies, **given, **lost, numerical=numerical, turnover=turnover)

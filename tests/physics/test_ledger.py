@@ -1,0 +1,406 @@
+"""The ledger of energies: what was put in, what was lost and by what, against closed forms and against other roads."""
+
+import math
+
+import numpy as np
+import pytest
+
+import clast
+from clast import (
+    DEM,
+    Clump,
+    Complementarity,
+    Ellipsoid,
+    Material,
+    MeshWall,
+    Oscillation,
+    Plane,
+    Polyhedron,
+    Scene,
+    Simulation,
+    Sphere,
+    Superquadric,
+    measure,
+)
+from clast.files import Trajectory
+from clast.kernels import backend
+
+STONE = Material(density=2500.0, young=1e8, poisson=0.3, friction=0.4, restitution=0.5)
+G = 9.81
+
+
+def close(balance, part=1e-9):
+    """The energies add up, to this part of the turnover."""
+    have = balance.kinetic + balance.potential + balance.elastic
+    given = balance.start + balance.work + balance.through + balance.stabilisation
+    assert balance.turnover > 0.0
+    assert have == pytest.approx(given - balance.dissipated - balance.numerical, abs=part * balance.turnover)
+    assert abs(balance.error) <= part * balance.turnover
+
+
+def bouncing(law="hertz", dt="auto", **options):
+    """A ball that falls on a plane without gravity, from 0.2 mm above, at 0.1 m/s."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add(Plane(), material=STONE)
+    scene.add(Sphere(0.01), position=(0.0, 0.0, 0.0102), velocity=(0.0, 0.0, -0.1), material=STONE)
+    return Simulation(scene, DEM(law=law, ledger=True, **options), dt=dt)
+
+
+@pytest.mark.parametrize("law", ["hertz", "linear"])
+def test_a_ball_that_bounces_loses_what_its_restitution_says(law):
+    dt = 0.1 * bouncing(law).dt
+    sim = bouncing(law, dt=dt)
+    sim.step(round(0.004 / dt))
+    told, mass = sim.ledger(), sim.bodies.mass[1]
+    assert sim.bodies.velocity[1, 2] > 0.0
+    assert told.start == pytest.approx(0.5 * mass * 0.01, rel=1e-12)
+    assert told.normal == pytest.approx((1.0 - 0.5**2) * told.start, rel=2e-3)
+    assert abs(told.numerical) < 1e-4 * told.start
+    assert told.sliding == told.shear == told.rolling == told.work == 0.0
+    close(told)
+
+
+def test_the_balance_closes_within_a_collision_too():
+    sim = bouncing()
+    errors = []
+    for _ in range(120):
+        sim.step()
+        errors.append(sim.ledger().error)
+    assert sim.ledger().normal > 0.7 * sim.ledger().start
+    assert np.abs(errors).max() < 1e-9 * sim.ledger().start
+
+
+def test_what_springs_do_not_give_back_falls_with_the_square_of_the_step():
+    lost = []
+    for part in (1.0, 0.25):
+        dt = part * bouncing().dt
+        sim = bouncing(dt=dt)
+        sim.step(round(0.004 / dt))
+        lost.append(abs(sim.ledger().numerical) / sim.ledger().start)
+    assert lost[0] < 5e-3
+    assert lost[1] < lost[0] / 8.0
+
+
+def block(velocity, floor=None):
+    """A flat block on a plane, at rest but for this velocity along x."""
+    scene = Scene(gravity=(0.0, 0.0, -G))
+    scene.add(Plane(), material=STONE, **(floor or {}))
+    scene.add(
+        Polyhedron.box(0.04, 0.04, 0.02), position=(0.0, 0.0, 0.00999), velocity=(velocity, 0.0, 0.0), material=STONE
+    )
+    return Simulation(scene, DEM(ledger=True))
+
+
+def test_a_block_that_slides_loses_friction_times_weight_times_way():
+    sim = block(0.5)
+    sim.step(round(0.05 / sim.dt))
+    told, way, weight = sim.ledger(), sim.bodies.position[1, 0], sim.bodies.mass[1] * G
+    assert sim.bodies.velocity[1, 0] > 0.2
+    assert told.sliding == pytest.approx(0.4 * weight * way, rel=1e-3)
+    assert told.sliding > 1000.0 * (told.shear + told.normal)
+    close(told)
+    power = sim.contacts().kept["dissipation"].sum()
+    assert power == pytest.approx(0.4 * weight * sim.bodies.velocity[1, 0], rel=2e-3)
+
+
+def test_a_plate_that_drags_a_block_along_gives_half_of_its_work_to_friction():
+    """The block slides back by as much as it is dragged: work m V^2, of which m V^2 / 2 is lost."""
+    sim = block(0.0, floor={"motion": "driven", "velocity": (0.3, 0.0, 0.0)})
+    sim.step(round(0.15 / sim.dt))
+    told, mass = sim.ledger(), sim.bodies.mass[1]
+    assert sim.bodies.velocity[1, 0] == pytest.approx(0.3, abs=1e-6)
+    assert told.work == pytest.approx(mass * 0.09, rel=1e-3)
+    assert told.sliding == pytest.approx(0.5 * mass * 0.09, rel=1e-3)
+    close(told)
+
+
+def grains(method, floor=None, count=60, gravity=(0.0, 0.0, -G), **options):
+    scene = Scene(
+        gravity=gravity, world=((-0.03, -0.03, -0.1), (0.03, 0.03, 0.5)), periodic=(True, True, False), **options
+    )
+    grain = Material(density=2500.0, young=1e7, friction=0.5, restitution=0.5, rolling_friction=0.1)
+    scene.add(Plane(), material=grain, **(floor or {}))
+    box = ((-0.03, -0.03, 0.005), (0.03, 0.03, 0.06))
+    scene.fill(Sphere(0.005), count=count, box=box, velocity=(0.0, 0.0, -0.5), material=grain, seed=2)
+    return Simulation(scene, method)
+
+
+def test_the_work_of_a_shaken_floor_is_its_force_times_its_velocity():
+    floor = {"drive": Oscillation((0.0005, 0.0, 0.001), 60.0)}
+    sim = grains(DEM(ledger=True), floor)
+    sim.step()
+    before, work, last = sim.ledger().work, 0.0, measure.wall_power(sim, 0)
+    for _ in range(400):
+        sim.step()
+        power = measure.wall_power(sim, 0)
+        work += 0.5 * sim.dt * (last + power)
+        last = power
+    told = sim.ledger()
+    assert abs(work) > 1e-5
+    assert told.work - before == pytest.approx(work, rel=1e-7)
+    assert told.rolling > 0.0
+    close(told, 1e-8)
+
+
+def test_a_turning_drum_loses_what_its_drive_gives():
+    """What the drive gives is its torque times its spin; what is lost is that less what the bed has gained."""
+    ready = clast.scenes.SCENES["drum"](count=60)
+    sim = Simulation(ready.scene, DEM(ledger=True), dt=ready.dt)
+    sim.step(5000)
+    before, work = sim.ledger(), 0.0
+    powers = [sum(measure.wall_power(sim, wall) for wall in range(3))]
+    for _ in range(800):
+        sim.step()
+        powers.append(sum(measure.wall_power(sim, wall) for wall in range(3)))
+    work = sim.dt * (sum(powers) - 0.5 * (powers[0] + powers[-1]))
+    after = sim.ledger()
+    assert after.work - before.work == pytest.approx(work, rel=1e-6)
+    have = [told.kinetic + told.potential + told.elastic for told in (before, after)]
+    lost = after.dissipated + after.numerical - before.dissipated - before.numerical
+    assert lost == pytest.approx(work - (have[1] - have[0]), abs=1e-9 * after.turnover)
+    assert abs(after.numerical) < 2e-3 * after.turnover
+    close(after)
+
+
+def test_gravity_along_a_direction_that_repeats_does_work():
+    slope = (G * math.sin(0.5), 0.0, -G * math.cos(0.5))
+    sim = grains(DEM(ledger=True), gravity=slope)
+    sim.step(2000)
+    told = sim.ledger()
+    assert told.work > 0.2 * told.start
+    close(told, 1e-6)
+
+
+def everything():
+    """One of every shape, thrown into a box with a floor of triangles that moves."""
+    scene = Scene(gravity=(0.0, 0.0, -G))
+    floor = MeshWall([(-0.2, -0.2, 0.0), (0.3, -0.2, 0.0), (0.3, 0.3, 0.0), (-0.2, 0.3, 0.0)], [(0, 1, 2), (0, 2, 3)])
+    scene.add(floor, material=STONE, drive=Oscillation((0.002, 0.0, 0.0), 30.0))
+    for place, normal in (((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)), ((0.06, 0.0, 0.0), (-1.0, 0.0, 0.0))):
+        scene.add(Plane(normal=normal), position=place, material=STONE)
+    shapes = (
+        Sphere(0.01),
+        Ellipsoid(0.012, 0.009, 0.007),
+        Polyhedron.box(0.016, 0.014, 0.012),
+        Clump([(0.0, 0.0, 0.0), (0.01, 0.0, 0.0)], [0.008, 0.008]),
+        Superquadric(0.01, 0.009, 0.008, 0.5, 0.5),
+    )
+    for k, shape in enumerate(shapes):
+        where = [(0.015 + 0.03 * (k % 2), 0.0, 0.014 + 0.024 * k), (0.045 - 0.03 * (k % 2), 0.002, 0.016 + 0.024 * k)]
+        scene.add(shape, position=where, velocity=(0.1, 0.02, -0.5), spin=(3.0, 2.0, 1.0), material=STONE)
+    return scene
+
+
+def test_the_balance_closes_for_every_shape():
+    sim = Simulation(everything(), DEM(ledger=True))
+    sim.step(round(0.12 / sim.dt))
+    told = sim.ledger()
+    assert told.dissipated > 0.2 * told.start
+    assert told.work != 0.0
+    close(told)
+    assert abs(told.numerical) < 1e-2 * told.turnover
+
+
+def test_bodies_that_come_and_go_bring_and_take_their_energy():
+    scene = Scene(gravity=(0.0, 0.0, -G))
+    scene.add(Plane(), material=STONE)
+    box = ((-0.03, -0.03, 0.1), (0.03, 0.03, 0.14))
+    scene.inlet(Sphere(0.005), box=box, rate=400.0, velocity=(0.5, 0.0, -1.0), material=STONE, seed=1)
+    scene.outlet(box=((0.02, -1.0, -0.1), (1.0, 1.0, 0.03)))
+    sim = Simulation(scene, DEM(ledger=True))
+    sim.step(round(0.25 / sim.dt))
+    told, each = sim.ledger(), STONE.density * 4.0 / 3.0 * math.pi * 0.005**3
+    assert sim.removed > 5
+    entered = sum(sim.poured) * each * (0.5 * 1.25 + 0.12 * G)
+    assert 0.2 * entered < told.through < 0.9 * entered
+    close(told, 1e-4)
+
+
+def test_a_plastic_law_loses_in_its_spring():
+    """Walton and Braun: every impact has the restitution e, and no dashpot."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    clay = Material(density=2500.0, young=1e7, stiffness=2e4, friction=0.4, restitution=0.6)
+    place = [(0.0, 0.0, 0.0), (0.0, 0.0, 0.0201)]
+    scene.add(Sphere(0.01), position=place, velocity=[(0.0, 0.0, 0.15), (0.0, 0.0, -0.15)], material=clay)
+    sim = Simulation(scene, DEM(law="walton-braun", ledger=True))
+    sim.step(round(0.006 / sim.dt))
+    told = sim.ledger()
+    assert told.normal == pytest.approx((1.0 - 0.6**2) * told.start, rel=5e-3)
+    close(told)
+
+
+def test_what_contacts_dissipate_adds_up_to_what_was_lost():
+    sim = grains(DEM(ledger=True), count=20)
+    lost = 0.0
+    for _ in range(800):
+        sim.step()
+        lost += sim.dt * sim.contacts().kept["dissipation"].sum()
+    told, now = sim.ledger(), sim.dt * sim.contacts().kept["dissipation"].sum()
+    assert told.dissipated > 1e-4
+    assert told.dissipated == pytest.approx(lost, abs=now + 1e-9 * lost)
+
+
+def test_the_ledger_has_the_same_bits_for_threads_margins_and_after_a_restart(tmp_path):
+    plain = grains(DEM(ledger=True))
+    plain.step(300)
+    plain.save(tmp_path / "half.h5")
+    plain.step(300)
+    told = plain.ledger()
+    assert told.dissipated > 0.0
+    again = clast.resume(tmp_path / "half.h5")
+    again.step(300)
+    assert again.ledger() == told
+    wide = grains(DEM(ledger=True, margin=0.004))
+    wide.step(600)
+    assert wide.ledger() == told
+    most = backend.numba.get_num_threads()
+    backend.set_threads(1)
+    try:
+        single = grains(DEM(ledger=True))
+        single.step(600)
+        assert single.ledger() == told
+    finally:
+        backend.set_threads(most)
+
+
+def test_a_ledger_changes_no_more_than_the_rounding_of_the_motion():
+    """The compiler fuses products and sums of a law otherwise where more is asked of it."""
+    one, two = grains(DEM()), grains(DEM(ledger=True))
+    one.step(300)
+    two.step(300)
+    assert two.ledger().dissipated > 0.01 * two.ledger().kinetic
+    for name, size in (("position", 1e-3), ("velocity", 1.0), ("spin", 100.0)):
+        assert np.abs(getattr(one.bodies, name) - getattr(two.bodies, name)).max() < 1e-9 * size, name
+
+
+def test_runs_write_the_ledger_and_the_dissipation_of_contacts(tmp_path):
+    sim = grains(DEM(ledger=True))
+    sim.run(until=0.03, every=0.01, output=tmp_path, progress=False, record=["dissipation"])
+    told = sim.ledger()
+    with Trajectory(tmp_path / "trajectory.h5") as run:
+        series, last = run.series(), run[len(run) - 1]
+        power = last.contacts["dissipation"]
+    assert series["ledger_normal"][-1] == told.normal
+    assert series["ledger_error"][-1] == told.error
+    found = sim.contacts().kept["dissipation"]
+    assert found.any()
+    assert power == pytest.approx(found, rel=1e-6, abs=1e-30)
+    report = sim.report()
+    assert report.ledger == told.as_dict()
+    assert "turned over" in str(report)
+    assert "lost: sliding" in str(told)
+
+
+# Hard contacts.
+
+
+def hard(scene, dt=1e-3, **options):
+    return Simulation(scene, Complementarity(ledger=True, **options), dt=dt)
+
+
+def test_a_hard_ball_loses_by_impact_what_its_restitution_says():
+    """Without gravity, so that one step is one impact."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add(Plane(), material=STONE)
+    scene.add(Sphere(0.01), position=(0.0, 0.0, 0.0145), velocity=(0.0, 0.0, -1.0), material=STONE)
+    sim = hard(scene, threshold=0.01)
+    sim.step(20)
+    told = sim.ledger()
+    assert sim.bodies.velocity[1, 2] == pytest.approx(0.5, rel=1e-6)
+    assert told.normal == pytest.approx((1.0 - 0.5**2) * told.start, rel=1e-6)
+    assert told.sliding == pytest.approx(0.0, abs=1e-12 * told.start)
+    assert told.numerical == told.work == 0.0
+    close(told, 1e-12)
+
+
+def test_a_hard_block_that_slides_loses_friction_times_weight_times_way():
+    scene = Scene(gravity=(0.0, 0.0, -G))
+    scene.add(Plane(), material=STONE)
+    box = Polyhedron.box(0.04, 0.04, 0.02)
+    scene.add(box, position=(0.0, 0.0, 0.01), velocity=(0.5, 0.0, 0.0), material=STONE)
+    sim = hard(scene, coulomb=True, tolerance=1e-9, iterations=2000)
+    sim.step(50)
+    told, mass = sim.ledger(), sim.bodies.mass[1]
+    # Places are those of the velocities at the ends of steps, friction acts at their means.
+    slid = 0.5 * mass * (0.5**2 - (0.5 - 0.4 * G * 0.05) ** 2)
+    assert told.sliding == pytest.approx(slid, rel=1e-4)
+    assert told.sliding == pytest.approx(0.4 * mass * G * sim.bodies.position[1, 0], rel=1e-2)
+    close(told, 1e-10)
+
+
+def test_a_plate_that_drags_a_hard_block_along_gives_half_of_its_work_to_friction():
+    scene = Scene(gravity=(0.0, 0.0, -G))
+    scene.add(Plane(), material=STONE, motion="driven", velocity=(0.3, 0.0, 0.0))
+    scene.add(Polyhedron.box(0.04, 0.04, 0.02), position=(0.0, 0.0, 0.01), material=STONE)
+    sim = hard(scene, coulomb=True, tolerance=1e-9, iterations=2000)
+    sim.step(120)
+    told, mass = sim.ledger(), sim.bodies.mass[1]
+    assert sim.bodies.velocity[1, 0] == pytest.approx(0.3, rel=1e-6)
+    assert told.work == pytest.approx(mass * 0.09, rel=1e-4)
+    assert told.sliding == pytest.approx(0.5 * mass * 0.09, rel=1e-4)
+    close(told, 1e-10)
+
+
+def hard_drum():
+    ready = clast.scenes.SCENES["drum"](count=60)
+    return hard(ready.scene)
+
+
+def test_the_balance_of_hard_contacts_closes_in_a_drum_and_goes_on_after_a_restart(tmp_path):
+    sim = hard_drum()
+    sim.step(150)
+    sim.save(tmp_path / "half.h5")
+    before, work = sim.ledger(), 0.0
+    for _ in range(100):
+        sim.step()
+        work += sim.dt * sum(measure.wall_power(sim, wall) for wall in range(3))
+    told = sim.ledger()
+    close(told, 1e-10)
+    assert told.stabilisation >= 0.0
+    assert told.sliding > 0.0
+    assert told.normal > 0.0
+    # The report takes forces to act where bodies are at the end of a step.
+    assert told.work - before.work == pytest.approx(work, rel=0.02)
+    again = clast.resume(tmp_path / "half.h5")
+    assert again.ledger() == before
+    again.step(100)
+    assert again.ledger() == told
+
+
+def test_parting_a_hard_ball_from_the_floor_lifts_it():
+    scene = Scene(gravity=(0.0, 0.0, -G))
+    scene.add(Plane(), material=STONE)
+    scene.add(Sphere(0.01), position=(0.0, 0.0, 0.0096), material=STONE)
+    sim = hard(scene)
+    sim.step(60)
+    told, rise = sim.ledger(), sim.bodies.position[1, 2] - 0.0096
+    assert rise > 2e-4
+    assert told.stabilisation == pytest.approx(sim.bodies.mass[1] * G * rise, rel=1e-6)
+    assert abs(told.numerical) < 1e-6 * told.stabilisation
+
+
+def test_hard_bodies_that_tumble_close_the_balance():
+    scene = Scene(gravity=(0.0, 0.0, -G))
+    scene.add(Plane(), material=STONE)
+    where = [(0.0, 0.0, 0.05), (0.03, 0.0, 0.06), (0.0, 0.03, 0.07)]
+    scene.add(Polyhedron.box(0.02, 0.015, 0.01), position=where, spin=(5.0, 3.0, 2.0), material=STONE)
+    sim = hard(scene)
+    sim.step(300)
+    told = sim.ledger()
+    assert told.dissipated > 0.1 * told.start
+    close(told, 1e-4)
+
+
+def test_what_cannot_be_told_is_refused_in_one_line():
+    with pytest.raises(ValueError, match="ledger=True follows the work of integrator='verlet'"):
+        DEM(ledger=True, integrator="symplectic")
+    sim = grains(DEM())
+    with pytest.raises(ValueError, match=r"take clast.DEM\(ledger=True\)"):
+        sim.ledger()
+    with pytest.raises(ValueError, match="record 'dissipation' needs a ledger"):
+        sim.run(until=1.0, progress=False, record=["dissipation"])
+    scene = Scene()
+    ball = scene.add(Sphere(0.01), position=(0.1, 0.0, 0.0))[0]
+    scene.join(None, ball, "ball", at=(0.0, 0.0, 0.0))
+    with pytest.raises(ValueError, match="tells nothing of joints"):
+        hard(scene)

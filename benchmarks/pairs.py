@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
-PARTICLES = ("sphere", "ellipsoid", "polyhedron", "mesh", "superquadric")
+PARTICLES = ("sphere", "ellipsoid", "polyhedron", "mesh", "superquadric", "capsule")
 WALLS = ("plane", "drum", "rod", "quad")
 PEERS = ("coal", "mujoco", "bullet")
 ROCK = "PAIRS_ROCK"
@@ -70,6 +70,7 @@ def ours(count):
         "polyhedron": clast.Polyhedron(point),
         "mesh": clast.Mesh(point, triangles, epsilon=0.02),
         "superquadric": clast.Superquadric(0.9, 0.6, 0.5, 0.5, 0.7),
+        "capsule": clast.Capsule(0.35, 1.1),
         "plane": clast.Plane(),
         "drum": clast.Cylinder(2.0),
         "rod": clast.Cylinder(0.5, 1.6, inside=False),

@@ -28,6 +28,7 @@ import clast
 from clast.broad.search import periodic_box
 from clast.narrow.mesh_candidates import find_candidates
 from clast.narrow.mesh_distance import nearest_triangles
+from clast.narrow.mesh_pose import make_setting
 from clast.narrow.triangle_lanes import METHODS
 from clast.scene.stacking import make_trees
 
@@ -139,7 +140,7 @@ def comparisons(quick):
         scene, numbers = placed([shape], 1, 2.01, 2.01)
         tables, pair = rows_of(scene, numbers)
         box = periodic_box(scene)
-        candidates = find_candidates(tables, trees_of(scene), pair, box, 0.0)
+        candidates = find_candidates(make_setting(tables, trees_of(scene), pair, box), trees_of(scene), 0.0)
         seconds, found = timed(lambda: clast.find_contacts(scene, pairs=numbers))  # noqa: B023
         rows.append(
             {
@@ -164,7 +165,8 @@ def contacts(quick):
     # Halos overlap and triangles do not cross.
     numbers = numbers[(gap < 0.0) & (gap > -1.9 * min(lump.epsilon for lump in lumps))][:count]
     tables, pair = rows_of(scene, numbers)
-    each = len(find_candidates(tables, trees_of(scene), pair, periodic_box(scene), 0.0).first) / len(pair)
+    setting = make_setting(tables, trees_of(scene), pair, periodic_box(scene))
+    each = len(find_candidates(setting, trees_of(scene), 0.0).first) / len(pair)
     head = numbers[: len(numbers) // 10]
     slow, _ = timed(lambda: clast.find_contacts(scene, pairs=head, tree=False), 3)
     brute = len(head) / slow

@@ -24,7 +24,17 @@ STATE, LOGS = ROOT / "build" / "validation.json", ROOT / "build" / "validation"
 
 def programs():
     """Names of all programs, the quickest first."""
-    order = ("laws", "joints", "two_particles", "patches", "impacts", "complementarity", "polyhedra", "meshes")
+    order = (
+        "laws",
+        "single_impacts",
+        "joints",
+        "two_particles",
+        "patches",
+        "impacts",
+        "complementarity",
+        "polyhedra",
+        "meshes",
+    )
     found = [path.stem for path in sorted(HERE.glob("*.py")) if path.stem != "run"]
     return [name for name in order if name in found] + [name for name in found if name not in order]
 

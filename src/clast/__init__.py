@@ -7,6 +7,7 @@ from sys import modules as _modules
 _HOMES = {
     "DEM": "dem.method",
     "ClastError": "errors",
+    "Capsule": "shapes",
     "Clump": "shapes",
     "Complementarity": "dvi.method",
     "Compound": "shapes",

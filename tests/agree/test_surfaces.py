@@ -8,6 +8,7 @@ from clast.broad.search import periodic_box
 from clast.kernels.vec import quat_multiply, rotation_matrices
 from clast.narrow.mesh_candidates import find_candidates
 from clast.narrow.mesh_points import empty_measured, measure_candidates
+from clast.narrow.mesh_pose import make_setting
 from clast.narrow.order import come_second
 from clast.scene.stacking import make_trees
 
@@ -51,9 +52,10 @@ def tables_of(scene):
 def points_of(scene, pair, margin):
     """Pair, triangles and MeasuredPoints of all candidates with an overlap, and how many candidates there are."""
     tables, surfaces, box = tables_of(scene)
-    candidates = find_candidates(tables, surfaces, pair, box, margin)
+    setting = make_setting(tables, surfaces, pair, box)
+    candidates = find_candidates(setting, surfaces, margin)
     measured = empty_measured(len(candidates.first))
-    measure_candidates(tables, surfaces, pair, candidates, box, "brute", 0.0, measured)
+    measure_candidates(setting, surfaces, candidates, "brute", 0.0, measured)
     owner = np.repeat(np.arange(len(pair)), np.diff(candidates.start))
     keep = measured.gap < 0.0
     return [column[keep] for column in (owner, candidates.first, candidates.second, *measured)], len(keep)
@@ -110,9 +112,10 @@ def check_dents(path):
     for a, b in zip(every, found, strict=True):
         assert np.array_equal(a, b)
     tables, surfaces, box = tables_of(scene)
-    candidates = find_candidates(tables, surfaces, pair, box, np.inf)
+    setting = make_setting(tables, surfaces, pair, box)
+    candidates = find_candidates(setting, surfaces, np.inf)
     measured = empty_measured(len(candidates.first))
-    measure_candidates(tables, surfaces, pair, candidates, box, "brute", 0.0, measured)
+    measure_candidates(setting, surfaces, candidates, "brute", 0.0, measured)
     c = clast.find_contacts(scene, pairs=pair, margin=np.inf)
     least = np.minimum.reduceat(measured.gap, candidates.start[:-1])
     assert len(c.gap) == 4 and c.gap[3] > 0.0
@@ -126,9 +129,10 @@ def test_least_distance_of_lumps():
     tables, surfaces, box = tables_of(scene)
     # Two meshes are looked at in an order of their own, whoever was given first.
     looked = np.where(come_second(tables[1], pair)[:, None], pair[:, ::-1], pair)
-    candidates = find_candidates(tables, surfaces, looked, box, np.inf)
+    setting = make_setting(tables, surfaces, looked, box)
+    candidates = find_candidates(setting, surfaces, np.inf)
     measured = empty_measured(len(candidates.first))
-    measure_candidates(tables, surfaces, looked, candidates, box, "brute", 0.0, measured)
+    measure_candidates(setting, surfaces, candidates, "brute", 0.0, measured)
     c = clast.find_contacts(scene, pairs=pair, margin=np.inf)
     assert np.array_equal(np.sort(c.pair, 1), np.sort(pair, 1))
     assert the_same(c.gap, np.minimum.reduceat(measured.gap, candidates.start[:-1]))

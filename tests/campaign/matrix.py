@@ -2,11 +2,13 @@
 
     python tests/campaign/matrix.py                     # 100,000 poses a pair, 22 and more pairs; about an hour on one core
     python tests/campaign/matrix.py --count 2000        # a minute
+    python tests/campaign/matrix.py --with capsule      # pairs with this shape only
 
 Prints a line for each pair and ends with 1 if something is wrong. tests/agree/test_matrix.py has the small version and the references.
 """
 
 import argparse
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "agree"))
-from test_matrix import HALO, KNOWN, poses, separation  # the references stand there
+from test_matrix import HALOS, KNOWN, poses, separation  # the references stand there
 
 import clast
 from clast.kernels.vec import rotation_matrices
@@ -28,7 +30,7 @@ def look(one, two, count, seed):
     found = clast.distance(one[1], a, two[1], b)
     finite = np.isfinite(found.gap) & np.isfinite(found.normal).all(1) & np.isfinite(found.first).all(1)
     unit = np.abs(np.linalg.norm(found.normal, axis=1) - 1.0) < 1e-12
-    halo = HALO * ((one[0] == "mesh") + (two[0] == "mesh"))
+    halo = HALOS.get(one[0], 0.0) + HALOS.get(two[0], 0.0)
     sheet = two[0] == "quad"
     # Surfaces of triangles that cross have no distance.
     asked = np.nonzero(found.gap + halo > (1e-7 if halo or sheet else -np.inf))[0]
@@ -40,20 +42,31 @@ def look(one, two, count, seed):
     return int((~finite).sum()), int((~unit).sum()), off, len(asked)
 
 
+def code_of():
+    """The commit of the sources, told beside what was measured on them."""
+    told = subprocess.run(
+        ["git", "rev-parse", "--short=7", "HEAD"], cwd=Path(__file__).parent, capture_output=True, text=True
+    )
+    return told.stdout.strip() or "unknown"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=100_000, help="poses of each pair")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--with", dest="shapes", nargs="*", help="pairs that have one of these shapes")
     options = parser.parse_args()
-    wrong = 0
+    wrong, commit = 0, code_of()
     for one, two in KNOWN:
+        if options.shapes and not {one[0], two[0]} & set(options.shapes):
+            continue
         began, sums = time.perf_counter(), np.zeros(4, int)
         for first in range(0, options.count, BATCH):
             sums += look(one, two, min(BATCH, options.count - first), options.seed + first)
         wrong += int(sums[:3].sum())
         print(
             f"{one[0]:>12} {two[0]:<12} {options.count} poses: not numbers {sums[0]}, no unit normal {sums[1]}, "
-            f"other room {sums[2]} of {sums[3]}, {time.perf_counter() - began:.1f} s",
+            f"other room {sums[2]} of {sums[3]}, {time.perf_counter() - began:.1f} s, {commit}",
             flush=True,
         )
     return 1 if wrong else 0

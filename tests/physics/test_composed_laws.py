@@ -5,14 +5,11 @@ import threading
 
 import numpy as np
 import pytest
+from one_contact import MASS, NONE, RADIUS, UP, One, impact
 
 import clast
-from clast.dem import adhesion, composed, forces, history, laws
+from clast.dem import adhesion, composed, forces, history, laws, whole_steps
 from clast.kernels import backend
-
-RADIUS, MASS = 0.01, 0.004
-UP = (0.0, 0.0, 1.0)
-NONE = (0.0, 0.0, 0.0)
 
 
 @pytest.fixture(autouse=True)
@@ -20,56 +17,6 @@ def plain_functions(request, monkeypatch):
     """Functions of one contact run as plain Python, so that nothing is compiled for them."""
     if not request.node.name.startswith("test_simulated"):
         monkeypatch.setattr(backend, "PLAIN", [threading.get_ident()])
-
-
-class One:
-    """One contact with a prescribed motion under a law."""
-
-    def __init__(self, numbers, **options):
-        self.law = clast.DEM(**options).recipe
-        given = {"young": 1e7, "shear": 4e6, "ratio": math.sqrt(0.4), "friction": 0.5, "rolling": 0.0, "damping": 0.0}
-        given |= {"stiffness": 0.0, "restitution": 0.5, "spinning_friction": 0.0} | numbers
-        self.mix = self.law.mix(*(given[name] for name in self.law.needs))
-        self.slip, self.kept, self.angle = NONE, (0.0,) * len(self.law.keeps), NONE
-
-    def at(self, overlap, rate=0.0, slide=NONE, normal=UP, dt=0.0):
-        """Normal force [N] and shear force [N]; dt: of the step that ends here."""
-        kept = self.law.kept(*self.kept) if self.law.keeps else ()
-        touch = laws.Touch(overlap, rate, normal, slide, self.slip, MASS, RADIUS, kept)
-        force, shear, self.slip, self.kept = self.law.answer(touch, self.mix, dt)
-        return force, shear
-
-    def named(self, name):
-        return self.kept[self.law.keeps.index(name)]
-
-    def energy(self, *overlaps):
-        """Elastic energies [J] at these overlaps without slip."""
-        count = len(overlaps)
-        rows = self.law.mix(*(np.full(count, value) for value in self.mix))
-        kept = self.law.kept(*(np.full(count, value) for value in self.kept)) if self.law.keeps else ()
-        return tuple(self.law.energy(np.array(overlaps), np.zeros(count), np.full(count, RADIUS), rows, kept))
-
-    def turn(self, turning, pressure, overlap, dt, normal=UP):
-        """Couple [N m]."""
-        couple, self.angle, self.kept = self.law.resist(
-            self.angle, turning, pressure, normal, overlap, RADIUS, self.kept, self.mix, dt
-        )
-        return couple
-
-
-def impact(one, speed, dt):
-    """Rebound speed [m/s] of a reduced mass, by velocity Verlet with the rate at the end of each step."""
-    x, v, force = 0.0, speed, 0.0
-    for _ in range(10_000_000):
-        v -= 0.5 * dt * force / MASS
-        x += dt * v
-        if x <= 0.0:
-            return -v
-        spring, _ = one.at(x, v, dt=dt)
-        # The dashpot sees the velocity at the end of the step: two rounds are enough.
-        force = one.at(x, v - 0.5 * dt * spring / MASS, dt=dt)[0]
-        v -= 0.5 * dt * force / MASS
-    raise AssertionError
 
 
 def test_parts_of_the_hertz_law_are_the_hertz_law():
@@ -93,6 +40,31 @@ def test_linear_by_numbers_has_the_factor_of_the_slides():
         force, shear = One(numbers, law=law).at(d, rate, slide, dt=1e-5)
         assert force == pytest.approx(f * (2e4 * d + 30.0 * MASS * rate), rel=1e-12)
         assert shear[0] == pytest.approx(-f * (1e4 * 0.1e-5 + 20.0 * MASS * 0.1), rel=1e-12)
+
+
+@pytest.mark.parametrize("law", ["hertz", "linear"])
+def test_means_over_the_step_are_the_law_where_it_lasts(law):
+    """A contact at rest, or one that is there all through the step, has the force of the law; one that begins has the mean over its part of it."""
+    plain, mean = (
+        One({"stiffness": 1e4, "damping": 0.0}, law=law, damping="thornton", in_step=x) for x in (False, True)
+    )
+    for d, rate in ((1e-4, 0.0), (1e-4, 0.5), (1e-4, -0.5), (3e-5, 1.0)):
+        assert mean.at(d, rate, dt=2e-5)[0] == plain.at(d, rate, dt=2e-5)[0]
+    way = 2e-5
+    for d in (1e-6, 1e-5, 1.9e-5):
+        x = np.linspace(0.0, d + 0.5 * way, 20001)
+        force = np.trapezoid([plain.at(float(y))[0] for y in x], x) / way
+        for rate in (1.0, -1.0):
+            assert mean.at(d, rate, dt=way)[0] == pytest.approx(force, rel=1e-6 if law == "linear" else 0.12)
+
+
+def test_a_dashpot_without_lag_gives_the_force_of_the_velocity_now():
+    """Alone, a body at x with the velocity v had v + F dt / (2 m) half a step ago: the fraction of critical damping is as asked."""
+    for c in (0.1, 1.0, 5.0):
+        k, m, dt = 1e4, MASS, 2e-5
+        lagged = whole_steps.without_lag(c, m, dt)
+        stronger = 1.0 / (1.0 - lagged * dt / (2.0 * m))
+        assert lagged * stronger / math.sqrt(k * stronger) == pytest.approx(c / math.sqrt(k), rel=1e-4 * c)
 
 
 @pytest.mark.parametrize("restitution", [0.2, 0.5, 0.9])
@@ -356,6 +328,8 @@ def test_twisting_is_a_spring_with_a_limit_that_turns_with_the_normal():
         ({"law": "luding", "damping": "tsuji"}, "take damping='none'"),
         ({"law": "hertz", "cohesion": "dmt", "conserving": True}, "conserving=True is of laws as they are"),
         ({"law": "hertz", "bonds": True, "twisting": "spring"}, "leave twisting out"),
+        ({"law": "luding", "in_step": True}, "springs that push from touch on"),
+        ({"law": "hertz", "damping": "tsuji", "in_step": True}, "without damping='tsuji'"),
     ],
 )
 def test_parts_that_do_not_go_together_are_refused(options, words):

@@ -4,10 +4,8 @@ The stored impacts are the same laws, integrated apart from clast, in all regime
 
 Once the contact slides all through the impact, the rebound follows from Coulomb's law alone; there every law must meet
 the curves, and the closed form far better. Where the contact sticks, the rebound depends on how shear is treated under
-changing load, and the built-in law does not follow the published curves. The two laws below were chosen because they
-fit tests 4 and 5, out of four forms and a range of shear stiffnesses; they are not taken from the paper. With them the
-tests check our motion, not the built-in shear law. No form that was tried fits the sticking part of tests 6 and 8,
-which is left out.
+changing load: the curves of different tests are of different forms, which docs/validation.md tells. The default law follows none of them there.
+The last three points of the alloy in test 6 are met by no form that was tried.
 """
 
 import json
@@ -17,39 +15,17 @@ import numpy as np
 import pytest
 
 import clast
-from clast.dem.laws import coulomb, turn
 from clast.scene.materials import combine
 
-
-@clast.func
-def direct(touch, mix, dt):
-    """Hertz and Mindlin with the shear force as present stiffness times slip; fits test 4."""
-    a = math.sqrt(touch.radius * touch.overlap)
-    k = 4.0 / 3.0 * mix.young * a
-    c = mix.damping * math.sqrt(touch.mass * k)
-    normal = max(0.0, k * touch.overlap + c * touch.rate)
-    x, y, z = turn(touch.slip, touch.normal, 1.0, 1.0)
-    slip = (x + touch.slide[0] * dt, y + touch.slide[1] * dt, z + touch.slide[2] * dt)
-    force, slip = coulomb(slip, touch.slide, 8.0 * mix.shear * a, 0.0, mix.friction * normal)
-    return normal, force, slip
+RESCALED = clast.DEM(law="hertz", shear="rescaled", shear_damping=False)  # meets test 4
+INCREMENTAL = clast.DEM(law="hertz", shear="incremental", shear_damping=False)  # meets test 5 at half stiffness
+SECANT = clast.DEM(law="hertz", shear="secant", damping="tsuji")  # meets tests 6 and 8
 
 
-@clast.func
-def gradual(touch, mix, dt):
-    """The shear force grows by stiffness times slip increment, whatever the load; fits test 5 at half stiffness."""
-    a = math.sqrt(touch.radius * touch.overlap)
-    normal = 4.0 / 3.0 * mix.young * a * touch.overlap
-    before = max(0.0, touch.overlap - touch.rate * dt)
-    x, y, z = turn(touch.slip, touch.normal, before, touch.overlap)
-    slip = (x + touch.slide[0] * dt, y + touch.slide[1] * dt, z + touch.slide[2] * dt)
-    force, slip = coulomb(slip, touch.slide, 8.0 * mix.shear * a, 0.0, mix.friction * normal)
-    return normal, force, slip
-
-
-def impacts(density, young, poisson, friction, restitution, radius, normal, tangential, spin, law="hertz", shear=1.0):
+def impacts(density, young, poisson, friction, restitution, radius, normal, tangential, spin, method=None, shear=1.0):
     """Spheres that hit a rigid plane: final tangential and normal velocity [m/s] and spin [rad/s] of each.
 
-    normal, tangential [m/s] and spin [rad/s]: numbers or (n,); shear: factor of the shear stiffness.
+    normal, tangential [m/s] and spin [rad/s]: numbers or (n,); method: a DEM, None for the default; shear: factor of the shear stiffness.
     """
     normal, tangential, spin = np.broadcast_arrays(*np.atleast_1d(normal, tangential, spin))
     n = len(normal)
@@ -71,7 +47,7 @@ def impacts(density, young, poisson, friction, restitution, radius, normal, tang
         scene.combine(ball, rigid, shear=shear * mix.shear[0, 1])
     mass = float(scene.bodies.mass[0])
     slow, fast = (2.8683 * (mass**2 / (radius * mix.young[0, 1] ** 2 * v)) ** 0.2 for v in (normal.min(), normal.max()))
-    sim = clast.Simulation(scene, clast.DEM(law=law), dt=fast / 400)
+    sim = clast.Simulation(scene, method or clast.DEM(), dt=fast / 400)
     sim.step(math.ceil(1.3 * slow / sim.dt))
     while len(sim.contacts().gap):
         sim.step(100)
@@ -106,8 +82,8 @@ def test_stored_impacts(own_data, name):
     given = json.loads((own_data / "impacts.json").read_text())[name]
     material = [given[key] for key in ("density", "young", "poisson", "friction", "restitution", "radius")]
     speeds = [np.array(given[key]) for key in ("normal", "tangential", "spin")]
-    law = {"direct": direct, "gradual": gradual}.get(given["law"], given["law"])
-    found = impacts(*material, *speeds, law=law, shear=given["shear"])
+    method = {"direct": RESCALED, "gradual": INCREMENTAL}.get(given["law"])
+    found = impacts(*material, *speeds, method, given["shear"])
     for values, key in zip(found, ("after v", "after w", "after omega"), strict=True):
         stored = np.array(given[key])
         assert np.abs(values - stored).max() < 3e-3 * np.abs(stored).max(), key
@@ -127,7 +103,7 @@ def test_sliding_all_through_an_impact(law, restitution):
     """Closed form: the tangential momentum is mu times the normal momentum, whatever the law."""
     mu, speed, radius = 0.1, 2.0, 0.01
     tangent = np.array([1.0, 2.0, 5.0])
-    v, w, spin = impacts(2500.0, 1e9, 0.25, mu, restitution, radius, speed, speed * tangent, 0.0, law)
+    v, w, spin = impacts(2500.0, 1e9, 0.25, mu, restitution, radius, speed, speed * tangent, 0.0, clast.DEM(law=law))
     lost = mu * (speed + w)
     assert v == pytest.approx(speed * tangent - lost, rel=1e-5)
     # The arm of the torque is shorter than the radius by half of the overlap, here up to one per cent.
@@ -139,7 +115,7 @@ def test_tangential_restitution_of_test_4(reference_data, title, material):
     given = curve(reference_data, "benchmark4_graph1.dat", title)
     angle = np.radians(given[:, 0])
     speeds = 3.9 * np.cos(angle), 3.9 * np.sin(angle)
-    found = impacts(*material, *speeds, 0.0, law=direct)[0] / speeds[1]
+    found = impacts(*material, *speeds, 0.0, RESCALED)[0] / speeds[1]
     assert np.abs(found / given[:, 1] - 1.0).max() < 0.025
     # Our own law, from where the impact slides all through.
     slides = given[:, 0] > 33
@@ -155,7 +131,7 @@ def test_spin_and_rebound_angle_of_test_4(reference_data, title, material):
     ):
         given = curve(reference_data, name, title)
         angle = np.radians(given[:, 0])
-        found = of(*impacts(*material, 3.9 * np.cos(angle), 3.9 * np.sin(angle), 0.0, law=direct))
+        found = of(*impacts(*material, 3.9 * np.cos(angle), 3.9 * np.sin(angle), 0.0, RESCALED))
         assert np.abs(found - given[:, 1]).max() < 0.025 * np.ptp(given[:, 1])
 
 
@@ -168,7 +144,7 @@ def test_recoil_of_test_5(reference_data, title, material):
         ("benchmark5_graph2.dat", lambda v, w, spin: -radius * spin / unit),
     ):
         given = curve(reference_data, name, title)
-        found = of(*impacts(*material, 5.0, given[:, 0] * unit, 0.0, law=gradual, shear=0.5))
+        found = of(*impacts(*material, 5.0, given[:, 0] * unit, 0.0, INCREMENTAL, 0.5))
         assert np.abs(found - given[:, 1]).max() < 0.025 * np.ptp(given[:, 1])
         slides = given[:, 0] > 7
         found = of(*impacts(*material, 5.0, given[slides, 0] * unit, 0.0))
@@ -188,17 +164,16 @@ def test_spinning_spheres_that_slide_all_through(material):
 
 @pytest.mark.parametrize(("title", "material"), [("Al. alloy", LIGHT), ("Nylon", NYLON)])
 def test_spinning_spheres_of_test_6(reference_data, title, material):
-    """Spheres that arrive with spin only; from the tangent 2.1 on they slide all through the impact."""
+    """Spheres that arrive with spin only; from the tangent 2.1 on they slide all through the impact, and any law meets the curve."""
     radius, speed = material[5], 0.2
     given = curve(reference_data, "benchmark6_graph1.dat", title)
-    slides = given[:, 0] < 0.9
-    tangent = 3.5 * 0.4 * 1.5 / given[slides, 0]
-    v, w, spin = impacts(*material, speed, 0.0, -speed * tangent / radius)
-    assert np.abs(-(v - radius * spin) / (speed * tangent) - given[slides, 1]).max() < 0.025
+    for method, meets in ((None, given[:, 0] < 0.9), (SECANT, given[:, 0] < (2.0 if title == "Al. alloy" else 30.0))):
+        tangent = 3.5 * 0.4 * 1.5 / given[meets, 0]
+        v, w, spin = impacts(*material, speed, 0.0, -speed * tangent / radius, method)
+        assert np.abs(-(v - radius * spin) / (speed * tangent) - given[meets, 1]).max() < 0.025 * np.ptp(given[:, 1])
     given = curve(reference_data, "benchmark6_graph2.dat", title)
-    slides = given[:, 0] > 2.2
-    v, w, spin = impacts(*material, speed, 0.0, -speed * given[slides, 0] / radius)
-    assert np.abs((v - radius * spin) / w - given[slides, 1]).max() < 0.025 * np.ptp(given[:, 1])
+    v, w, spin = impacts(*material, speed, 0.0, -speed * given[:, 0] / radius, SECANT)
+    assert np.abs((v - radius * spin) / w - given[:, 1]).max() < 0.025 * np.ptp(given[:, 1])
 
 
 def roll_off(spins):
@@ -236,7 +211,7 @@ def test_two_spheres_of_test_7(reference_data):
     assert np.abs(np.abs(spin) - np.tile(spins[:, 1], 2)).max() < 1e-6 * spins[:, 1].max()
 
 
-def against_heavy(material, tangent):
+def against_heavy(material, tangent, method=None):
     """Velocity of the contact point over its first one (n,), of spinning spheres that meet one too heavy to move.
 
     tangent (n,): first velocity of the contact point over the normal one.
@@ -257,7 +232,7 @@ def against_heavy(material, tangent):
     heavy = clast.Material(density=1e9 * density, **options)
     scene.add(clast.Sphere(5 * radius), position=np.column_stack([zero, row, zero - 5 * radius]), material=heavy)
     time = 2.8683 * (float(scene.bodies.mass[0]) ** 2 / (radius * (young / 2) ** 2 * 0.2)) ** 0.2
-    sim = clast.Simulation(scene, clast.DEM(), dt=time / 400)
+    sim = clast.Simulation(scene, method or clast.DEM(), dt=time / 400)
     sim.step(800)
     assert sim.touching() == 0
     bodies = sim.bodies
@@ -274,8 +249,10 @@ def test_a_heavy_sphere_is_as_good_as_a_wall(material):
 
 @pytest.mark.parametrize(("number", "material"), [(1, LIGHT), (3, NYLON)])
 def test_unequal_spheres_of_test_8(reference_data, number, material):
-    """A spinning sphere meets one that is too heavy to move; in the sliding range as against a wall."""
+    """A spinning sphere meets one that is too heavy to move; where it slides all through as against a wall, nylon by the law of test 6 everywhere."""
     given = curve(reference_data, f"benchmark8_graph{number}.dat", "Two spheres impact (case A)")
-    given = given[given[:, 0] < 0.9]
-    tangent = 3.5 * material[3] * (1 + material[4]) / given[:, 0]
-    assert np.abs(-against_heavy(material, tangent) - given[:, 1]).max() < 0.025
+    slides = given[:, 0] < 0.9
+    for method, meets in ((None, slides), (SECANT, slides if material is LIGHT else given[:, 0] < 30.0)):
+        tangent = 3.5 * material[3] * (1 + material[4]) / given[meets, 0]
+        found = -against_heavy(material, tangent, method)
+        assert np.abs(found - given[meets, 1]).max() < 0.025 * np.ptp(given[:, 1])

@@ -63,6 +63,49 @@ def nested(touch, mix, dt):
     return deep(touch.overlap), touch.slip, touch.slip
 
 
+@clast.func
+def short(touch, mix, dt):
+    return 1.0, touch.slip
+
+
+@clast.func
+def array(touch, mix, dt):
+    k = 2.0
+    place = np.zeros(3)
+    return k * place[0], touch.slip, touch.slip
+
+
+@clast.func
+def makes_list(touch, mix, dt):
+    both = [touch.overlap, 1.0]
+    return both[0], touch.slip, touch.slip
+
+
+@clast.func
+def raises(touch, mix, dt):
+    if touch.overlap > 1.0:
+        raise ValueError("too deep")
+    return 1.0, touch.slip, touch.slip
+
+
+@clast.func
+def root(x):
+    if x < 0.0:
+        raise ValueError
+    return math.sqrt(x)
+
+
+@clast.func
+def raises_below(touch, mix, dt):
+    return root(touch.overlap), touch.slip, touch.slip
+
+
+@clast.func
+def no_such_root(touch, mix, dt):
+    k = 2.0
+    return k * math.sqr(touch.overlap), touch.slip, touch.slip
+
+
 def line_of(function, further):
     return f"test_own_law.py, line {function.py_func.__code__.co_firstlineno + further}"
 
@@ -77,6 +120,12 @@ WRONG = {
     "unmarked": (unmarked, ["'unmarked'", "write @clast.func above its definition"]),
     "calls": (calls, [line_of(calls, 2), "it uses 'unmarked', which is no number and not marked with clast.func"]),
     "nested": (nested, [line_of(deep, 2), "Unknown attribute 'foo'"]),
+    "short": (short, [line_of(short, 0), "returns Tuple(number, (x, y, z)); return normal force [N]"]),
+    "array": (array, [line_of(array, 3), "it makes an array or a list, zeros(", "takes numbers and returns numbers"]),
+    "list": (makes_list, [line_of(makes_list, 2), "it makes a list; a law takes numbers and returns numbers"]),
+    "raises": (raises, [line_of(raises, 3), "it raises an error, which nobody would see"]),
+    "raises below": (raises_below, ["'raises_below'", line_of(root, 3), "it raises an error"]),
+    "no such root": (no_such_root, [line_of(no_such_root, 3), "module 'math' has no attribute 'sqr'"]),
     "object": (print, ["'print'", "write @clast.func above its definition"]),
 }
 

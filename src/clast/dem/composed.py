@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels.backend import bind, fused, made_by
-from . import adhesion, bonds, laws, springs, tangent
-from .laws import Law
+from . import adhesion, bonds, laws, springs, tangent, whole_steps
+from .laws import Law, Touch
 
 PULL = -1e300  # [N], the least normal force of a law that may pull
 
@@ -78,6 +78,22 @@ def _luding_energy(overlap, slip, radius, mix, kept):
     k2 = k1 + (kp - k1) * kept.peak / most
     stretched = np.maximum(overlap, 0.0) - (1.0 - k1 / k2) * kept.peak
     return 0.5 * k2 * stretched**2 + 0.5 * 4.0 * mix.ratio**2 * k1 * slip**2
+
+
+def _eepa_stiffness(mix, radius):
+    # Of the unloading branch at an overlap of 5 % of the radius.
+    return 2.0 * mix.young * math.sqrt(0.05) * radius / (1.0 - mix.plasticity_ratio)
+
+
+def _eepa_energy(overlap, slip, radius, mix, kept):
+    """The work that unloading along the present branch gives back, and that of the constant pull."""
+    d = np.maximum(overlap, 0.0)
+    k2 = 4.0 / 3.0 * mix.young * np.sqrt(radius) / (1.0 - mix.plasticity_ratio)
+    plastic = mix.plasticity_ratio * kept.peak**1.5
+    rest = np.cbrt(plastic) ** 2
+    pressed = k2 * (0.4 * (d**2.5 - rest**2.5) - plastic * (d - rest))
+    sheared = 4.0 * mix.shear * np.sqrt(radius * d) * slip**2
+    return np.where(overlap > 0.0, pressed, 0.0) + sheared - mix.pull_off * d
 
 
 def _jkr_reach(mix, radius):
@@ -188,6 +204,14 @@ SPRINGS = {
         stiffness=lambda mix, radius: mix.plastic_stiffness,
         energy=_luding_energy,
     ),
+    "eepa": Part(
+        springs.eepa,
+        ("young", "shear", "plasticity_ratio", "adhesion", "adhesion_exponent", "pull_off"),
+        ("peak", "adhering"),
+        pulls=True,
+        stiffness=_eepa_stiffness,
+        energy=_eepa_energy,
+    ),
     "soft": Part(
         springs.soft,
         ("well_depth", "well_width"),
@@ -240,7 +264,7 @@ DASHPOTS = {
     "tsuji": Part(
         springs.by_restitution,
         ("damping", "ratio"),
-        damping={"hertz": _tsuji, "jkr": _tsuji, "linear": _critical},
+        damping={"hertz": _tsuji, "jkr": _tsuji, "eepa": _tsuji, "linear": _critical},
         pulls=True,
     ),
     "kuwabara-kono": Part(springs.kuwabara_kono, ("dissipation", "ratio")),
@@ -252,6 +276,13 @@ SHEARS = {
     "mindlin": Part(tangent.mindlin, ("friction",)),
     "fading": Part(tangent.fading, ("friction",)),
     "rescaled": Part(tangent.rescaled, ("friction",)),
+    "secant": Part(tangent.secant, ("friction",)),
+    "incremental": Part(tangent.incremental, ("friction",), ("grip",)),
+    "mindlin-deresiewicz": Part(
+        tangent.micro_slip,
+        ("friction",),
+        ("turning_x", "turning_y", "turning_z", "span", "spare", "used", "load", "grip"),
+    ),
     "none": Part(tangent.frictionless, ("friction",)),
 }
 COHESIONS = {
@@ -276,7 +307,10 @@ ROLLINGS = {
 }
 TWISTINGS = {"none": Part(None), "spring": Part(tangent.twists, ("shear", "spinning_friction"), ("twist",))}
 
-# Bound to `contact`.
+# Springs for which forces may be means over the step, and their stiffness over their force by overlap.
+IN_STEP = {"hertz": 1.5, "linear": 1.0, "granular": 1.0, "granular-hertz": 1.5}
+
+# Bound to `contact` and `contact_in_step`.
 spring, dashpot, shear, attract = springs.hertz, springs.by_restitution, tangent.mindlin, adhesion.nothing
 LEAST = 0.0  # [N], the least force of spring and dashpot
 SHEAR_DAMPING = 1.0
@@ -290,8 +324,26 @@ def contact(touch, mix, dt):
     normal = max(LEAST, answer.force + min(damping, most) * touch.rate)
     pull, kept = attract(touch, mix, dt)
     limit = mix.friction * max(0.0, normal + answer.pull)
-    force, slip = shear(touch, mix, dt, answer, min(SHEAR_DAMPING * shear_damping, most), limit)
-    return normal - pull, force, slip, answer.kept + kept
+    force, slip, held = shear(touch, mix, dt, answer, min(SHEAR_DAMPING * shear_damping, most), limit)
+    return normal - pull, force, slip, answer.kept + held + kept
+
+
+SLOPE = 1.5  # stiffness of the spring over its force by overlap
+
+
+def contact_in_step(touch, mix, dt):
+    """The same with the normal force as a mean over the step, see `clast.dem.whole_steps`; for springs that push from touch on, and do not pull."""
+    overlap, share = whole_steps.in_step(touch.overlap, touch.rate, dt)
+    here = Touch(overlap, touch.rate, touch.normal, touch.slide, touch.slip, touch.mass, touch.radius, touch.kept)
+    answer = spring(here, mix, dt)
+    damping, shear_damping = dashpot(here, mix, answer)
+    most = laws.strongest(touch.mass, dt)
+    push = answer.force + min(whole_steps.without_lag(damping, touch.mass, dt), most) * touch.rate
+    normal = share * whole_steps.not_below_zero(push, SLOPE * answer.stiffness, touch.rate, share * dt)
+    pull, kept = attract(touch, mix, dt)
+    limit = mix.friction * max(0.0, normal + answer.pull)
+    force, slip, held = shear(touch, mix, dt, answer, min(SHEAR_DAMPING * shear_damping, most), limit)
+    return normal - pull, force, slip, answer.kept + held + kept
 
 
 plain = contact  # bound to `with_twist`
@@ -309,24 +361,25 @@ def _bound(function, **names):
 
 
 @functools.cache
-def law_of(law, damping, shear_name, shear_damping, cohesion, twisting, bonded):
+def law_of(law, damping, shear_name, shear_damping, cohesion, twisting, bonded, in_step):
     """The function of a law with these parts, see `choose`."""
     jkr = cohesion == "jkr"
     chosen, dash = SPRINGS["jkr" if jkr else law], DASHPOTS[damping]
     made = _bound(
-        contact,
+        contact_in_step if in_step else contact,
         spring=chosen.function,
         dashpot=dash.function,
         shear=SHEARS[shear_name].function,
         attract=COHESIONS[cohesion].function,
         LEAST=PULL if chosen.pulls or dash.pulls else 0.0,
         SHEAR_DAMPING=1.0 if shear_damping else 0.0,
+        **({"SLOPE": IN_STEP[law]} if in_step else {}),
     )
     if twisting != "none":
         made = _bound(with_twist, plain=made)
     if bonded:
         made = _bound(bonds.bonded, free=made)
-    return made_by(made, law_of, law, damping, shear_name, shear_damping, cohesion, twisting, bonded)
+    return made_by(made, law_of, law, damping, shear_name, shear_damping, cohesion, twisting, bonded, in_step)
 
 
 @functools.cache
@@ -340,12 +393,17 @@ def resistance_of(rolling, twisting, bonded):
     return made_by(made, resistance_of, rolling, twisting, bonded) if twisting != "none" or bonded else made
 
 
-def choose(law, damping, shear_name, shear_damping, cohesion, rolling, twisting, bonded):
-    """The Law of these parts by their names; damping and shear_name may be "auto", as the spring has it."""
+def choose(law, damping, shear_name, shear_damping, cohesion, rolling, twisting, bonded, in_step):
+    """The Law of these parts by their names; damping and shear_name may be "auto", as the spring has it; in_step: forces are means over the step."""
     chosen = SPRINGS["jkr" if cohesion == "jkr" else law]
     damping = chosen.dashpot if damping == "auto" else damping
     shear_name = chosen.shear if shear_name == "auto" else shear_name
     dash = DASHPOTS[damping]
+    if in_step and (law not in IN_STEP or bonded or dash.pulls or cohesion not in ("none", "dmt", "area")):
+        raise ValueError(
+            f"DEM: in_step=True is of springs that push from touch on ({', '.join(IN_STEP)}), without damping='tsuji', bonds, jkr and "
+            "capillary; leave it out"
+        )
     parts = [chosen, dash, SHEARS[shear_name], COHESIONS[cohesion], ROLLINGS[rolling], TWISTINGS[twisting]]
     springs_of = tuple(part.energy for part in parts if part.energy is not None)
     if bonded:
@@ -358,7 +416,7 @@ def choose(law, damping, shear_name, shear_damping, cohesion, rolling, twisting,
             f"DEM: damping={damping!r} follows from the coefficient of restitution with {', '.join(dash.damping)}, not with {name!r}; "
             "take damping='none'"
         )
-    function = law_of(law, damping, shear_name, shear_damping, cohesion, twisting, bonded)
+    function = law_of(law, damping, shear_name, shear_damping, cohesion, twisting, bonded, in_step)
     keeps = tuple(name for part in parts for name in part.keeps)
     return Law(
         function=function,

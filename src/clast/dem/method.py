@@ -27,6 +27,7 @@ PARTS = (
     "rolling",
     "twisting",
     "bonds",
+    "in_step",
 )  # what a law is made of, see `composed.choose`
 NAMES = {**laws.LAWS, **{name: part for name, part in composed.SPRINGS.items() if name != "jkr"}}
 # Numbers that laws need and that follow from those of the materials: (Mix of all pairs of materials, Law) -> (m,m).
@@ -42,12 +43,12 @@ DERIVED = {
 class DEM:
     """Smooth contact forces with explicit time steps.
 
-    law: "hertz", "linear", "granular", "granular-hertz", "walton-braun", "luding", "soft", "lennard-jones", "blaze", "halo", or a function
+    law: "hertz", "linear", "granular", "granular-hertz", "walton-braun", "luding", "eepa", "soft", "lennard-jones", "blaze", "halo", or a function
     (touch, mix, dt) -> (normal force, shear force on b, slip), marked with `clast.func` or `clast.law`; docs/laws.md has the equations.
     Its parts, all but for "blaze", "halo" and functions: damping: "auto", "thornton", "tsuji", "kuwabara-kono", "govender", "granular", "none";
-    shear: "auto", "mindlin", "fading", "rescaled", "none"; shear_damping: whether shear has a dashpot; cohesion: "none", "jkr", "dmt", "area",
+    shear: "auto", "mindlin", "mindlin-deresiewicz", "fading", "rescaled", "secant", "incremental", "none"; shear_damping: whether shear has a dashpot; cohesion: "none", "jkr", "dmt", "area",
     "capillary"; rolling: "spring", "constant", "viscous", "none"; twisting: "none", "spring"; bonds: whether bodies that touch at the start are
-    bonded. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
+    bonded. in_step: whether normal forces are means over the step, for restitution as it is asked for at dt="auto", see docs/laws.md. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
     shapes may be to stand in the list of pairs; None lets the simulation choose. broad: a name in `clast.broad.search.BROAD`:
     "bins", "boxes", "spacetree", "all-pairs".
     Neither margin nor broad changes the results by a single bit, except with narrow="hybrid-batches".
@@ -79,6 +80,7 @@ class DEM:
     rolling: str = "spring"
     twisting: str = "none"
     bonds: bool = False
+    in_step: bool = False
     ledger: bool = False
 
     def __post_init__(self):
@@ -285,7 +287,8 @@ class DEM:
         for other in range(many):
             row = law.mix(*mixes[material * many + other].T)
             k = np.maximum(k, law.stiffness(row, radius))
-        return math.pi / 3.0 * np.sqrt(0.5 * mass / np.maximum(k, 1e-300))
+        # A part without a stiffness sets no limit; not so small that heavy bodies overflow.
+        return math.pi / 3.0 * np.sqrt(0.5 * mass / np.maximum(k, 1e-200))
 
 
 EXAMPLES = {

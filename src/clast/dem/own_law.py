@@ -1,5 +1,6 @@
 """A law of the user's own, looked at when it is handed over: what is wrong with it is one line, with the line of the law."""
 
+import dis
 import functools
 import inspect
 import math
@@ -77,9 +78,10 @@ def check(law):
     kept = made.kept(*[0.0] * len(made.keeps)) if made.keeps else ()
     touch, mix = Touch(0.1, 0.1, three, three, three, 1.0, 1.0, kept), made.mix(*[1.0] * len(made.needs))
     kinds = (numba.typeof(touch), numba.typeof(mix), types.float64)
+    _look_inside(name, law, set())
     try:
         law.compile(kinds)
-    except (compiler.NumbaError, TypeError) as fault:
+    except (compiler.NumbaError, TypeError, AttributeError) as fault:
         told = _reason(fault, {"Touch": Touch, "Mix": made.mix, "Kept": made.kept})
         raise ValueError(f"DEM: the law {_place(name, plain, fault)} cannot be compiled: {told}") from None
     found = law.overloads[kinds].signature.return_type
@@ -89,6 +91,33 @@ def check(law):
     if not fine:
         more = f", ({', '.join(made.keeps)}{',' if len(made.keeps) == 1 else ''})" if made.keeps else ""
         raise ValueError(f"DEM: the law {_place(name, plain)} returns {_short(found)}; {RETURNS}{more}")
+
+
+# Instructions of Python that the compiler takes, or refuses without a word of help, and that have no place in a law.
+NO_PLACE = {
+    "RAISE_VARARGS": "it raises an error, which nobody would see; return a force of 0.0 or math.nan instead",
+    "BUILD_LIST": "it makes a list",
+    "BUILD_SET": "it makes a set",
+    "BUILD_MAP": "it makes a dict",
+    "BUILD_STRING": "it makes a text",
+}
+
+
+def _look_inside(name, law, seen):
+    """Raise a ValueError if the law, or a function marked with clast.func that it calls, does what has no place there."""
+    plain = law.py_func
+    if plain in seen:
+        return
+    seen.add(plain)
+    for step in dis.get_instructions(plain):
+        if step.opname in NO_PLACE:
+            line, what = step.positions.lineno, NO_PLACE[step.opname]
+            numbers = "" if step.opname == "RAISE_VARARGS" else "; a law takes numbers and returns numbers"
+            where = f"{name!r} ({Path(plain.__code__.co_filename).name}, line {line})"
+            raise ValueError(f"DEM: the law {where} cannot be compiled: {what}{numbers}")
+        called = plain.__globals__.get(step.argval) if step.opname == "LOAD_GLOBAL" else None
+        if isinstance(called, backend.Inner):
+            _look_inside(name, called, seen)
 
 
 def _number(given):
@@ -109,11 +138,21 @@ def _short(given):
 
 def _place(name, plain, fault=None):
     """Name, file and line of the law, or the line in it that the compiler speaks of."""
-    lines = re.findall(r", line (\d+):|\((\d+)\)\s*$", str(fault), re.MULTILINE) if fault is not None else []
-    line = next((int(a or b) for a, b in lines), None)
-    if line is None:
-        line = getattr(getattr(fault, "loc", None), "line", None) or plain.__code__.co_firstlineno
-    return f"{name!r} ({Path(plain.__code__.co_filename).name}, line {line})"
+    file, line = plain.__code__.co_filename, plain.__code__.co_firstlineno
+    told = (
+        re.findall(r'File "([^"]+)", line (\d+):|at (\S+) \((\d+)\)\s*$', str(fault), re.MULTILINE)
+        if fault is not None
+        else []
+    )
+    # The compiler also tells of what it went through in its own files.
+    own = [(a or b, int(c or d)) for a, c, b, d in told if "/numba/" not in (a or b).replace("\\", "/")]
+    if own:
+        file, line = own[0]
+    elif isinstance(fault, AttributeError):
+        line = next((step.positions.lineno for step in dis.get_instructions(plain) if step.argval == fault.name), line)
+    elif fault is not None:
+        line = getattr(getattr(fault, "loc", None), "line", None) or line
+    return f"{name!r} ({Path(file).name}, line {line})"
 
 
 def _reason(fault, tables):
@@ -123,6 +162,9 @@ def _reason(fault, tables):
     if not lines:
         return type(fault).__name__
     asked = next((line for line in lines if line.startswith(">>>")), "")
+    if any("NRT required" in line or "Only accept returning of array" in line for line in lines):
+        made = f", {asked[3:].strip()}" if asked else ""
+        return f"it makes an array or a list{made}; a law takes numbers and returns numbers"
     told = "it cannot compute" if asked and lines[0].startswith("No implementation") else lines[0]
     if told.startswith("Untyped global name"):
         return f"{told.split(':')[0].replace('Untyped global name', 'it uses')}, which is no number and not marked with clast.func"

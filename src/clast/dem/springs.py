@@ -102,6 +102,56 @@ def luding(touch, mix, dt):
 
 
 @fused
+def eepa_pull(peak, radius, young, plasticity, adhesion):
+    """Of a contact that was loaded to this peak [m]: d_p^(3/2) [m^1.5] where its force would vanish, d_m^(3/2) where it pulls most, and that pull [N]."""
+    k2 = 4.0 / 3.0 * young * math.sqrt(radius) / (1.0 - plasticity)
+    plastic = plasticity * peak * math.sqrt(peak)
+    flat = math.exp(math.log(max(plastic, 1e-300)) * 2.0 / 3.0)
+    a = math.sqrt(max(2.0 * radius * flat - flat * flat, 0.0))
+    pull = min(1.5 * math.pi * adhesion * a, 0.5 * k2 * plastic)
+    return plastic, plastic - pull / k2, pull
+
+
+@fused
+def eepa(touch, mix, dt):
+    """Edinburgh's elasto-plastic adhesive law (Morrissey 2013; Thakur et al. 2014, eq. 1 to 4), of the power n = 3/2.
+
+    Loading -f0 + k1 d^n, k1 = 4/3 E* sqrt(R); unloading and reloading -f0 + k2 (d^n - d_p^n) with k2 = k1 / (1 - lambda) and d_p^n = lambda p^n below
+    the peak p; never less than -f0 - k_adh d^chi. The strongest pull beside f0 is 3/2 pi w a, a^2 = 2 R d_p - d_p^2 being the flat
+    that stays, at the most half of k2 d_p^n; k_adh follows from it when the peak is made. Along the last branch the peak is unlearned, so that
+    reloading starts with k2 from where it is. Friction acts under F + f0 + k_adh d^chi. In shear 8 G* sqrt(R d).
+    lambda = plasticity_ratio, f0 = pull_off [N], w = adhesion [J/m^2], chi = adhesion_exponent. Keeps p and k_adh [N/m^chi].
+    """
+    d = max(touch.overlap, 0.0)
+    k1 = 4.0 / 3.0 * mix.young * math.sqrt(touch.radius)
+    k2 = k1 / (1.0 - mix.plasticity_ratio)
+    peak = max(touch.kept.peak, d)
+    plastic, least, pull = eepa_pull(peak, touch.radius, mix.young, mix.plasticity_ratio, mix.adhesion)
+    chi = mix.adhesion_exponent
+    fresh = touch.kept.peak <= d
+    weakest = max(math.exp(math.log(max(least, 1e-300)) * 2.0 / 3.0 * chi), 1e-300)
+    adhering = pull / weakest if fresh else touch.kept.adhering
+    loaded = d * math.sqrt(d)
+    force = k2 * (loaded - plastic)
+    hold = adhering * math.exp(math.log(max(d, 1e-300)) * chi)
+    adheres = force < -hold
+    # The peak whose unloading branch passes here.
+    unlearned = math.exp(math.log(max((loaded + hold / k2) / max(mix.plasticity_ratio, 1e-300), 1e-300)) * 2.0 / 3.0)
+    peak = min(peak, unlearned) if adheres else peak
+    force = -hold if adheres else force
+    touching = 1.0 if touch.overlap > 0.0 else 0.0
+    a = math.sqrt(touch.radius * d)
+    shear = 8.0 * mix.shear * a
+    return Spring(
+        force - touching * mix.pull_off,
+        4.0 / 3.0 * mix.young * a,
+        shear,
+        hold + touching * mix.pull_off,
+        (peak, adhering),
+    )
+
+
+@fused
 def soft(touch, mix, dt):
     """A soft repulsive potential with a range: U = w (1 - h / s)^2 for a gap h below s, F = 2 w / s (1 - h / s).
 

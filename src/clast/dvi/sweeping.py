@@ -20,6 +20,7 @@ from ..kernels.rows import CENTRES, COLUMNS
 from ..narrow.dispatch import FAMILIES, FAMILY, Listed, all_of
 from ..narrow.mesh_candidates import find_candidates
 from ..narrow.mesh_points import empty_measured, measure_candidates
+from ..narrow.mesh_pose import make_setting
 from ..shapes.ellipsoid_form import make_forms
 from ..tables import DRIVEN, FIXED, FREE, is_wall
 from .constraints import SWIFT
@@ -220,10 +221,11 @@ class Sweep:
             family.find(look, all_of(look), self.margin)
             gap = look.points.gap[: len(mine) * family.slots].reshape(-1, family.slots).min(1)
             return np.where(look.points.count[: len(mine)] > 0, gap, np.inf)
-        tables, surfaces = field.tables, self.state.there.surfaces
-        found = find_candidates(tables, surfaces, mine, self.state.box, self.margin)
+        surfaces = self.state.there.surfaces
+        setting = make_setting(field.tables, surfaces, mine, self.state.box)
+        found = find_candidates(setting, surfaces, self.margin)
         measured = empty_measured(len(found.first))
-        measure_candidates(tables, surfaces, mine, found, self.state.box, "brute", 0.0, measured)
+        measure_candidates(setting, surfaces, found, "brute", 0.0, measured)
         least = np.full(len(mine), np.inf)
         np.minimum.at(least, np.repeat(np.arange(len(mine)), np.diff(found.start)), measured.gap)
         return least

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import tables
-from ..shapes import Superquadric
+from ..shapes import Capsule, Superquadric
 
 TYPES = {  # NumPy dtype -> VTK's name
     "int8": "Int8",
@@ -136,11 +136,30 @@ def skins(centre, orientation, scale, surface, surfaces):
     """Polygons of triangulated particles as in `polygons`, by rows of surfaces (n,); each triangle has corners of its own."""
     surfaces, surface = _columns(surfaces), np.asarray(surface, dtype=int)
     centre, orientation, scale = (np.asarray(column, dtype=float) for column in (centre, orientation, scale))
-    owner, triangle = _runs(np.asarray(surfaces["triangle_start"], dtype=int), surface)
-    arm = np.asarray(surfaces["corner"], dtype=float)[:, triangle].T.reshape(-1, 3)
+    start, corner = _drawn(surfaces)
+    owner, triangle = _runs(start, surface)
+    arm = corner[triangle].reshape(-1, 3)
     body = np.repeat(owner, 3)
     vertices = centre[body] + rotate(orientation[body], scale[body, None] * arm)
     return Polygons(vertices, np.arange(len(body)), 3 * np.arange(len(owner) + 1), owner)
+
+
+def _drawn(surfaces):
+    """Where the triangles of each surface begin (m+1,), and their corners (t,3,3) [m]; of capsules, whose triangles have no area, those of
+    the skin around them."""
+    start = np.asarray(surfaces["triangle_start"], dtype=int)
+    corner = np.asarray(surfaces["corner"], dtype=float).T.reshape(-1, 3, 3)
+    thin = (np.asarray(surfaces["normal"]) == 0.0).min(axis=0)
+    if not thin.any():
+        return start, corner
+    chunks = []
+    for m, (low, high) in enumerate(zip(start[:-1], start[1:], strict=True)):
+        mine = corner[low:high]
+        if thin[low]:
+            vertices, triangles = Capsule(float(surfaces["epsilon"][m]), float(np.ptp(mine[..., 2]))).surface()
+            mine = vertices[triangles]
+        chunks.append(mine)
+    return np.concatenate([[0], np.cumsum([len(chunk) for chunk in chunks])]), np.concatenate(chunks)
 
 
 def superquadrics(centre, orientation, axes, power):

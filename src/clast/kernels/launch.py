@@ -140,7 +140,12 @@ def same(*numbers):
 
 def alike(one, two):
     """Whether two arguments of a kernel are the same, or hold no arrays."""
-    return one is two or size(one) == size(two) == 0
+    return one is two or not (has_arrays(one) or has_arrays(two))
+
+
+def has_arrays(argument):
+    """Whether an argument of a kernel is an array, or a table of some."""
+    return any(map(has_arrays, argument)) if isinstance(argument, tuple) else hasattr(argument, "nbytes")
 
 
 def size(argument):

@@ -16,7 +16,20 @@ from ..broad.near import asleep
 from ..kernels.backend import func, kernel, part
 from ..kernels.kinds import turn_of
 from ..kernels.launch import same
-from ..kernels.vec import add, cross, dot, load4, norm, normalize, quat_multiply, rotate, scale, sub, unrotate
+from ..kernels.vec import (
+    add,
+    cross,
+    dot,
+    load4,
+    matrix_vector,
+    norm,
+    normalize,
+    quat_multiply,
+    rotate,
+    scale,
+    sub,
+    unrotate,
+)
 from ..shapes.ellipsoid_form import load_form, own_axes
 from .curvature import wall_radius
 from .ellipsoid_point import far_in_shadow, far_in_space, nearest_in_shadow, nearest_in_space, stretched, support
@@ -25,6 +38,7 @@ from .polyhedra import ball_radius, conjugate
 from .polyhedron_plane import corner, face_normal
 from .polyhedron_polyhedron import above, reach_along
 from .polyhedron_sphere import CORNER, FACE, SIDE
+from .superquadric_flat import within_face
 
 MANY = 63  # corners of a polyhedron that are told apart as bits of a set
 
@@ -95,6 +109,16 @@ def edge_separation(h, k, hulls, c, axes, size, better, start):
     return found, best, n, corners
 
 
+@func
+def too_deep(d, axes, size, depth):
+    """Whether a point inside at d from the centre is as deep as minus `depth` times the shortest semi-axis at the least: an ellipsoid 1 - level times as
+    large is inside about it, and so is a ball."""
+    u = matrix_vector(axes, d)
+    x, y, z = u[0] / size[0], u[1] / size[1], u[2] / size[2]
+    level = 1.0 + depth
+    return level > 0.0 and x * x + y * y + z * z <= level * level
+
+
 @part
 def corner_separation(h, k, hulls, c, axes, size, better, start, corners):
     """The corner with the greatest separation above `better` [m]: (corner or -1, s, n). start: unit, the best n so far; corners: see
@@ -105,11 +129,14 @@ def corner_separation(h, k, hulls, c, axes, size, better, start, corners):
     """
     u = stretched(axes, size, start)
     level = dot(start, c) - math.sqrt(dot(u, u))
+    ball = min(size[0], size[1], size[2])
     found, best, n = -1, better, start
     nearest, least, way = -1, math.inf, start
     for i in range(hulls.vertex_start[h], hulls.vertex_start[h + 1]):
         x = corner(hulls, k, np.uintp(i))
         if corners & corner_bit(i, h, hulls) != np.uint64(0) and (best < 0.0 or level - dot(start, x) < least):
+            if best < 0.0 and too_deep(sub(x, c), axes, size, best / ball):
+                continue
             gap, m = nearest_in_space(sub(x, c), axes, size)
             if gap > 0.0 and gap < least:
                 nearest, least, way = i, gap, (-m[0], -m[1], -m[2])
@@ -128,6 +155,14 @@ def corner_separation(h, k, hulls, c, axes, size, better, start, corners):
     return found, best, n
 
 
+@func
+def along_edge(edge, k, hulls, y):
+    """How far along an edge the point y is, 0 at its start and 1 at its end."""
+    p = corner(hulls, k, np.uintp(hulls.edge[np.uintp(edge), 0]))
+    u = sub(corner(hulls, k, np.uintp(hulls.edge[np.uintp(edge), 1])), p)
+    return dot(sub(y, p), u) / dot(u, u)
+
+
 @part
 def hull_ellipsoid(h, k, hulls, c, q, size, margin):
     """Hull h at size factor k against an ellipsoid: (found 0 or 1, gap [m], n, point [m], feature).
@@ -144,23 +179,31 @@ def hull_ellipsoid(h, k, hulls, c, q, size, margin):
     gap, n, which = face_separation(h, k, hulls, c, axes, size, margin)
     if gap > margin:
         return 0, 0.0, zero, zero, 0
+    # While both overlap by less than all radii of curvature there is one way out: the face, if the ellipsoid is above its inside, else the edge.
+    least, most = min(size[0], size[1], size[2]), max(size[0], size[1], size[2])
+    shallow = -least * least / most
+    if gap > shallow:
+        x = sub(sub(c, support(axes, size, n)[1]), scale(gap, n))
+        if within_face(x, which, k, hulls):
+            return 1, gap, n, x, 4 * (which - hulls.face_start[h]) + FACE
     edge, s, m, corners = edge_separation(h, k, hulls, c, axes, size, gap, n)
+    v, t = -1, -1.0
     if edge >= 0:
         gap, n = s, m
-    v, s, m = corner_separation(h, k, hulls, c, axes, size, gap, n, corners)
+        t = along_edge(edge, k, hulls, sub(c, support(axes, size, n)[1]))
+    if not (gap > shallow and 0.0 <= t <= 1.0):
+        v, s, m = corner_separation(h, k, hulls, c, axes, size, gap, n, corners)
     if v >= 0:
         gap, n = s, m
     if gap > margin:
         return 0, 0.0, zero, zero, 0
     if v >= 0:
         return 1, gap, n, corner(hulls, k, np.uintp(v)), 4 * (v - hulls.vertex_start[h]) + CORNER
-    _, arm = support(axes, size, n)
-    y = sub(c, arm)
     if edge >= 0:
         p = corner(hulls, k, np.uintp(hulls.edge[np.uintp(edge), 0]))
         u = sub(corner(hulls, k, np.uintp(hulls.edge[np.uintp(edge), 1])), p)
-        t = min(max(dot(sub(y, p), u) / dot(u, u), 0.0), 1.0)
-        return 1, gap, n, add(p, scale(t, u)), 4 * (edge - hulls.edge_start[h]) + SIDE
+        return 1, gap, n, add(p, scale(min(max(t, 0.0), 1.0), u)), 4 * (edge - hulls.edge_start[h]) + SIDE
+    y = sub(c, support(axes, size, n)[1])
     return 1, gap, n, sub(y, scale(gap, n)), 4 * (which - hulls.face_start[h]) + FACE
 
 

@@ -8,7 +8,7 @@ sides and of its corners. Contacts with wall triangles, which know their neighbo
 import math
 
 from ..kernels.backend import func, part
-from ..kernels.vec import add, cross, dot, normalize, scale, sub
+from ..kernels.vec import add, cross, dot, norm, normalize, scale, sub
 from ..shapes.ellipsoid_form import own_axes
 from .ellipsoid_point import nearest_in_shadow, nearest_in_space, stretched, support
 
@@ -18,6 +18,15 @@ def separation(p, r, s, axes, size, n):
     """How far an ellipsoid about the origin and a triangle are apart along unit n, from the triangle to the ellipsoid [m]."""
     u = stretched(axes, size, n)
     return -max(dot(n, p), dot(n, r), dot(n, s)) - math.sqrt(dot(u, u))
+
+
+@func
+def across(u):
+    """A unit vector at right angles to u, which may be zero."""
+    x, y, z = abs(u[0]), abs(u[1]), abs(u[2])
+    axis = (1.0, 0.0, 0.0) if x <= y and x <= z else ((0.0, 1.0, 0.0) if y <= z else (0.0, 0.0, 1.0))
+    t = cross(u, axis)
+    return normalize(t) if dot(t, t) > 0.0 else (0.0, 0.0, 1.0)
 
 
 @func
@@ -48,17 +57,21 @@ def triangle_ellipsoid(p, r, s, c, q, size):
     """
     axes = own_axes(q)
     p, r, s = sub(p, c), sub(r, c), sub(s, c)
-    m = normalize(cross(sub(r, p), sub(s, p)))
+    # The axis of a capsule is a triangle without area, its last two corners are one: it has no face, and any plane through it will do.
+    area = norm(sub(s, r)) > 0.0
+    m = normalize(cross(sub(r, p), sub(s, p))) if area else across(sub(r, p))
     n = m if dot(m, p) <= 0.0 else (-m[0], -m[1], -m[2])
     gap = separation(p, r, s, axes, size, n)
     _, arm = support(axes, size, n)
     y = (-arm[0], -arm[1], -arm[2])
     point = sub(y, scale(gap, n))
-    if gap >= 0.0 and within(y, p, r, s, m):
+    if area and gap >= 0.0 and within(y, p, r, s, m):
         return gap, n, add(c, point)
     for k in range(3):
         a = p if k == 0 else (r if k == 1 else s)
         b = r if k == 0 else (s if k == 1 else p)
+        if not area and norm(sub(b, a)) == 0.0:
+            continue
         _, w = nearest_in_shadow(a, axes, size, m, normalize(cross(sub(b, a), m)))
         w = (-w[0], -w[1], -w[2])
         other = separation(p, r, s, axes, size, w)

@@ -18,7 +18,7 @@ from ..kernels import primitives
 from ..kernels.backend import func, kernel
 from ..kernels.vec import dot, norm, normalize, sub
 from ..shapes.outline import CORNER, SIDE
-from .mesh_pose import BALL, HALF, HALO, OWN, RADIUS, SENSE, SHEET, SIZE, TREE, WAY, make_setting
+from .mesh_pose import BALL, HALF, HALO, OWN, RADIUS, SENSE, SHEET, SIZE, TREE, WAY
 from .mesh_tree import (
     BARE,
     RIM,
@@ -82,7 +82,7 @@ def descend_block(block, pose, who, sheets, surfaces, margin, few, start, one, t
             continue
         surface, tree, sheet = who[p, OWN], who[p, TREE], who[p, SHEET]
         root = surfaces.node_start[surface]
-        size, threshold = pose[p, SIZE], pose[p, HALO] + margin
+        size, threshold = pose[p, SIZE], pose[p, HALO] + margin[p]
         m, way = load_turn(pose, p), load_way(pose, p)
         at, room = (start[p], count[p]) if again else (few * p, few)
         found = 0
@@ -239,7 +239,7 @@ def sift_block(block, pose, who, sheets, surfaces, margin, owner, one, two, mask
     for e in range(block * BLOCK, min(len(mask), (block + 1) * BLOCK)):
         mask[e] = 0
         p, a = owner[e], one[e]
-        threshold = pose[p, HALO] + margin
+        threshold = pose[p, HALO] + margin[p]
         if touches_vertices(p, pose) and two[e] == BARE:
             last = surfaces.vertex_start[who[p, OWN] + 1]
             for i in range(min(BUNCH, last - a)):
@@ -371,18 +371,17 @@ def with_features(setting, surfaces, candidates):
     return Candidates(begin, one, two)
 
 
-def find_candidates(tables, surfaces, pair, box, margin, features=True):
-    """Candidates of listed pairs (p,2), rows of Shapes, each with a triangulated particle: all that may be nearer than their
-    halo and margin [m] together.
+def find_candidates(setting, surfaces, margin, features=True):
+    """Candidates of the pairs (p,) of a Setting: all that may be nearer than their halo and margin [m] together, a number or (p,).
 
     margin=inf: every triangle with every triangle. features=False: without corners and sides of triangles that face each other.
     """
-    count = len(pair)
-    setting = make_setting(tables, surfaces, pair, box)
+    count = len(setting.pose)
+    margin = np.broadcast_to(np.asarray(margin, float), count).copy()
     found = np.empty(count, np.int32)
     descend = kernel(descend_block, grain=2, allocates=True)
     blocks = (count + PAIRS - 1) // PAIRS
-    given = *setting, surfaces, float(margin)
+    given = *setting, surfaces, margin
     few = min(ROOM, ROOM_FOR_ALL // max(count, 1))
     some = np.empty(few * count, np.int32), np.empty(few * count, np.int32)
     descend(blocks, *given, few, np.empty(0, np.int64), *some, found)

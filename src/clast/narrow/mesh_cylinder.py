@@ -152,6 +152,8 @@ def solid_distance(a, b, c, n, axis, radius, half_length):
             best, x, y = d, x1, y1
     if best <= ENTERED * radius:
         return 0.0, x, y
+    if dot(n, n) == 0.0:
+        return best, x, y  # the axis of a capsule, which has no face
     # The point of the cylinder that is farthest towards the plane of the face, as its own centre sees it.
     height = -dot(a, n)
     down = scale(-1.0 if height >= 0.0 else 1.0, n)

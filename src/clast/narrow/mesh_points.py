@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernels.backend import FUSE, func, kernel
 from ..kernels.vec import add, dot, load, normalize, rotate, scale, sub, unrotate
-from .ellipsoid_triangle import triangle_ellipsoid
+from .ellipsoid_triangle import across, triangle_ellipsoid
 from .mesh_candidates import (
     FLAT,
     SHIFT,
@@ -28,6 +28,7 @@ from .mesh_pose import (
     FACING,
     HALF,
     HALO,
+    LEAN,
     OVAL,
     PLACE,
     POWER,
@@ -38,7 +39,6 @@ from .mesh_pose import (
     SIZE,
     TILT,
     TREE,
-    make_setting,
 )
 from .mesh_tree import BARE, load_axis, load_turn, load_way, placed, wall_corner
 from .superquadric_flat import triangle_separation
@@ -159,6 +159,8 @@ def way_out(p, f, g, who, sheets, surfaces, pose):
         other = scale(-1.0 if dot(other, corner) > 0.0 else 1.0, other)
     d = sub(n, other)
     square = dot(d, d)
+    if dot(n, n) == 0.0 and dot(other, other) == 0.0:
+        n = across(load_way(pose, p))  # axes of two capsules, which have no sides
     return (normalize(d) if square > OPPOSED else n), math.sqrt(square)
 
 
@@ -258,6 +260,7 @@ def at_cylinder(p, f, surfaces, pose):
 def put_point(row, p, pose, points, gap, point, n, crossing, flat):
     """Write what was found for a candidate, in the world."""
     q = (pose[p, FACING], pose[p, FACING + 1], pose[p, FACING + 2], pose[p, FACING + 3])
+    point = add(point, scale(pose[p, LEAN], n))
     point = add((pose[p, PLACE], pose[p, PLACE + 1], pose[p, PLACE + 2]), rotate(q, point))
     n = scale(pose[p, SIGN], rotate(q, n))
     points.gap[row] = gap
@@ -344,8 +347,8 @@ def power_row(p, pose, surfaces, start, first, points):
             put_point(row, p, pose, points, d - pose[p, HALO], x, scale(-1.0, rotate(q, n)), d <= 0.0, False)
 
 
-def measure_candidates(tables, surfaces, pair, candidates, box, narrow, tolerance, points, near=False):
-    """Fill in MeasuredPoints, one row for each of the Candidates of listed pairs (p,2).
+def measure_candidates(setting, surfaces, candidates, narrow, tolerance, points, near=False):
+    """Fill in MeasuredPoints, one row for each of the Candidates of the pairs (p,) of a Setting.
 
     narrow: name of a method in `triangle_lanes.METHODS`; tolerance: what it aims at, relative to the longest edge. near: of corners and
     sides, also those that may touch when bodies have moved.
@@ -353,13 +356,13 @@ def measure_candidates(tables, surfaces, pair, candidates, box, narrow, toleranc
     count = len(candidates.first)
     if count == 0:
         return
-    setting = make_setting(tables, surfaces, pair, box)
+    pairs = len(setting.pose)
     measure = kernel(measure_block, grain=4, allocates=True, fastmath=FUSE, METHOD=METHODS[narrow])
     blocks = (count + LANES - 1) // LANES
     measure(blocks, *setting, surfaces, *candidates, float(tolerance), near, points)
     if (setting.pose[:, RADIUS] > 0.0).any():
-        kernel(round_row, grain=16)(len(pair), setting.pose, surfaces, *candidates, points)
+        kernel(round_row, grain=16)(pairs, setting.pose, surfaces, *candidates, points)
     if ((setting.pose[:, OVAL] > 0.0) & (setting.pose[:, POWER] == 0.0)).any():
-        kernel(oval_row, grain=16)(len(pair), setting.pose, surfaces, *candidates[:2], points)
+        kernel(oval_row, grain=16)(pairs, setting.pose, surfaces, *candidates[:2], points)
     if (setting.pose[:, POWER] > 0.0).any():
-        kernel(power_row, grain=16)(len(pair), setting.pose, surfaces, *candidates[:2], points)
+        kernel(power_row, grain=16)(pairs, setting.pose, surfaces, *candidates[:2], points)

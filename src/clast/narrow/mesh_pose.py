@@ -33,7 +33,8 @@ HALF = 25  # half length of a cylinder
 OVAL = 26  # 3 columns, semi-axes of an ellipsoid; 0 otherwise
 TILT = 29  # 4 columns, quaternion that turns its own axes into those of the mesh
 POWER = 33  # 2 columns, exponents of a superquadric, which has its semi-axes and turn where an ellipsoid has them; 0 otherwise
-COLUMNS = 35
+LEAN = 35  # from the middle of the way between the triangles to the middle between the bodies, towards the partner: those of a capsule are inside
+COLUMNS = 36
 
 # Columns of `who`.
 OWN = 0  # the mesh, a row of Surfaces
@@ -53,7 +54,7 @@ class Sheets(NamedTuple):
 class Setting(NamedTuple):
     """All that is needed of listed pairs to measure them; the tables themselves would take long to compile into kernels."""
 
-    pose: np.ndarray  # (p,35)
+    pose: np.ndarray  # (p,36)
     who: np.ndarray  # (p,3) int32
     sheets: Sheets
 
@@ -64,6 +65,14 @@ def mesh_first(p, pair, shapes):
     a, b = pair[p, 0], pair[p, 1]
     swap = not is_mesh(shapes.kind[a])
     return (b, a, True) if swap else (a, b, False)
+
+
+@func
+def skin_of(surfaces, row):
+    """How far outside of its triangles [m] a body ends at size factor 1: a capsule, whose triangles have no normals, at its halo, others at them."""
+    t = surfaces.triangle_start[row]
+    thin = surfaces.normal[0, t] == 0.0 and surfaces.normal[1, t] == 0.0 and surfaces.normal[2, t] == 0.0
+    return surfaces.epsilon[row] if thin else 0.0
 
 
 @func
@@ -98,7 +107,7 @@ def pose_row(p, bodies, shapes, parts, surfaces, pair, box, edges, pose, who):
     size, own = bodies.scale[other], bodies.scale[shapes.body[s]]
     q = load4(bodies.orientation, shapes.body[s])
     mesh, tree, sheet, ball = surfaces.part[shapes.part[s]], surfaces.part[row], -1, 0.0
-    halo = own * surfaces.epsilon[mesh]
+    halo, lean = own * surfaces.epsilon[mesh], 0.5 * own * skin_of(surfaces, mesh)
     sense, radius, half = 0.0, 0.0, 0.0
     pose[p, OVAL], pose[p, POWER], pose[p, POWER + 1] = 0.0, 0.0, 0.0
     if is_wall(shapes.kind[t]):
@@ -118,6 +127,7 @@ def pose_row(p, bodies, shapes, parts, surfaces, pair, box, edges, pose, who):
             turn = quat_multiply(conjugate(q), load4(bodies.orientation, other))
             put_turn(pose, p, scaled(size, quat_matrix(turn)))
             halo += size * surfaces.epsilon[tree]
+            lean -= 0.5 * size * skin_of(surfaces, tree)
         else:
             ball = shapes.radius[t]
             tilt = quat_multiply(conjugate(q), turn_of(t, bodies, shapes, parts))
@@ -131,7 +141,7 @@ def pose_row(p, bodies, shapes, parts, surfaces, pair, box, edges, pose, who):
         pose[p, FACING + i] = q[i]
     pose[p, SIZE], pose[p, HALO], pose[p, BALL] = own, halo, ball
     pose[p, SENSE], pose[p, RADIUS], pose[p, HALF] = sense, radius, half
-    pose[p, SIGN] = -1.0 if swap else 1.0
+    pose[p, SIGN], pose[p, LEAN] = (-1.0 if swap else 1.0), lean
 
 
 def surface_rows(tables, surfaces, pair):

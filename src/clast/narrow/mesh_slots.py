@@ -4,7 +4,7 @@ Each pair of the neighbour list that has a triangulated particle has its *candid
 whose gap was less than a margin when they were looked for. They hold until the way of the two bodies against each other, step by
 step, is as long as that margin; only then are they looked for again, and only for this pair: bodies that fly or rest together cost nothing.
 In a step those candidates are *active* whose gap may have closed since it was seen last. Only these are measured, and a gap that is
-measured is seen anew.
+measured is seen anew. Pairs that can have none sleep: nothing is done for them but to note how far their bodies have moved.
 """
 
 import math
@@ -19,18 +19,16 @@ from ..kernels.backend import func, kernel
 from ..kernels.kinds import is_wall
 from ..kernels.vec import add, load, load4, norm, sub
 from ..tables import MESH
-from . import mesh_candidates
 from .ellipsoids import between
-from .mesh_candidates import SHIFT, TRIANGLE_BITS, find_candidates
+from .mesh_candidates import SHIFT, TRIANGLE_BITS, find_candidates, with_features
+from .mesh_candidates import Candidates as NearTriangles
 from .mesh_inside import contained
 from .mesh_merge import merge_points
 from .mesh_points import empty_measured, measure_candidates
-from .mesh_pose import least_length, surface_rows
+from .mesh_pose import least_length, make_setting, surface_rows
 from .polyhedra import ball_radius
 
-MARGIN = (
-    0.2  # of candidates, as a part of a typical radius or, if that is less, of the radius of the smaller mesh of a pair
-)
+MARGIN = 0.15  # of candidates, as a part of a typical radius or, if that is less, of the radius of the smaller mesh of a pair
 EARLY = 0.7  # where some pair must be looked at again, so are all that have moved by this part of the margin
 SPARE = 0.25  # room for more candidates of a pair than there are, as a part of these
 TASK = 65536  # pairs whose candidates are looked for at a time
@@ -55,14 +53,16 @@ class MeshPairs(NamedTuple):
 
     rows: np.ndarray  # (k,) int64, pairs, counted behind those of spheres
     pair: np.ndarray  # (k,2) int32, rows of Shapes
+    owner: np.ndarray  # (k,) int32, its manifold
     manifold: np.ndarray  # (s+1,) int32, first row of each manifold
     near: np.ndarray  # (s,) [m], points nearer than this are one
 
 
 class Active(NamedTuple):
-    """Candidates that are looked at in a step."""
+    """Candidates that are looked at in a step, of the pairs that are awake."""
 
-    start: np.ndarray  # (k+1,) int64, first of each pair
+    row: np.ndarray  # (w,) int64, those pairs, rows of MeshPairs
+    start: np.ndarray  # (w+1,) int64, first of each
     first: np.ndarray  # (a,) int32, as in `mesh_candidates.Candidates`
     second: np.ndarray  # (a,) int32
     slot: np.ndarray  # (a,) int64, where each stands in ContactPoints
@@ -90,11 +90,11 @@ def empty_triangles(count):
     return Triangles(first, second, np.zeros(count), touched)
 
 
-def empty_active(start):
-    """Room for the candidates of pairs that begin at start (k+1,)."""
+def empty_active(row, start):
+    """Room for the candidates of pairs row (w,), which begin at start (w+1,)."""
     count = int(start[-1])
     first, second, kept = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int8)
-    return Active(start, first, second, np.empty(count, np.int64), kept)
+    return Active(row, start, first, second, np.empty(count, np.int64), kept)
 
 
 class Candidates:
@@ -103,11 +103,10 @@ class Candidates:
     def __init__(self, listed, margin):
         self.listed, count = listed, len(listed.rows)  # MeshPairs
         self.margin = margin  # (k,) [m], by how much candidates may come nearer before they are looked for again
-        self.status = np.zeros(len(listed.near), np.int8)
-        self.busy = False  # whether there were active candidates in the last step
         self.known, self.triangles = empty_known(count), empty_triangles(0)
         self.room = np.zeros(count, np.int64)  # slots of each pair
-        self.active, self.measured = empty_active(np.zeros(count + 1, np.int64)), empty_measured(0)
+        none = np.zeros(0, np.int64)
+        self.active, self.measured = empty_active(none, np.zeros(1, np.int64)), empty_measured(0)
 
     @classmethod
     def of(cls, state, was):
@@ -123,8 +122,9 @@ class Candidates:
             begins.append(state.pairs.manifold[r.manifold : r.manifold + r.manifolds] - (r.first - first) + behind)
             behind += r.length
         manifold = np.append(np.concatenate(begins), len(rows)).astype(np.int32)
+        owner = np.repeat(np.arange(len(manifold) - 1, dtype=np.int32), np.diff(manifold))
         near = least_length(state.tables, state.surfaces, pair[manifold[:-1]], state.surfaces.shortest)
-        made = cls(MeshPairs(rows, pair, manifold, near), margins(state, pair))
+        made = cls(MeshPairs(rows, pair, owner, manifold, near), margins(state, pair))
         before = state.candidates
         if before is not None and len(before.listed.rows):
             earlier = before.listed.rows
@@ -174,9 +174,8 @@ def copy_candidate(c, source, d, target):
 
 
 def margins(state, pair):
-    """Margins [m] for the candidates of pairs (c,2): (c,). Powers of two, so that there are few different ones."""
-    margin = MARGIN * np.minimum(state.size, least_length(state.tables, state.surfaces, pair, state.surfaces.ball))
-    return 2.0 ** np.floor(np.log2(margin))
+    """Margins [m] for the candidates of pairs (c,2): (c,)."""
+    return MARGIN * np.minimum(state.size, least_length(state.tables, state.surfaces, pair, state.surfaces.ball))
 
 
 # How far bodies have moved.
@@ -249,19 +248,15 @@ def renew(state, reach):
 
 def look_for(state, chosen, reach):
     """Find the candidates of the chosen pairs (c,) where the bodies are now."""
-    # Powers of two, as in `margins`: there are few different ones.
-    more = 2.0 ** math.ceil(math.log2(reach)) if reach > 0.0 else 0.0
-    margin = state.candidates.margin[chosen] + more
-    for one in np.unique(margin):
-        alike = chosen[margin == one]
-        for at in range(0, len(alike), TASK):
-            look_for_some(state, alike[at : at + TASK], float(one))
+    for at in range(0, len(chosen), TASK):
+        look_for_some(state, chosen[at : at + TASK], reach)
 
 
-def look_for_some(state, chosen, margin):
-    """The same for pairs with one margin [m], so few that what is found fits into memory before most of it is left out."""
+def look_for_some(state, chosen, reach):
+    """The same for so few that what is found fits into memory before most of it is left out."""
     found = state.candidates
     pair = np.ascontiguousarray(found.listed.pair[chosen])
+    margin = found.margin[chosen] + reach
     start, triangles = near_triangles(state, pair, margin)
     _, history = state.empty_slots(0, len(triangles.seen))
     used = found.known.used
@@ -297,15 +292,25 @@ def look_for_some(state, chosen, margin):
 
 
 def near_triangles(state, pair, margin):
-    """Candidates of pairs (c,2) with a gap up to margin [m]: where those of each begin (c+1,), and Triangles."""
-    tables, surfaces = state.kernel_tables, state.there.surfaces
-    found = find_candidates(tables, surfaces, pair, state.box, margin)
-    measured = empty_measured(len(found.first))
-    measure_candidates(tables, surfaces, pair, found, state.box, EXACT, 0.0, measured, near=True)
-    near = measured.gap <= margin
-    start = np.concatenate([[0], np.cumsum(near)])[found.start]
+    """Candidates of pairs (c,2) with a gap up to margin (c,) [m]: where those of each begin (c+1,), and Triangles."""
+    surfaces = state.there.surfaces
+    setting = make_setting(state.kernel_tables, surfaces, pair, state.box)
+    whole, gap = nearer(setting, surfaces, find_candidates(setting, surfaces, margin, features=False), margin)
+    # Corners and sides are not nearer than their triangles: of most pairs of triangles they need not be looked at.
+    found = with_features(setting, surfaces, whole)
+    if found is not whole:
+        found, gap = nearer(setting, surfaces, found, margin)
+    return found.start, Triangles(found.first, found.second, gap, np.zeros(len(gap), np.int8))
+
+
+def nearer(setting, surfaces, candidates, margin):
+    """Those of the candidates of a Setting whose gap is up to the margin (c,) [m] of their pair, and their gaps."""
+    measured = empty_measured(len(candidates.first))
+    measure_candidates(setting, surfaces, candidates, EXACT, 0.0, measured, near=True)
+    near = measured.gap <= np.repeat(margin, np.diff(candidates.start))
+    start = np.concatenate([[0], np.cumsum(near)])[candidates.start]
     rows = np.nonzero(near)[0]
-    return start, Triangles(found.first[rows], found.second[rows], measured.gap[rows], np.zeros(len(rows), np.int8))
+    return NearTriangles(start, candidates.first[rows], candidates.second[rows]), measured.gap[rows]
 
 
 def carry_row(j, chosen, begin, used, old, old_history, start, triangles, history):
@@ -335,11 +340,12 @@ def settle_row(j, chosen, start, found, found_history, begin, room, triangles, h
 # Which candidates are looked at in a step.
 
 
-def active_row(k, reach, begin, known, triangles, fill, active, count):
-    """Count the active candidates of pair k or, if fill, write them; reach [m]: gaps up to it are asked for."""
+def active_row(w, reach, begin, known, triangles, fill, active, count):
+    """Count the active candidates of pair active.row[w] or, if fill, write them; reach [m]: gaps up to it are asked for."""
+    k = active.row[w]
     way = known.way[k] + reach
     found, least = 0, np.inf
-    if active.start[k + 1] > active.start[k] if fill else known.least[k] <= way:
+    if not fill or active.start[w + 1] > active.start[w]:
         own, other, opens = -1, -1, 0.0
         for c in range(begin[k], begin[k] + known.used[k]):
             first, second = triangles.first[c], triangles.second[c]
@@ -350,24 +356,25 @@ def active_row(k, reach, begin, known, triangles, fill, active, count):
             seen = max(triangles.seen[c], opens) if follows else triangles.seen[c]
             if seen <= way or triangles.touched[c] == 1:
                 if fill:
-                    at = active.start[k] + found
+                    at = active.start[w] + found
                     active.first[at], active.second[at], active.slot[at] = first, second, c
                 found += 1
             least = min(least, -np.inf if triangles.touched[c] == 1 else seen)
         if not fill:
             known.least[k] = least
     if not fill:
-        count[k] = found
+        count[w] = found
 
 
-def seen_row(k, exact, known, active, gap, triangles):
-    """Remember what was seen of the active candidates of pair k: which are contact points and, if gaps are exact, those of whole triangles.
+def seen_row(w, exact, known, active, gap, triangles):
+    """Remember what was seen of the active candidates of pair active.row[w]: which are contact points and, if gaps are exact, those of whole triangles.
 
     Corners and sides are contact points in some poses only, and their gap tells nothing of the next.
     """
-    if active.start[k + 1] > active.start[k]:
+    k = active.row[w]
+    if active.start[w + 1] > active.start[w]:
         known.least[k] = -np.inf  # contact points are looked at next time, however little is asked for then
-    for c in range(active.start[k], active.start[k + 1]):
+    for c in range(active.start[w], active.start[w + 1]):
         triangles.touched[active.slot[c]] = active.kept[c]
         if exact and active.second[c] >= 0 and active.second[c] >> SHIFT == 0:
             triangles.seen[active.slot[c]] = known.way[k] + gap[c] - ROUNDING * known.margin[k]
@@ -378,21 +385,21 @@ def look(state, margin, narrow, tolerance):
     reach = max(margin, 0.0)
     renew(state, reach)
     found = state.candidates
-    total = len(found.known.way)
-    choose = kernel(active_row, grain=1024)
-    count = np.empty(total, np.int32)
+    awake = np.nonzero(found.known.least <= found.known.way + reach)[0]  # where bodies fly, few of many pairs
+    choose, count = kernel(active_row, grain=64), np.zeros(len(awake), np.int32)
     about = reach, found.begin, found.known, found.triangles
-    choose(total, *about, False, found.active, count)
-    found.active = empty_active(primitives.scan(count))
+    found.active = empty_active(awake, np.zeros(1, np.int64))
+    if len(awake):
+        choose(len(awake), *about, False, found.active, count)
+        found.active = empty_active(awake, primitives.scan(count))
     many = len(found.active.slot)
     found.measured = empty_measured(many)
     if many > 0:
-        choose(total, *about, True, found.active, count)
-        rows = np.nonzero(count)[0]  # where bodies fly, few of many pairs
-        start = np.append(found.active.start[rows], many)
-        where = state.kernel_tables, state.there.surfaces, found.listed.pair[rows]
-        candidates = mesh_candidates.Candidates(start, found.active.first, found.active.second)
-        measure_candidates(*where, candidates, state.box, narrow, tolerance, found.measured)
+        choose(len(awake), *about, True, found.active, count)
+        surfaces = state.there.surfaces
+        setting = make_setting(state.kernel_tables, surfaces, found.listed.pair[awake], state.box)
+        candidates = NearTriangles(found.active.start, found.active.first, found.active.second)
+        measure_candidates(setting, surfaces, candidates, narrow, tolerance, found.measured)
 
 
 # From candidates to contact points.
@@ -412,21 +419,25 @@ def write_point(c, slot, a, b, radius, measured, feature, shapes, edges, points)
         points.normal[slot, i] = measured.normal[c, i]
 
 
-def points_row(i, limit, listed, active, measured, bodies, shapes, parts, surfaces, edges, points, status):
-    """Contact points of one manifold with a gap below limit [m]: of candidates that are one and the same the deepest."""
-    low, high = listed.manifold[i], listed.manifold[i + 1]
+def points_row(i, limit, first, listed, active, measured, bodies, shapes, parts, surfaces, edges, points, status):
+    """Contact points of one manifold with a gap below limit [m]: of candidates that are one and the same the deepest.
+
+    first (m+1,): its first pair that is awake, a row of Active. Pairs that sleep had no contact points when they fell asleep.
+    """
+    low, high = first[i], first[i + 1]
     start, kept = active.start, active.kept
-    merge_points(start[low], start[high], measured, limit, listed.near[i], kept)
+    merge_points(start[low], start[high], measured, limit, listed.near[listed.owner[active.row[low]]], kept)
     status[i] = FINE
-    for k in range(low, high):
+    for w in range(low, high):
+        k = active.row[w]
         a, b, q = listed.pair[k, 0], listed.pair[k, 1], listed.rows[k]
         points.count[q] = 0
-        if start[k] == start[k + 1]:
+        if start[w] == start[w + 1]:
             continue
         ra, rb = ball_radius(a, bodies, shapes, parts), ball_radius(b, bodies, shapes, parts)
         radius = ra * rb / (ra + rb) if rb > 0.0 else ra
         flat = is_wall(shapes.kind[b]) and parts.feature[shapes.part[b]] < 0
-        for c in range(start[k], start[k + 1]):
+        for c in range(start[w], start[w + 1]):
             if kept[c] == 1:
                 # Which triangle of the body that is triangulated, of the first if both are.
                 feature = 0 if flat else surfaces.row[active.first[c]]
@@ -443,16 +454,18 @@ def find_points(state, margin, narrow, tolerance):
     that cross (s,)."""
     look(state, margin, narrow, tolerance)
     found, there = state.candidates, state.there
-    was_busy, found.busy = found.busy, len(found.active.slot) > 0
-    if not (found.busy or was_busy):
-        return np.empty(0, int)  # nothing touches, and nothing touched
+    awake = len(found.active.row)
+    if awake == 0:
+        return np.empty(0, int)
+    owner = found.listed.owner[found.active.row]
+    begins = np.nonzero(np.diff(owner, prepend=-1))[0]
     tables = there.bodies, there.shapes, there.parts, there.surfaces, state.edges, state.points
-    what = float(np.nextafter(margin, math.inf)), found.listed, found.active, found.measured
-    find = kernel(points_row, grain=64)
-    find(len(found.listed.near), *what, *tables, found.status)
+    what = float(np.nextafter(margin, math.inf)), np.append(begins, awake), found.listed, found.active, found.measured
+    status = np.empty(len(begins), np.int8)
+    kernel(points_row, grain=16)(len(begins), *what, *tables, status)
     seen = found.known, found.active, found.measured.gap, found.triangles
-    kernel(seen_row, grain=1024)(len(found.known.way), narrow == EXACT, *seen)
-    return np.nonzero(found.status)[0]
+    kernel(seen_row, grain=64)(awake, narrow == EXACT, *seen)
+    return owner[begins[status != FINE]]
 
 
 def swallowed(state, manifolds=None):
@@ -463,13 +476,11 @@ def swallowed(state, manifolds=None):
     listed = found.listed
     every = np.arange(len(listed.pair))
     # The triangles of a wall hold nothing inside; parts of one body are asked one by one.
-    chosen = (
-        every if manifolds is None else every[np.isin(np.searchsorted(listed.manifold, every, "right") - 1, manifolds)]
-    )
+    chosen = every if manifolds is None else every[np.isin(listed.owner, manifolds)]
     pair = np.ascontiguousarray(found.listed.pair[chosen])
     inside = contained(state.kernel_tables, state.there.surfaces, pair, state.box)
     # Where two surfaces of triangles cross, a corner inside tells nothing new.
     crossing = np.nonzero(found.measured.crossing)[0]
-    crossed = np.searchsorted(found.active.start, crossing, side="right") - 1
+    crossed = found.active.row[np.searchsorted(found.active.start, crossing, side="right") - 1]
     both = (surface_rows(state.tables, state.surfaces, pair) >= 0).all(1)
     return pair[inside & ~(both & np.isin(chosen, crossed))]

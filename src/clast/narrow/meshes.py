@@ -56,7 +56,7 @@ def nearest_candidates(tables, surfaces, pair, box):
     nearest = nearest_triangles(tables, surfaces, pair[two], box)
     if two.all():
         return Candidates(np.arange(len(pair) + 1), nearest.first, nearest.second)
-    rest = find_candidates(tables, surfaces, pair[~two], box, math.inf, features=False)
+    rest = find_candidates(make_setting(tables, surfaces, pair[~two], box), surfaces, math.inf, features=False)
     count = np.ones(len(pair), np.int64)
     count[~two] = np.diff(rest.start)
     start = np.concatenate([[0], np.cumsum(count)])
@@ -73,13 +73,14 @@ def turn_round(tables, surfaces, pair, box, narrow):
     shapes = tables[1]
     candidates = nearest_candidates(tables, surfaces, pair, box)
     measured = empty_measured(len(candidates.first))
-    measure_candidates(tables, surfaces, pair, candidates, box, narrow, TOLERANCE, measured)
+    setting = make_setting(tables, surfaces, pair, box)
+    measure_candidates(setting, surfaces, candidates, narrow, TOLERANCE, measured)
     kept = np.empty(len(candidates.first), np.int8)
     each = np.arange(len(pair) + 1, dtype=np.int32)
     far = np.full(len(pair), np.inf)
     kernel(merge_row)(len(pair), each, far, candidates.start, measured, math.inf, kept)
     row = np.nonzero(kept)[0]
-    pose = make_setting(tables, surfaces, pair, box).pose
+    pose = setting.pose
     ball = np.where(pose[:, OVAL] > 0.0, 0.0, pose[:, BALL])
     distance = measured.gap[row] + pose[:, HALO] + ball  # to the centre of a sphere, else to the surface
     toward = measured.normal[row]
@@ -103,13 +104,14 @@ def surface_points(field, pair, margin, narrow, tree=True):
     pair, swapped, order, manifold = in_manifolds(shapes, pair, every)
     if every:
         manifold = np.arange(len(pair) + 1, dtype=np.int32)
+    setting = make_setting(tables, surfaces, pair, box)
     if every and tree:
         candidates = nearest_candidates(tables, surfaces, pair, box)
     else:
-        candidates = find_candidates(tables, surfaces, pair, box, margin if tree else math.inf)
+        candidates = find_candidates(setting, surfaces, margin if tree else math.inf)
     count = len(candidates.first)
     measured, kept = empty_measured(count), np.zeros(count, np.int8)
-    measure_candidates(tables, surfaces, pair, candidates, box, narrow, TOLERANCE, measured)
+    measure_candidates(setting, surfaces, candidates, narrow, TOLERANCE, measured)
     limit = math.inf if every else np.nextafter(margin, math.inf)
     near = (
         np.full(len(pair), np.inf) if every else least_length(tables, surfaces, pair[manifold[:-1]], surfaces.shortest)

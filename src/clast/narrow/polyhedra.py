@@ -12,13 +12,14 @@ from ..kernels.backend import func, kernel, part
 from ..kernels.launch import same
 from ..kernels.vec import add, dot, load, load4, quat_matrix, quat_multiply, rotate, scale, sub, unrotate
 from ..tables import CYLINDER, PLANE, POLYHEDRON, TRIANGLE
+from .box_box import APART, AXES, ROWS, lane_pose, part_boxes, put_boxes
 from .ellipsoids import between
 from .order import comes_second
 from .polyhedron_cylinder import hull_cylinder
 from .polyhedron_distance import hull_distance
-from .polyhedron_manifold import contact_points
+from .polyhedron_manifold import box_size, contact_points
 from .polyhedron_plane import hull_plane
-from .polyhedron_polyhedron import POINT, get, parted, put, separation, work_width
+from .polyhedron_polyhedron import FACE_FIRST, POINT, boxes_apart, get, parted, put, separation, work_width
 from .polyhedron_sphere import hull_ball
 from .polyhedron_triangle import hull_triangle
 
@@ -41,37 +42,69 @@ def second_in_first(a, b, bodies, shapes, edges):
 
 
 @func
-def hull_hull(a, b, sign, c, tables, points, edges, margin, asks, work, distance):
+def hulls_of(a, b, tables):
+    """Rows of Hulls of the polyhedra a and b, and their size factors."""
+    bodies, shapes, parts, _ = tables
+    rows = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
+    return *rows, bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
+
+
+@func
+def wait_in_lane(k, a, b, tables, edges, lane):
+    """Write polyhedra a and b into lane k if both are boxes: whether they are."""
+    bodies, shapes, _, hulls = tables
+    ha, hb, ka, kb = hulls_of(a, b, tables)
+    if not (hulls.box[ha, 0] > 0.0 and hulls.box[hb, 0] > 0.0):
+        return False
+    qa, qb = load4(bodies.orientation, shapes.body[a]), load4(bodies.orientation, shapes.body[b])
+    way, tolerance = between(a, b, shapes.centre, edges), FACE_FIRST * (ka * hulls.outer[ha] + kb * hulls.outer[hb])
+    put_boxes(lane, k, qa, qb, way, box_size(ha, ka, hulls), box_size(hb, kb, hulls), tolerance)
+    return True
+
+
+@func
+def hull_hull(a, b, sign, c, at, tables, points, edges, margin, asks, room, distance):
     """Points of two polyhedra a and b in the axes of a, with slots from c on: how many, 0 if they are farther apart than margin [m].
 
-    sign: -1 where normals in slots lead from b to a, else 1.
+    sign: -1 where normals in slots lead from b to a, else 1. at: where two boxes stand in the lanes, else -1; room: work and lanes.
 
-    asks: (keeps, rough), see `Listed`. keeps: while they are apart, the first slot keeps the normal of the plane that parts them, which is tried first.
+    asks: (keeps, rough), see `Listed`. keeps: while they are apart, the first slot keeps the normal of the plane that parts them, which is tried first;
+    not of boxes, which are told apart sooner.
     rough: one point with the gap alone, which may be too small.
     distance: `hull_distance`, or `no_distance` where gaps above zero need not be exact.
     """
     bodies, shapes, parts, hulls = tables
     keeps, rough = asks
-    ha, hb = parts.feature[shapes.part[a]], parts.feature[shapes.part[b]]
-    ka, kb = bodies.scale[shapes.body[a]], bodies.scale[shapes.body[b]]
-    q = load4(bodies.orientation, shapes.body[a])
-    # Two boxes are told apart sooner than their last normal is fetched and tried: 47 ns in place of 110.
-    keeps = keeps and not (hulls.box[ha, 0] > 0.0 and hulls.box[hb, 0] > 0.0)
-    # A pair that touched touches again, most likely.
-    if keeps and not points.gap[c] < 0.0:
-        d = between(a, b, shapes.centre, edges)
-        n = scale(sign, load(points.normal, c))
-        if parted(ha, ka, q, hb, kb, load4(bodies.orientation, shapes.body[b]), d, n, hulls):
+    work, lane = room
+    if at >= 0:
+        k = np.uintp(at)
+        if lane[APART, k] > margin:
             return 0
-    turn, d = second_in_first(a, b, bodies, shapes, edges)
-    found = separation(ha, ka, hb, kb, turn, d, hulls, margin, work)
+        if rough:
+            work[3] = lane[APART, k]
+            return 1
+    ha, hb, ka, kb = hulls_of(a, b, tables)
+    if at >= 0:
+        k = np.uintp(at)
+        turn, d = lane_pose(lane, k)
+        found = boxes_apart(ha, hb, turn, d, lane[APART, k], lane[AXES, k], hulls)
+    else:
+        q = load4(bodies.orientation, shapes.body[a])
+        # A pair that touched touches again, most likely.
+        if keeps and not points.gap[c] < 0.0:
+            d = between(a, b, shapes.centre, edges)
+            n = scale(sign, load(points.normal, c))
+            if parted(ha, ka, q, hb, kb, load4(bodies.orientation, shapes.body[b]), d, n, hulls):
+                return 0
+        turn, d = second_in_first(a, b, bodies, shapes, edges)
+        found = separation(ha, ka, hb, kb, turn, d, hulls, margin, work)
+        if found[0] > margin:
+            if keeps:
+                n = rotate(q, found[1])
+                for i in range(3):
+                    points.normal[c, i] = sign * n[i]
+            return 0
     s, n = found[0], found[1]
-    if s > margin:
-        if keeps:
-            n = rotate(q, n)
-            for i in range(3):
-                points.normal[c, i] = sign * n[i]
-        return 0
     if rough:
         work[3] = s
         return 1
@@ -268,26 +301,44 @@ def clear(c, points):
 
 
 @func
-def pair_points(where, tables, pairs, points, edges, margin, asks, work, distance):
-    """Contact points of pairs of particles; where: first pair, the pair behind the last, pairs before the first slot.
+def look_up(where, tables, pairs, edges, margin, listed, lane):
+    """List the pairs that are not asleep, with whether their shapes are taken in the other order, and where they stand in the lanes or -1: how many.
 
-    A function of its own, because the row that makes `work` counts references to all arrays of a table at every look into it.
+    where: first pair, the pair behind the last, pairs before the first slot; listed (3,b).
     """
-    bodies, shapes, parts, hulls = tables
+    shapes = tables[1]
     first, last, spheres = where
-    _, rough = asks
+    found, boxes = 0, 0
     for p in range(first, last):
         a, b = pairs.shape[p, 0], pairs.shape[p, 1]
         if asleep(p, a, b, spheres, pairs, margin):
             continue
-        c = pairs.slot[p - spheres]
-        two = shapes.kind[a] == shapes.kind[b]
-        swap = shapes.kind[a] != POLYHEDRON
-        if two:
+        swap, at = shapes.kind[a] != POLYHEDRON, -1
+        if shapes.kind[a] == shapes.kind[b]:
             swap = comes_second(a, b, shapes, between(a, b, shapes.centre, edges))
+            if wait_in_lane(np.uintp(boxes), b if swap else a, a if swap else b, tables, edges, lane):
+                at, boxes = boxes, boxes + 1
+        listed[0, found], listed[1, found], listed[2, found] = p, 1 if swap else 0, at
+        found += 1
+    part_boxes(lane, boxes)
+    return found
+
+
+@func
+def pair_points(where, tables, pairs, points, edges, margin, asks, listed, room, distance):
+    """Contact points of pairs of particles; where, listed: see `look_up`; room: work and lanes.
+
+    A function of its own, because the row that makes `work` counts references to all arrays of a table at every look into it.
+    """
+    bodies, shapes, parts, hulls = tables
+    spheres, rough, work = where[2], asks[1], room[0]
+    for k in range(look_up(where, tables, pairs, edges, margin, listed, room[1])):
+        p, swap, at = listed[0, k], listed[1, k] == 1, listed[2, k]
+        a, b = pairs.shape[p, 0], pairs.shape[p, 1]
+        c = pairs.slot[p - spheres]
         s, t, sign = (b, a, -1.0) if swap else (a, b, 1.0)
-        if two:
-            found = hull_hull(s, t, sign, c, tables, points, edges, margin, asks, work, distance)
+        if shapes.kind[a] == shapes.kind[b]:
+            found = hull_hull(s, t, sign, c, at, tables, points, edges, margin, asks, room, distance)
         else:
             found = hull_sphere(s, t, bodies, shapes, parts, hulls, edges, margin, work)
         points.count[p - spheres] = found
@@ -308,9 +359,10 @@ def points_block(block, where, bodies, shapes, parts, hulls, pairs, points, edge
     first, count, spheres = where
     begin = first + block * BLOCK
     mine = (begin, min(begin + BLOCK, first + count), spheres)
-    work = np.empty(width)
+    listed = np.empty((3, BLOCK), np.int64)
+    room = (np.empty(width), np.empty((ROWS, BLOCK)))
     tables = (bodies, shapes, parts, hulls)
-    pair_points(mine, tables, pairs, points, edges, margin, asks, work, distance)
+    pair_points(mine, tables, pairs, points, edges, margin, asks, listed, room, distance)
 
 
 @func

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..kernels.backend import func, search
 from ..kernels.vec import add, cross, dot, matrix_vector, scale, sub, transposed, unrotate
-from .box_box import box_separation, edge_of, face_of, reach
+from .box_box import box_normal, edge_of, face_of, reach
 
 VERTEX_FACE = 1  # types of contact: a feature number is 4 * (which feature) + type
 EDGE_EDGE = 2
@@ -262,8 +262,6 @@ def separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
     as feature a, or as feature b if it belongs to b (the other is -1); EDGE_EDGE with both edges (rows of Hulls.edge).
     """
     tolerance = FACE_FIRST * (ka * hulls.outer[ha] + kb * hulls.outer[hb])
-    if hulls.box[ha, 0] > 0.0 and hulls.box[hb, 0] > 0.0:
-        return two_boxes(ha, ka, hb, kb, turn, d, hulls, limit, tolerance)
     best, n, one, two = face_separation(ha, ka, hb, kb, turn, d, hulls, limit, work)
     kind = VERTEX_FACE
     if best > limit:
@@ -305,11 +303,9 @@ def separation(ha, ka, hb, kb, turn, d, hulls, limit, work):
 
 
 @func
-def two_boxes(ha, ka, hb, kb, turn, d, hulls, limit, tolerance):
-    """The same as `separation` for two boxes."""
-    xa = (ka * hulls.box[ha, 0], ka * hulls.box[ha, 1], ka * hulls.box[ha, 2])
-    xb = (kb * hulls.box[hb, 0], kb * hulls.box[hb, 1], kb * hulls.box[hb, 2])
-    s, n, i, j = box_separation(xa, xb, turn, d, limit, tolerance)
+def boxes_apart(ha, hb, turn, d, s, axes, hulls):
+    """The same as `separation` for two boxes, from what `part_boxes` found of them: s [m] and axes."""
+    n, i, j = box_normal(axes, turn, d)
     kind, one, two = VERTEX_FACE, -1, -1
     w = matrix_vector(transposed(turn), n)
     if i >= 0 and j >= 0:

@@ -11,6 +11,7 @@ import numpy as np
 from ..kernels.backend import func, part
 from ..kernels.vec import add, cross, dot, norm, normalize, scale, sub
 from ..shapes.superquadric import inside_ball, norm2
+from .ellipsoid_triangle import across as any_across
 from .mesh_cylinder import point_nearest
 from .polyhedron_plane import corner, face_normal
 from .polyhedron_polyhedron import reach_along
@@ -27,6 +28,7 @@ from .superquadric_support import (
 )
 
 CORNERS = 4  # corners that are tried one after the other
+FACING = 1e-10  # of the size: points this near are one
 
 
 @func
@@ -40,14 +42,32 @@ def apart_along(n, d, m, h, k, hulls, size, e):
 
 @func
 def nearest_corner(n, d, m, h, k, hulls):
-    """The corner of the hull that comes first along n."""
+    """The corner of the hull that comes first along n, and its number."""
     back = inward(m, n)
     nearest, least = hulls.vertex_start[h], math.inf
     for i in range(hulls.vertex_start[h], hulls.vertex_start[h + 1]):
         height = dot(back, corner(hulls, k, np.uintp(i)))
         if height < least:
             nearest, least = i, height
-    return add(d, outward(m, corner(hulls, k, np.uintp(nearest))))
+    return add(d, outward(m, corner(hulls, k, np.uintp(nearest)))), nearest
+
+
+@func
+def faces(n, f, x, size, e):
+    """Whether the point of the superquadric with unit normal n is f [m] before x: then that is their distance, if there is one top."""
+    miss = sub(add(reach(n, size, e)[1], scale(f, n)), x)
+    return norm(miss) <= FACING * (size[0] + size[1] + size[2])
+
+
+@part
+def one_top(n, x, size, e):
+    """Uphill to the separation of a superquadric from the point x, while it has one top: (n, s [m]); from several starts where one does not lead there."""
+    w = normalize(x) if dot(x, x) > 0.0 else n
+    w = w if dot(w, x) - reach(w, size, e)[0] > dot(n, x) - reach(n, size, e)[0] else n
+    w, up = climb(w, x, size, e, point_like())
+    if faces(w, up, x, size, e):
+        return w, up
+    return highest(n, x, size, e, point_like())
 
 
 @func
@@ -70,30 +90,53 @@ def edge_bound(x, way, least, size, e):
 
 
 @part
-def by_corners(n, best, d, m, h, k, hulls, size, e):
-    """The best separation above `best` that corners of the hull offer from n on: (s [m], n, corner, whether that is the distance).
+def by_corners(n, best, d, m, h, k, hulls, size, e, shallow):
+    """The best separation above `best` that corners of the hull offer from n on: (s [m], n, corner, whether that is the distance, the last
+    two corners).
 
-    The corner that is nearest along n is climbed to; where it is still the nearest then, its distance is that of the hull.
+    The corner that is nearest along n is climbed to; where it is still the nearest then, its distance is that of the hull. Where the nearest one is
+    that before the last again, their edge or what is around it is nearer than both. Below `shallow` [m] a corner may have several tops.
     """
     other = point_like()
     top, at = n, d
+    one, two = -1, -1
     for _ in range(CORNERS):
-        x = nearest_corner(n, d, m, h, k, hulls)
-        n, up = highest(n, x, size, e, other)
+        x, i = nearest_corner(n, d, m, h, k, hulls)
+        if i == one:
+            break
+        one, two = two, i
+        if best > shallow:
+            n, up = one_top(n, x, size, e)
+        else:
+            n, up = highest(n, x, size, e, other)
         f = apart_along(n, d, m, h, k, hulls, size, e)
         if f > best:
             best, top, at = f, n, x
         if not up - f > 1e-14 * (size[0] + size[1] + size[2]):
-            return best, top, at, f == best
-    return best, top, at, False
+            return best, top, at, f == best, (one, two)
+    return best, top, at, False, (one, two)
+
+
+@func
+def shared(hulls, i, last):
+    """How many of two corners are ends of edge i."""
+    a, b = hulls.edge[i, 0], hulls.edge[i, 1]
+    return (1 if last[0] in (a, b) else 0) + (1 if last[1] in (a, b) else 0)
 
 
 @part
-def by_edges(n, best, y, d, m, h, k, hulls, size, e):
-    """The best separation above `best` that edges of the hull offer: (s [m], n, point of the edge)."""
+def by_edges(n, best, y, d, m, h, k, hulls, size, e, shallow, last):
+    """The best separation above `best` that edges of the hull offer: (s [m], n, point of the edge, whether that is the distance).
+
+    Edges at the last two corners (2,) that were tried come first. While there is one top, that is above `shallow` [m], an edge is the nearest of all
+    where the superquadric faces its inside and nothing of the hull is before it.
+    """
     least = inside_ball(size, e)
-    for j in range(hulls.edge_start[h], hulls.edge_start[h + 1]):
-        i = np.uintp(j)
+    count = hulls.edge_start[h + 1] - hulls.edge_start[h]
+    for j in range(3 * count):
+        i = np.uintp(hulls.edge_start[h] + j % count)
+        if shared(hulls, i, last) != 2 - j // count:
+            continue
         x = add(d, outward(m, corner(hulls, k, np.uintp(hulls.edge[i, 0]))))
         way = sub(add(d, outward(m, corner(hulls, k, np.uintp(hulls.edge[i, 1])))), x)
         if edge_bound(x, way, least, size, e) > best:
@@ -106,7 +149,9 @@ def by_edges(n, best, y, d, m, h, k, hulls, size, e):
             if f > best:
                 along = min(max(dot(sub(reach(w, size, e)[1], x), way) / dot(way, way), 0.0), 1.0)
                 best, n, y = f, w, add(x, scale(along, way))
-    return best, n, y
+                if best > shallow and faces(n, f, y, size, e):
+                    return best, n, y, True
+    return best, n, y, False
 
 
 @part
@@ -166,19 +211,21 @@ def hull_separation(d, m, h, k, hulls, size, e, margin):
     shallow = -least_bend(size, e)
     if best > shallow and within_face(inward(m, sub(y, d)), face, k, hulls):
         return best, n, y
-    f, w, x, sure = by_corners(n, best, d, m, h, k, hulls, size, e)
+    f, w, x, sure, last = by_corners(n, best, d, m, h, k, hulls, size, e, shallow)
     if f > best:
         best, n, y = f, w, x
     if best > shallow and sure:
         return best, n, y
-    best, n, y = by_edges(n, best, y, d, m, h, k, hulls, size, e)
+    best, n, y, sure = by_edges(n, best, y, d, m, h, k, hulls, size, e, shallow, last)
+    if sure:
+        return best, n, y
     if best < 0.0:
         # Of bodies that overlap each side of the superquadric may have a top of its own; those much deeper are left out.
         for i in range(26):
             w = side_normal(i, size)
             if apart_along(w, d, m, h, k, hulls, size, e) > 3.0 * best:
                 for _ in range(CORNERS):
-                    x = nearest_corner(w, d, m, h, k, hulls)
+                    x, _ = nearest_corner(w, d, m, h, k, hulls)
                     w, up = climb(w, x, size, e, point_like())
                     f = apart_along(w, d, m, h, k, hulls, size, e)
                     if f > best:
@@ -230,7 +277,9 @@ def triangle_separation(p, r, s, size, e, limit):
 
     If the first two directions that are tried show that it is above `limit` [m], it is not looked for.
     """
-    m = normalize(cross(sub(r, p), sub(s, p)))
+    # The axis of a capsule is a triangle without area, its last two corners are one: it has no face, and its side there and back are both halves around it.
+    area = norm(sub(s, r)) > 0.0
+    m = normalize(cross(sub(r, p), sub(s, p))) if area else any_across(sub(r, p))
     m = m if dot(m, p) >= 0.0 else (-m[0], -m[1], -m[2])
     best, n = above_triangle(m, p, r, s, size, e), m
     if best > limit:
@@ -251,22 +300,33 @@ def triangle_separation(p, r, s, size, e, limit):
     # Deeper than half its shortest half-axis no simulation goes on: only there may an edge be the way out from amid the triangle. Above
     # it a triangle is a part of a surface, of which edges amid flat places are no edges.
     deep = -0.5 * min(size[0], size[1], size[2])
-    if inside and best > deep:
+    if area and inside and best > deep:
         return best, n, y
-    least = inside_ball(size, e)
+    least, other = inside_ball(size, e), point_like()
+    shallow = -least_bend(size, e)
+    # While there is one top, a corner that is still first along its own best direction is nearest, or an edge that is.
+    if best > shallow:
+        x = first_corner(normalize(nearest), p, r, s)
+        w, _ = one_top(n, x, size, e)
+        f = above_triangle(w, p, r, s, size, e)
+        if f > best:
+            best, n, y = f, w, x
+            if faces(n, f, y, size, e):
+                return best, n, y
     for k in range(3):
         a, b, c = corners_from(k, p, r, s)
-        if not edge_bound(a, sub(b, a), least, size, e) > best:
+        if (not area and norm(sub(b, a)) == 0.0) or not edge_bound(a, sub(b, a), least, size, e) > best:
             continue
         out = normalize(cross(m, sub(b, a)))
-        out = out if dot(out, sub(c, a)) >= 0.0 else (-out[0], -out[1], -out[2])
+        out = out if dot(out, sub(c, a)) >= 0.0 or not area else (-out[0], -out[1], -out[2])
         w = around_edge(a, m, out, math.pi, size, e)
         f = above_triangle(w, p, r, s, size, e)
         if f > best:
             way = sub(b, a)
             along = min(max(dot(sub(reach(w, size, e)[1], a), way) / dot(way, way), 0.0), 1.0)
             best, n, y = f, w, add(a, scale(along, way))
-    other = point_like()
+            if best > shallow and faces(n, f, y, size, e):
+                return best, n, y
     for k in range(3):
         x, _, _ = corners_from(k, p, r, s)
         if point_bound(x, least, size, e) > best:

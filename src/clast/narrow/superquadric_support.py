@@ -10,7 +10,7 @@ import math
 
 from ..kernels.backend import func, part
 from ..kernels.vec import add, cross, dot, normalize, scale, sub
-from ..shapes.superquadric import norm2, power
+from ..shapes.superquadric import norm_slopes, power
 from ..shapes.superquadric import reach_of as reach
 
 STEPS = 100
@@ -38,11 +38,13 @@ def least_bend(size, e):
 
 
 @func
-def second_norm(x, y, h, p):
-    """Second derivatives xx, xy, yy of norm2 where it is h."""
+def second_norm(x, y, h, one, two, p):
+    """Second derivatives xx, xy, yy of norm2 where it is h and has the slopes one and two."""
     i = 1.0 / (h if h > 0.0 else 1.0)
-    u, v = max(x * i, FLOOR), max(y * i, FLOOR)
-    a, b = power(u, p - 2.0), power(v, p - 2.0)
+    u, v = x * i, y * i
+    a = one / u if u > FLOOR else power(FLOOR, p - 2.0)
+    b = two / v if v > FLOOR else power(FLOOR, p - 2.0)
+    u, v = max(u, FLOOR), max(v, FLOOR)
     k = (p - 1.0) * i
     return k * (a - a * a * u * u), -k * a * u * b * v, k * (b - b * b * v * v)
 
@@ -51,13 +53,11 @@ def second_norm(x, y, h, p):
 def radii(n, t, u, size, e):
     """Matrix of radii of curvature (tt, tu, uu) [m] across unit n, along unit t and u at right angles to it, all in its own axes."""
     x, y, z = size[0] * abs(n[0]), size[1] * abs(n[1]), size[2] * abs(n[2])
-    w = norm2(x, y, e[1])
-    h = norm2(w, z, e[0])
-    ww, wz, zz = second_norm(w, z, h, e[0])
-    xx, xy, yy = second_norm(x, y, w, e[1])
-    i = 1.0 / (w if w > 0.0 else 1.0)
-    along = power(max(w / h, FLOOR), e[0] - 1.0)
-    p, q = power(x * i, e[1] - 1.0), power(y * i, e[1] - 1.0)
+    w, p, q = norm_slopes(x, y, e[1])
+    h, along, up = norm_slopes(w, z, e[0])
+    ww, wz, zz = second_norm(w, z, h, along, up, e[0])
+    xx, xy, yy = second_norm(x, y, w, p, q, e[1])
+    along = along if w > FLOOR * h else power(FLOOR, e[0] - 1.0)
     xx, xy, yy = ww * p * p + along * xx, ww * p * q + along * xy, ww * q * q + along * yy
     xz, yz = wz * p, wz * q
     s = (math.copysign(size[0], n[0]), math.copysign(size[1], n[1]), math.copysign(size[2], n[2]))

@@ -18,6 +18,7 @@ from ..kernels.vec import (
     dot,
     load,
     load4,
+    norm,
     normalize,
     quat_matrix,
     quat_multiply,
@@ -130,6 +131,27 @@ def rod_separation(d, axis, radius, half, size, e):
     f, _ = value(end, d, size, e, other)
     if f > best:
         best, n = f, end
+    # Where the superquadric faces the inside of the side or of an end, no direction around is better, and while there is one top none at all.
+    x = sub(reach(n, size, e)[1], d)
+    up = dot(x, axis)
+    faces = norm(sub(x, scale(up, axis))) <= radius if dot(n, axis) != 0.0 and n == end else abs(up) <= half
+    shallow = -least_bend(size, e)
+    if best > shallow and faces:
+        return best, n
+    if best > shallow:
+        # Else it is the rim: uphill from the best of a few directions, to where the shortest way is along n.
+        top, w = -math.inf, n
+        for k in range(6):
+            start = normalize(
+                add(scale(0.25 * (1 + k % 3), end if k < 3 else scale(-1.0, end)), scale(0.25 * (3 - k % 3), side))
+            )
+            f, _ = value(start, d, size, e, other)
+            if f > top:
+                top, w = f, start
+        w, f = climb(w, d, size, e, other)
+        _, way = value(w, d, size, e, other)
+        if f >= best and norm(cross(w, way)) <= 1e-9 * (size[0] + size[1] + size[2]):
+            return f, w
     # The rim, from several sides: where the side or an end begins there is an edge on which climbing ends.
     for k in range(12):
         end = scale(sign if k % 6 < 3 else -sign, axis)

@@ -88,6 +88,9 @@ NUMBERS = {
     "plastic_stiffness": (lambda v: v > 0.0, "above 0 N/m"),
     "cohesive_stiffness": (lambda v: v >= 0.0, "0 N/m or more"),
     "plasticity_depth": (lambda v: v > 0.0, "above 0"),
+    "plasticity_ratio": (lambda v: 0.0 <= v < 1.0, "from 0 to below 1"),
+    "pull_off": (lambda v: v >= 0.0, "0 N or more"),
+    "adhesion_exponent": (lambda v: v > 0.0, "above 0"),
     "well_depth": (lambda v: v >= 0.0, "0 J or more"),
     "well_width": (lambda v: v > 0.0, "above 0 m"),
     "dissipation": (lambda v: v >= 0.0, "0 s or more"),
@@ -197,9 +200,10 @@ def given(rule):
 arithmetic = given(lambda a, b: 0.5 * (a + b))
 # Rules for numbers of contact laws that are neither springs nor dashpots.
 RULES = {
-    **{name: given(geometric_mean) for name in ("adhesion", "cohesion_density", "well_depth")},
+    **{name: given(geometric_mean) for name in ("adhesion", "cohesion_density", "well_depth", "pull_off")},
     **dict.fromkeys(("well_width", "surface_tension", "contact_angle", "bridge_volume", "dissipation"), arithmetic),
-    **dict.fromkeys(("plasticity_depth", "bond_size", "bond_gap", "bond_viscosity"), arithmetic),
+    **dict.fromkeys(("plasticity_depth", "plasticity_ratio", "adhesion_exponent"), arithmetic),
+    **dict.fromkeys(("bond_size", "bond_gap", "bond_viscosity"), arithmetic),
 }
 
 

@@ -79,7 +79,8 @@ def make_solids(parts, hulls, surfaces):
             core[p] = hulls.inner[hull[p]]
         elif surface[p] >= 0:
             vertex = surfaces.vertex[:, slice(*surfaces.vertex_start[surface[p] : surface[p] + 2])].T
-            point, ball[p] = vertex[np.sort(ConvexHull(vertex).vertices)], surfaces.epsilon[surface[p]]
+            corners = np.sort(ConvexHull(vertex).vertices) if len(vertex) > 2 else slice(None)  # a capsule has two
+            point, ball[p] = vertex[corners], surfaces.epsilon[surface[p]]
             core[p] = surfaces.inner[surface[p]]
         elif smooth[p]:
             core[p] = inside_ball.py_func(parts.size[p], dual[p])

@@ -132,7 +132,7 @@ def make_trees(parts, hulls, surfaces):
     """Trees of all triangulated particles and, where there are some, of the polyhedra that may meet them, which have no halo."""
     part = rows_in("surfaces", parts.kind, parts.feature).astype(np.int32)
     if len(surfaces.ball) == 0 or len(hulls.inner) == 0:
-        return Trees(*surfaces, part)
+        return Trees(*_side_by_side(surfaces), part)
     chunks = [surfaces]
     ahead = {name: _rows(surfaces, name) for name in ("corner", "vertex", "box", "inner")}
     for hull in range(len(hulls.inner)):
@@ -141,7 +141,13 @@ def make_trees(parts, hulls, surfaces):
         ahead = {name: count + _rows(skin, name) for name, count in ahead.items()}
     row = rows_in("hulls", parts.kind, parts.feature)
     part = np.where(row >= 0, row + len(surfaces.ball), part).astype(np.int32)
-    return Trees(*_join(chunks), part)
+    return Trees(*_side_by_side(_join(chunks)), part)
+
+
+def _side_by_side(surfaces):
+    """Surfaces with the numbers of one triangle, node or vertex side by side in memory: those that are looked at lie anywhere among the
+    triangles of all particles, and every number of one came from a place of its own."""
+    return surfaces._replace(**{name: np.asfortranarray(getattr(surfaces, name)) for name in WIDE[Surfaces]})
 
 
 def hull_triangles(hulls, h):

@@ -192,6 +192,11 @@ class SuperquadricShape(EllipsoidShape):
     )
 
 
+class CapsuleShape(Section):
+    radius: float = key("radius [m]", "0.003", gt=0)
+    length: float = key("from the centre of one end to that of the other [m], along z of the body", "0.01", gt=0)
+
+
 class PolyhedronShape(Section):
     points: list[Triple] | None = key(
         "points [m] whose hull it is", "[[0, 0, 0], [0.01, 0, 0], [0, 0.01, 0], [0, 0, 0.01]]", None
@@ -352,6 +357,7 @@ class RunKeys(Section):
     rolling: str = key("resistance to rolling", '"constant"', "spring")
     twisting: str = key("resistance to twisting", '"spring"', "none")
     bonds: bool = key("bodies that touch at the start are bonded", "true", False)
+    in_step: bool = key("normal forces are means over the step", "true", False)
     attraction: bool = key("law blaze: contacts may pull where damping outweighs the spring", "true", False)
     conserving: bool | None = key(
         "laws hertz and linear: contacts give back what they took in; blaze: false is the force as published",
@@ -399,6 +405,7 @@ METHODS = {
             "rolling",
             "twisting",
             "bonds",
+            "in_step",
             "attraction",
             "conserving",
         ),
@@ -414,6 +421,7 @@ PARTICLES = {
     "sphere": SphereShape,
     "ellipsoid": EllipsoidShape,
     "superquadric": SuperquadricShape,
+    "capsule": CapsuleShape,
     "polyhedron": PolyhedronShape,
     "mesh": MeshShape,
     "clump": ClumpShape,

@@ -3,6 +3,7 @@
 import math
 
 from ..shapes import (
+    Capsule,
     Clump,
     Compound,
     Cone,
@@ -22,6 +23,7 @@ from .keys import (
     MESHES,
     PARTICLES,
     POLYHEDRA,
+    CapsuleShape,
     ClumpShape,
     CompoundShape,
     ConeKeys,
@@ -95,6 +97,9 @@ class Shaper:
 
     def superquadric(self, place, values):
         return self.guard(place, Superquadric, *values.axes, *values.exponents)
+
+    def capsule(self, place, values):
+        return self.guard(place, Capsule, values.radius, values.length)
 
     def clump(self, place, values):
         maker = self.maker(place, values, "clump", CLUMPS)
@@ -176,6 +181,7 @@ MAKERS = {
     SphereShape: Shaper.sphere,
     EllipsoidShape: Shaper.ellipsoid,
     SuperquadricShape: Shaper.superquadric,
+    CapsuleShape: Shaper.capsule,
     PolyhedronShape: Shaper.polyhedron,
     MeshShape: Shaper.triangulated,
     ClumpShape: Shaper.clump,

@@ -5,22 +5,25 @@ import math
 import numpy as np
 
 from ..dvi.method import Complementarity
+from ..errors import pick
 from ..scene.inputs import whole
 from ..scene.materials import Material
 from ..scene.scene import Scene
-from ..shapes import Polyhedron, Sphere
+from ..shapes import Ellipsoid, Polyhedron, Sphere
 from .ready import GRAVITY, Ready
 from .walls import open_box
 
 GRAIN = 0.05  # [m], radius of the largest pebble
 STEP = 5e-3  # [s]
+BALLS = (Sphere(GRAIN),)
 
 
-def gravel(scene, count, layers, long, material, wall, seed, least=(3, 3)):
+def gravel(scene, count, layers, long, material, wall, seed, least=(3, 3), shapes=BALLS):
     """Add pebbles in a tray that is `long` times as long, along x, as it is wide; returns half its sides (2,) and the height [m].
 
     They lie in a closest packing of `layers` layers with sites for the largest, so that they sink by little. least: rows
-    along y and columns along x that the tray has room for at least; the layers are fewer then.
+    along y and columns along x that the tray has room for at least; the layers are fewer then. shapes: of the pebbles in turn, each within
+    a ball of radius GRAIN.
     """
     pitch = 2.002 * GRAIN
     rows = max(round(math.sqrt(count / (layers * long))), least[0])
@@ -33,8 +36,15 @@ def gravel(scene, count, layers, long, material, wall, seed, least=(3, 3)):
     half = 0.5 * pitch * (columns + 0.5), 0.5 * pitch * math.sqrt(0.75) * (rows - 1 + 1.0 / 3.0) + 1.01 * GRAIN
     height = float(z.max()) + GRAIN
     scene.add(open_box(half, height + 2.0 * GRAIN), material=wall)
-    sizes = np.random.default_rng(seed).uniform(0.8, 1.0, count)
-    scene.add(Sphere(GRAIN), position=np.column_stack([x, y, z]), scale=sizes, material=material)
+    rng = np.random.default_rng(seed)
+    sizes = rng.uniform(0.8, 1.0, count)
+    turn = rng.normal(size=(count, 4))
+    turn /= np.linalg.norm(turn, axis=1)[:, None]
+    for n, shape in enumerate(shapes):
+        mine = k % len(shapes) == n
+        place = np.column_stack([x, y, z])[mine]
+        facing = (1.0, 0.0, 0.0, 0.0) if shape.round else turn[mine]
+        scene.add(shape, position=place, orientation=facing, scale=sizes[mine], material=material)
     return half, height
 
 
@@ -87,27 +97,34 @@ CLOSING = (True, True, False, False, False, False)
 GUIDED = (False, False, True, True, True, False)
 
 
-def tracked_vehicle(count=2500, seed=1):
-    """A vehicle on two tracks drives over pebbles: wheels and rollers on hinges, belts of hinged shoes, a motor on either side.
+BEDS = {
+    "pebbles": BALLS,
+    "rocks": (Ellipsoid(GRAIN, 0.8 * GRAIN, 0.6 * GRAIN), Polyhedron.random(faces=14, seed=3, radius=GRAIN)),
+}
+
+
+def tracked_vehicle(count=2500, seed=1, bed="pebbles"):
+    """A vehicle on two tracks drives over pebbles, balls, or with bed="rocks" ellipsoids and rocks of 14 faces: wheels and rollers on hinges, belts of hinged shoes, a motor on either side.
 
     The wheels are octagons on whose sides the shoes lie, so that they drive the belt by their corners. In place of guide horns one
     shoe of each belt is kept in the plane of its track. The bed of pebbles grows with their number.
     """
     count = whole("tracked_vehicle", "count", count, least=1)
+    shapes = pick("bed", bed, BEDS)
     stone = Material(density=2500.0, friction=0.6, restitution=0.0, name="pebble")
     rubber = Material(density=2500.0, friction=0.8, restitution=0.0, name="shoe")
     wheel = Material(density=1000.0, friction=0.4, restitution=0.0, name="wheel")
     body = Material(density=600.0, friction=0.4, restitution=0.0, name="chassis")
     tray = Material(density=7800.0, friction=0.6, restitution=0.0, name="wall")
     scene = Scene(gravity=(0.0, 0.0, -GRAVITY))
-    (half, _), height = gravel(scene, count, 3, 2.2, stone, tray, seed, least=(19, 44))
+    (half, _), height = gravel(scene, count, 3, 2.2, stone, tray, seed, least=(19, 44), shapes=shapes)
     apothem = 0.5 * PITCH / math.tan(math.pi / SIDES)  # from an axle to the hinges' line
     middle = np.array([-half + 1.1, 0.0, height + apothem + 0.5 * SHOE[2] + 0.01])
     chassis = scene.add(_hood(), position=middle + _hood().origin, material=body)[0]
     for side in (-1.0, 1.0):
         _add_track(scene, chassis, middle + (0.0, side * GAUGE, 0.0), wheel, rubber)
     method = Complementarity(tolerance=1e-3, iterations=80)
-    return Ready(scene, method, STEP, 4.0, 0.05, f"tracked vehicle on {count:,} pebbles")
+    return Ready(scene, method, STEP, 4.0, 0.05, f"tracked vehicle on {count:,} {bed}")
 
 
 def _hood():

@@ -4,6 +4,7 @@ All lengths are at size factor 1, in the axes of the body; the origin is the cen
 position of a wall. Walls have no volume and no inertia and may only be fixed or driven.
 """
 
+from .capsule import Capsule
 from .clump import Clump
 from .compound import Compound
 from .cone import Cone
@@ -19,6 +20,7 @@ from .superquadric import Superquadric
 from .triangulated import Mesh
 
 __all__ = [
+    "Capsule",
     "Clump",
     "Compound",
     "Cone",

@@ -186,6 +186,26 @@ def norm2(x, y, p):
     return most * power(1.0 + power(least / most, p), 1.0 / p) if most > 0.0 else 0.0
 
 
+@func
+def norm_slopes(x, y, p):
+    """w = (x^p + y^p)^(1/p) of numbers >= 0, and its slopes (x/w)^(p-1) and (y/w)^(p-1); zeros for zeros.
+
+    A power takes as long as all the rest here: slopes come from those of the norm, (x/w)^p w/x.
+    """
+    most, least = max(x, y), min(x, y)
+    if most == 0.0:
+        return 0.0, 0.0, 0.0
+    if p == 2.0:
+        w = math.sqrt(x * x + y * y)
+        return w, x / w, y / w
+    t = least / most
+    up = power(t, p)
+    r = power(1.0 + up, 1.0 / p)
+    big = r / (1.0 + up)
+    small = big * up / t if up > 0.0 else 0.0
+    return most * r, (big if x >= y else small), (small if x >= y else big)
+
+
 @part
 def reach_of(n, size, e):
     """How far a superquadric reaches along n, and from its centre to the point of its surface that does (3,) [m].
@@ -193,16 +213,12 @@ def reach_of(n, size, e):
     n (3,) in its own axes; size (3,) half-axes [m]; e: the duals 2 / (2 - e1), 2 / (2 - e2) of its exponents.
     """
     x, y, z = size[0] * abs(n[0]), size[1] * abs(n[1]), size[2] * abs(n[2])
-    w = norm2(x, y, e[1])
-    h = norm2(w, z, e[0])
-    if h == 0.0:
-        return 0.0, (0.0, 0.0, 0.0)
-    u = power(w / h, e[0] - 1.0)
-    i = 1.0 / (w if w > 0.0 else 1.0)
+    w, a, b = norm_slopes(x, y, e[1])
+    h, u, v = norm_slopes(w, z, e[0])
     point = (
-        math.copysign(size[0] * u * power(x * i, e[1] - 1.0), n[0]),
-        math.copysign(size[1] * u * power(y * i, e[1] - 1.0), n[1]),
-        math.copysign(size[2] * power(z / h, e[0] - 1.0), n[2]),
+        math.copysign(size[0] * u * a, n[0]),
+        math.copysign(size[1] * u * b, n[1]),
+        math.copysign(size[2] * v, n[2]),
     )
     return h, point
 

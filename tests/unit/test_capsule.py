@@ -1,0 +1,179 @@
+"""Capsules: what they are in closed form, where they touch, how they roll and rest, and how they are drawn."""
+
+import numpy as np
+import pytest
+
+import clast
+from clast import Capsule, Ellipsoid, Material, Plane, Polyhedron, Quad, Scene, Simulation, Sphere
+from clast.files import vtk
+from clast.kernels.vec import rotation_matrices
+
+ROD = Capsule(0.3, 1.1)
+STONE = Material(density=2500.0, young=1e7, friction=0.5, restitution=0.5)
+SMALL = Capsule(0.01, 0.03)
+LYING = (np.sqrt(0.5), 0.0, np.sqrt(0.5), 0.0)  # its axis along x
+
+
+def test_volume_and_inertia_are_those_of_its_slices():
+    """Discs of radius r(z), each with moments r^2 / 4 across and r^2 / 2 along, summed by Gauss's rule over the tube and both caps."""
+    x, w = np.polynomial.legendre.leggauss(40)
+    volume, across, along = 0.0, 0.0, 0.0
+    for low, high in ((-0.85, -0.55), (-0.55, 0.55), (0.55, 0.85)):
+        z, weight = 0.5 * (high - low) * x + 0.5 * (high + low), 0.5 * (high - low) * w
+        r2 = 0.09 - np.maximum(np.abs(z) - 0.55, 0.0) ** 2
+        volume += (weight * np.pi * r2).sum()
+        across += (weight * np.pi * r2 * (0.25 * r2 + z * z)).sum()
+        along += (weight * np.pi * r2 * 0.5 * r2).sum()
+    assert ROD.volume == pytest.approx(volume, rel=1e-13)
+    np.testing.assert_allclose(ROD.inertia, np.diag([across, across, along]) / volume, rtol=1e-12, atol=1e-15)
+
+
+def random_poses(count, seed, far):
+    rng = np.random.default_rng(seed)
+    q = rng.normal(size=(count, 4))
+    return rng.uniform(-far, far, (count, 3)), q / np.linalg.norm(q, axis=1)[:, None]
+
+
+def axis_ends(place, turn, length):
+    way = 0.5 * length * rotation_matrices(turn)[:, :, 2]
+    return place - way, place + way
+
+
+def from_segment(p, a, b):
+    """Distance of points p (n,3) from segments (n,3) to (n,3), and the nearest points."""
+    u = b - a
+    t = np.clip(((p - a) * u).sum(1) / (u * u).sum(1), 0.0, 1.0)
+    x = a + t[:, None] * u
+    return np.linalg.norm(p - x, axis=1), x
+
+
+def test_gap_and_points_with_a_ball_are_in_closed_form():
+    place, turn = random_poses(300, 1, 1.5)
+    found = clast.distance(ROD, (place, turn), Sphere(0.2), (0.0, 0.0, 0.0))
+    distance, x = from_segment(np.zeros((300, 3)), *axis_ends(place, turn, 1.1))
+    np.testing.assert_allclose(found.gap, distance - 0.5, atol=1e-14)
+    np.testing.assert_allclose(found.normal, -x / distance[:, None], atol=1e-9)
+    np.testing.assert_allclose(found.second, 0.2 * x / distance[:, None], atol=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(found.first - x, axis=1), 0.3, atol=1e-12)  # on its own surface
+
+
+def test_gap_of_two_is_the_distance_of_their_axes():
+    """Alternating between the two segments comes to the nearest points: distance is convex; and both points are on the surfaces."""
+    place, turn = random_poses(300, 2, 1.5)
+    other, tilt = random_poses(300, 3, 0.5)
+    found = clast.distance(ROD, (place, turn), Capsule(0.1, 0.7), (other, tilt))
+    one, two = axis_ends(place, turn, 1.1), axis_ends(other, tilt, 0.7)
+    x = place
+    for _ in range(20000):
+        _, y = from_segment(x, *two)
+        distance, x = from_segment(y, *one)
+    np.testing.assert_allclose(found.gap, distance - 0.4, atol=1e-8)
+    apart = distance > 0.01
+    np.testing.assert_allclose(from_segment(found.first, *one)[0][apart], 0.3, atol=1e-9)
+    np.testing.assert_allclose(from_segment(found.second, *two)[0][apart], 0.1, atol=1e-9)
+
+
+def test_two_whose_axes_cross_are_told_a_way_out():
+    found = clast.distance(ROD, (0, 0, 0), ROD, ((0, 0, 0.1), LYING))
+    assert found.gap[0] == pytest.approx(-0.6, abs=1e-8)
+    assert np.linalg.norm(found.normal[0]) == pytest.approx(1.0) and np.isfinite(found.first).all()
+
+
+def test_side_by_side_it_touches_along_its_length():
+    """The ends of both rest on each other's side, not one point somewhere."""
+    scene = Scene()
+    scene.add(SMALL, position=(0, 0, 0))
+    scene.add(SMALL, position=(0.0199, 0, 0.01))
+    found = clast.find_contacts(scene)
+    np.testing.assert_allclose(found.gap, -1e-4, atol=1e-15)
+    assert found.point[:, 2].min() == pytest.approx(-0.005) and found.point[:, 2].max() == pytest.approx(0.015)
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["dem", "hard"])
+@pytest.mark.parametrize("floor", ["plane", "quad", "polyhedron"])
+def test_it_rests_on_both_ends_and_rolls_as_it_must(floor, hard):
+    """Across a slope it rests if its axis points down it; else it rolls, by g sin a / (1 + k^2 / r^2), k its radius of gyration."""
+    side, angle = 0.2, np.radians(8.0)
+    square = [(-side, -side, 0), (side, -side, 0), (side, side, 0), (-side, side, 0)]
+    ground = {"plane": Plane(), "quad": Quad(square), "polyhedron": Polyhedron.box(0.4, 0.4, 0.1)}[floor]
+    scene = Scene(gravity=(9.81 * np.sin(angle), 0.0, -9.81 * np.cos(angle)))
+    scene.add(ground, position=(0, 0, -0.05 if floor == "polyhedron" else 0), motion="fixed", material=STONE)
+    down = scene.add(SMALL, position=(-0.05, 0.1, 0.01), orientation=LYING, material=STONE)[0]
+    across = scene.add(
+        SMALL, position=(-0.05, -0.1, 0.01), orientation=(np.sqrt(0.5), np.sqrt(0.5), 0, 0), material=STONE
+    )[0]
+    method = clast.Complementarity(tolerance=1e-8, iterations=2000) if hard else clast.DEM()
+    sim = Simulation(scene, method, dt=5e-4 if hard else "auto")
+    sim.run(until=0.1, progress=False)
+    early = sim.bodies.velocity[across, 0]
+    sim.run(until=0.2, progress=False)
+    bodies = sim.bodies
+    weight = 9.81 * np.cos(angle) * bodies.mass[down]
+    assert bodies.force[down, 2] == pytest.approx(weight, rel=2e-3)
+    assert np.abs(bodies.velocity[down]).max() < 1e-4 and np.abs(bodies.spin[down]).max() < 0.02
+    mine = sim.contacts()
+    mine = (mine.pair == down).any(axis=1) & (mine.gap < 1e-6)
+    assert mine.sum() == 2
+    slower = 1.0 + SMALL.inertia[2, 2] / SMALL.radius**2
+    assert bodies.velocity[across, 0] - early == pytest.approx(0.1 * 9.81 * np.sin(angle) / slower, rel=0.01)
+    assert bodies.velocity[across, 0] == pytest.approx(SMALL.radius * bodies.spin[across, 1], rel=0.01)
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["dem", "hard"])
+def test_it_rebounds_with_the_restitution_of_its_material(hard):
+    """Upright on its end and lying on its side."""
+    scene = Scene(gravity=(0, 0, 0))
+    scene.add(Plane(), material=STONE)
+    scene.add(SMALL, position=(0, 0, 0.0251), velocity=(0, 0, -0.5), material=STONE)
+    scene.add(SMALL, position=(0.1, 0, 0.0101), orientation=LYING, velocity=(0, 0, -0.5), material=STONE)
+    method = clast.Complementarity(tolerance=1e-6, iterations=2000) if hard else clast.DEM()
+    sim = Simulation(scene, method, dt=1e-4 if hard else "auto")
+    sim.run(until=0.01, progress=False)
+    np.testing.assert_allclose(sim.bodies.velocity[1:, 2] / 0.5, 0.5, atol=0.01)
+
+
+def test_surface_is_closed_and_on_it():
+    vertices, triangles = ROD.surface()
+    a, b = np.array([[0.0, 0.0, -0.55]]), np.array([[0.0, 0.0, 0.55]])
+    np.testing.assert_allclose(from_segment(vertices, a, b)[0], 0.3, atol=1e-12)
+    skin = clast.Mesh(vertices, triangles)  # refuses what is open or inside out
+    assert skin.volume == pytest.approx(ROD.volume, rel=0.01)
+    np.testing.assert_allclose(ROD.bounds(), [[-0.3, -0.3, -0.85], [0.3, 0.3, 0.85]], atol=1e-12)
+
+
+def test_pictures_show_its_skin_among_those_of_meshes(tmp_path):
+    """Not the triangles without area that it is measured by; saved and taken up again it is the same."""
+    scene = Scene()
+    scene.add(clast.Mesh(*Polyhedron.box(1, 1, 1).surface()), position=(5, 0, 0))
+    scene.add(ROD, position=(0, 0, 1), scale=2.0, orientation=LYING)
+    told = vtk.particles(scene.bodies, scene.molds, scene.parts, scene.hulls, scene.surfaces)
+    drawn = vtk.skins(told.centre, told.orientation, scene.bodies.scale, told.surface, scene.surfaces)
+    mine = drawn.vertices[drawn.loop[np.repeat(drawn.owner == 1, 3)]]
+    np.testing.assert_allclose([mine.min(axis=0), mine.max(axis=0)], [[-1.7, -0.6, 0.4], [1.7, 0.6, 1.6]], atol=1e-9)
+    assert (drawn.owner == 0).sum() == 12
+    sim = Simulation(scene, clast.DEM())
+    sim.step(5)
+    sim.save(tmp_path / "one.h5")
+    np.testing.assert_array_equal(clast.resume(tmp_path / "one.h5").bodies.position, sim.bodies.position)
+
+
+def test_filling_places_them_closer_than_the_balls_around_them():
+    scene = Scene()
+    scene.fill(SMALL, count=28, box=((0, 0, 0), (0.12, 0.12, 0.12)), seed=1)
+    assert clast.find_contacts(scene).gap.min(initial=0.0) >= 0.0
+    around = 4.0 / 3.0 * np.pi * 0.025**3
+    assert 28 * around > 0.12**3  # as balls there is no room for them
+
+
+@pytest.mark.parametrize(("radius", "length"), [(0.0, 1.0), (1.0, -1.0), ("x", 1.0), (1.0, np.inf)])
+def test_wrong_sizes_are_refused(radius, length):
+    with pytest.raises((ValueError, TypeError), match="of a capsule must be"):
+        Capsule(radius, length)
+
+
+def test_deep_in_an_ellipsoid_or_rock_it_still_has_numbers():
+    place, turn = random_poses(400, 5, 1.0)
+    for other in (Ellipsoid(1.0, 0.6, 0.4), Polyhedron.random(faces=14, seed=3, radius=0.9), ROD):
+        found = clast.distance(ROD, (place, turn), other, (0.0, 0.0, 0.0))
+        assert all(np.isfinite(column).all() for column in found[:4])
+        np.testing.assert_allclose(np.linalg.norm(found.normal, axis=1), 1.0, atol=1e-9)

@@ -20,6 +20,7 @@ from clast import (
     Simulation,
     Sphere,
     Superquadric,
+    cli,
     measure,
 )
 from clast.files import Trajectory
@@ -291,6 +292,15 @@ def test_runs_write_the_ledger_and_the_dissipation_of_contacts(tmp_path):
     assert "lost: sliding" in str(told)
 
 
+def test_the_command_line_keeps_a_ledger_where_it_is_to_be_recorded(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["run", "drum", "--count", "60", "--until", "0.004", "--every", "0.002", "--quiet", "--record", "ledger"]
+    assert cli.answer([*words, "--output", "out"]) == 0
+    with Trajectory(tmp_path / "out" / "trajectory.h5") as run:
+        series = run.series()
+    assert {"ledger_work", "ledger_sliding", "ledger_error"} <= set(series)
+
+
 # Hard contacts.
 
 
@@ -397,7 +407,7 @@ def test_what_cannot_be_told_is_refused_in_one_line():
     sim = grains(DEM())
     with pytest.raises(ValueError, match=r"take clast.DEM\(ledger=True\)"):
         sim.ledger()
-    with pytest.raises(ValueError, match="record 'dissipation' needs a ledger"):
+    with pytest.raises(ValueError, match="record 'dissipation' needs a ledger; take ledger=True"):
         sim.run(until=1.0, progress=False, record=["dissipation"])
     scene = Scene()
     ball = scene.add(Sphere(0.01), position=(0.1, 0.0, 0.0))[0]

@@ -4,6 +4,7 @@ import json
 import time as clock
 import warnings
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -39,7 +40,7 @@ def run(
     device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
     record: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="keep this number over time, speed or torque:0 say; repeat it"),
+        typer.Option(metavar="NAME", help="keep this number over time, speed, torque:0 or ledger say; repeat it"),
     ] = None,
     text: Annotated[bool, typer.Option("--text", help="a text file with places and radii at each frame")] = False,
     live: Annotated[bool, typer.Option("--live", help="look on in the browser: pause, single step, continue")] = False,
@@ -59,7 +60,7 @@ def run(
     if resume is None:
         try:
             with telling_doubts():
-                ready = describe(what, count, seed, outside)
+                ready = with_ledger(describe(what, count, seed, outside), record)
         except KeyboardInterrupt:  # filling takes kernels too
             raise Stopped(
                 "interrupted before the scene was built; nothing was written: give the command again"
@@ -114,6 +115,15 @@ def set_threads(count):
 
     with typed_by_user("--threads"):
         backend.set_threads(count)
+
+
+def with_ledger(ready, record):
+    """The ready scene, with a ledger where one of the names to record needs it."""
+    from ..run.recording import OF_LEDGER
+
+    if not {*(record or ())} & {*OF_LEDGER}:
+        return ready
+    return replace(ready, method=replace(ready.method, ledger=True))
 
 
 def describe(what, count, seed, outside=False):

@@ -85,6 +85,8 @@ OF_ONE = {
     "torque": lambda moment, which: measure.wall_torque(moment.sim, which),  # [N m] on a body, about its position
     "power": lambda moment, which: measure.wall_power(moment.sim, which),  # [W] that a moving wall gives
 }
+# Names that need a ledger: its numbers, which runs with one keep always, and the power that each contact dissipates [W].
+OF_LEDGER = ("ledger", "dissipation")
 ALWAYS = ("kinetic", "rotational", "potential", "elastic", "total", "contacts")
 
 
@@ -116,10 +118,14 @@ class Record:
                 self.wanted.append((name.__name__, lambda moment, own=name: own(moment.sim)))
             elif name == "contacts":
                 self.contacts = True
-            elif name == "dissipation":
-                self.contacts = True
-                if not (sim.method.ledger and isinstance(sim.method, DEM)):
-                    raise ValueError("Simulation.run: record 'dissipation' needs a ledger; take clast.DEM(ledger=True)")
+            elif name in OF_LEDGER:
+                self.contacts |= name == "dissipation"
+                if not sim.method.ledger:
+                    raise ValueError(f"Simulation.run: record {name!r} needs a ledger; take ledger=True of the method")
+                if name == "dissipation" and not isinstance(sim.method, DEM):
+                    raise ValueError(
+                        "Simulation.run: record 'dissipation': hard contacts do not tell it; take 'ledger'"
+                    )
             else:
                 self.wanted.append((str(name), self._find(sim, str(name))))
 

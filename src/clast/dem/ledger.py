@@ -116,7 +116,8 @@ def _answer(plain, record, friction):
 def with_ledger(law):
     """The Law that keeps what its springs do."""
     made = law._replace(keeps=KEEPS + law.keeps, composed=True)
-    friction = by_number if "friction" in law.needs else unlimited
+    # Bonds shear beyond what friction allows, and do not slide.
+    friction = by_number if "friction" in law.needs and "bond" not in law.keeps else unlimited
     return made._replace(function=_answer(law.answer, made.kept, friction))
 
 
@@ -137,7 +138,7 @@ def tell(found, i, v, n, turning, force, couple, slip, kept):
     found[i, DASHPOT] = (spring - normal) * opening
     found[i, DRAG], found[i, SLIDING] = (0.0, dragged) if slides > 0.0 else (dragged, 0.0)
     found[i, PRESSED], found[i, SHEARED] = -spring * opening, sheared
-    found[i, GROSS], found[i, LOST] = abs(worked), slid
+    found[i, GROSS], found[i, LOST] = abs(worked + dot(couple, turning)), slid
     found[i, ROLLING], found[i, TWISTING] = about - dot(couple, turning), -about
 
 

@@ -11,7 +11,7 @@ moment, v the velocity between the two kicks that bodies have at whole steps. So
                      spring loses that becomes softer; 1, 2: before and after the step
     rolling          the couple across the normal times the turning, twisting the one along it; what their springs hold is counted with them
 
-are powers, added up over time. None is what others leave over: whether they close the balance of energies is seen from that. What springs took in and neither hold nor
+are powers, added up over time: whether they close the balance of energies is seen from that. What springs took in and neither hold nor
 lost by sliding is the error of the time step, and of points that share a stiffness; but laws that keep numbers of their own (plastic ones, adhesion, bridges, bonds) mean to
 lose energy along the normal, and there it counts as lost.
 

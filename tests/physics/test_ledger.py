@@ -230,6 +230,20 @@ def test_a_plastic_law_loses_in_its_spring():
     close(told)
 
 
+def test_a_shear_that_is_no_spring_loses_by_sliding():
+    """Mindlin and Deresiewicz: the slip is the force over a stiffness, which the law keeps."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    place = [(0.0, 0.0, 0.0), (0.004, 0.0, 0.0197)]
+    velocity = [(0.0, 0.0, 0.15), (0.1, 0.0, -0.15)]
+    scene.add(Sphere(0.01), position=place, velocity=velocity, material=STONE)
+    sim = Simulation(scene, DEM(shear="mindlin-deresiewicz", ledger=True))
+    sim.step(round(0.004 / sim.dt))
+    told = sim.ledger()
+    assert told.sliding > 0.01 * told.start
+    assert abs(told.numerical) < 0.01 * told.turnover
+    close(told)
+
+
 def test_what_contacts_dissipate_adds_up_to_what_was_lost():
     sim = grains(DEM(ledger=True), count=20)
     lost = 0.0

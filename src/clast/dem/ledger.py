@@ -11,7 +11,7 @@ moment, v the velocity between the two kicks that bodies have at whole steps. So
                      spring loses that becomes softer; 1, 2: before and after the step
     rolling          the couple across the normal times the turning, twisting the one along it; what their springs hold is counted with them
 
-are powers, added up over time. None is what others leave over: whether they close the balance of energies is seen from that. What springs took in and neither hold nor
+are powers, added up over time: whether they close the balance of energies is seen from that. What springs took in and neither hold nor
 lost by sliding is the error of the time step, and of points that share a stiffness; but laws that keep numbers of their own (plastic ones, adhesion, bridges, bonds) mean to
 lose energy along the normal, and there it counts as lost.
 
@@ -31,6 +31,7 @@ from ..kernels.tuples import filler
 from ..kernels.vec import add, cross, dot, load, load4, norm, scale, sub
 from ..motion.book import Book
 from . import laws
+from .composed import SHEARS, TWISTINGS
 from .laws import Touch, turn
 from .partners import away_of
 
@@ -41,6 +42,9 @@ KEEPS = ("ledger_spring", "ledger_stiffness", "ledger_slid", "ledger_slides")
 DASHPOT, DRAG, SLIDING, PRESSED, SHEARED, GROSS, ROLLING, TWISTING, DRIVEN, LOST = range(10)
 WIDTH = 10
 LOSSES = ("normal", "shear", "sliding", "rolling", "twisting")
+
+# What laws keep of shear and twisting; what else they keep is of springs that may lose energy.
+ACROSS = {name for part in (*SHEARS.values(), *TWISTINGS.values()) for name in part.keeps}
 
 SHORT = 1e-300  # [s], a step of a contact at rest: not 0, at which bonds are made
 SMALL = 1e-9  # part of the slip at which the stiffness in shear is asked for, where friction does not limit it
@@ -63,7 +67,23 @@ def unlimited(mix):
     return math.inf
 
 
-plain, again, friction = laws.hertz, None, by_number  # bound to `accounted`
+@fused
+def by_slip(held, slip, kept):
+    """The stiffness [N/m] of a spring that answers a small part of the slip with the force `held` (3,) [N]."""
+    along = held[0] * slip[0] + held[1] * slip[1] + held[2] * slip[2]
+    return -along / max(SMALL * (slip[0] * slip[0] + slip[1] * slip[1] + slip[2] * slip[2]), 1e-300)
+
+
+GRIP = 0  # bound to `by_grip`: place of the number `grip` among those that the law keeps
+
+
+def by_grip(held, slip, kept):
+    """That of a law whose shear is no spring: it keeps the stiffness by which its slip is its force."""
+    return kept[GRIP]
+
+
+# Bound to `accounted`.
+plain, again, friction, stiffness = laws.hertz, None, by_number, by_slip
 
 
 def accounted(touch, mix, dt):
@@ -73,8 +93,7 @@ def accounted(touch, mix, dt):
     rest = Touch(touch.overlap, 0.0, touch.normal, (0.0, 0.0, 0.0), small, touch.mass, touch.radius, again(kept))
     spring, held, _, _ = plain(rest, mix, SHORT)
     x, y, z = slip
-    along = held[0] * x + held[1] * y + held[2] * z
-    k, k1 = -along / max(SMALL * (x * x + y * y + z * z), 1e-300), touch.kept.ledger_stiffness
+    k, k1 = stiffness(held, slip, kept), touch.kept.ledger_stiffness
     a, b, c = turn(touch.slip, touch.normal, 1.0, 1.0)
     slid = (k1 * a + k * x) * (a + touch.slide[0] * dt - x) + (k1 * b + k * y) * (b + touch.slide[1] * dt - y)
     slid += (k1 * c + k * z) * (c + touch.slide[2] * dt - z) + (k1 - k) * (a * x + b * y + c * z)
@@ -87,14 +106,18 @@ def accounted(touch, mix, dt):
 @functools.cache
 def _answer(plain, record, friction):
     """A law of four results with a ledger; record: class of what it keeps then; friction: `by_number` or `unlimited`."""
-    made = fused(bind(accounted, plain=plain, again=filler(record, len(KEEPS)), friction=friction))
+    own = record._fields[len(KEEPS) :]
+    stiffness = fused(bind(by_grip, GRIP=own.index("grip"))) if "grip" in own else by_slip
+    again = filler(record, len(KEEPS))
+    made = fused(bind(accounted, plain=plain, again=again, friction=friction, stiffness=stiffness))
     return made_by(made, _answer, plain, record, friction)
 
 
 def with_ledger(law):
     """The Law that keeps what its springs do."""
     made = law._replace(keeps=KEEPS + law.keeps, composed=True)
-    friction = by_number if "friction" in law.needs else unlimited
+    # Bonds shear beyond what friction allows, and do not slide.
+    friction = by_number if "friction" in law.needs and "bond" not in law.keeps else unlimited
     return made._replace(function=_answer(law.answer, made.kept, friction))
 
 
@@ -115,7 +138,7 @@ def tell(found, i, v, n, turning, force, couple, slip, kept):
     found[i, DASHPOT] = (spring - normal) * opening
     found[i, DRAG], found[i, SLIDING] = (0.0, dragged) if slides > 0.0 else (dragged, 0.0)
     found[i, PRESSED], found[i, SHEARED] = -spring * opening, sheared
-    found[i, GROSS], found[i, LOST] = abs(worked), slid
+    found[i, GROSS], found[i, LOST] = abs(worked + dot(couple, turning)), slid
     found[i, ROLLING], found[i, TWISTING] = about - dot(couple, turning), -about
 
 
@@ -227,7 +250,7 @@ class Ledger(Book):
     def __init__(self, law, along):
         """law: from `with_ledger`; along (3,) [m/s^2]: gravity in directions in which the world repeats, where places tell no height."""
         super().__init__()
-        self.plastic, self.along = bool({*law.keeps} - {*KEEPS, "twist"}), along
+        self.plastic, self.along = bool({*law.keeps} - {*KEEPS, *ACROSS}), along
         self.sums = np.zeros(WIDTH)  # [J], columns as above
         self.powers = np.zeros(WIDTH)  # [W], at the last step
         # Binary exponents of the largest of each column, by which the unit of a sum is chosen.

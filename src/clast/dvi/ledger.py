@@ -3,7 +3,7 @@
 An impulse p changes the kinetic energy of a body by p . (v + v') / 2, v and v' its velocities before and after all impulses of the step: exactly, and for all of them
 together. So a contact with the relative velocities u and u' loses -p . (u + u') / 2: along the normal by impact, across it by sliding, and its couples
 likewise by rolling and twisting. Gravity gives m g dt . (v + v') / 2; the potential falls by what bodies are moved, with the velocities at the end of the step where they touch
-something: the difference is numerical, and so is the way that a body loses which is stopped short of another. None of it is what others leave over.
+something: the difference is numerical, and so is the way that a body loses which is stopped short of another. So the error of the balance is that of the kinetic energy.
 """
 
 import numpy as np

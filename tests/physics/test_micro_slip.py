@@ -25,7 +25,7 @@ def plain_functions(monkeypatch):
 def micro(overlap=DEPTH):
     """A contact with micro-slip that was pressed to this overlap [m]."""
     one = One({}, law="hertz", shear="mindlin-deresiewicz", shear_damping=False)
-    one.at(overlap)
+    one.at(overlap, dt=1.0)
     return one
 
 
@@ -115,6 +115,20 @@ def test_what_slides_is_friction_and_follows_the_direction():
     assert one.at(-1e-9)[1] == (0.0, 0.0, 0.0)
 
 
+def test_asked_for_its_force_at_rest_it_learns_nothing():
+    """As a ledger asks it: with a part of the slip, another load and no step."""
+    one = micro()
+    force = move(one, 0.6 * REACH, 4)
+    move(one, -0.2 * REACH, 3)
+    slip, kept = one.slip, one.kept
+    _, shear = one.at(DEPTH, rate=-0.1)
+    assert -shear[0] == pytest.approx(K * slip[0], rel=1e-12) and one.kept == kept
+    one.slip = tuple(1e-9 * x for x in slip)
+    assert -one.at(DEPTH)[1][0] == pytest.approx(1e-9 * K * slip[0], rel=1e-12, abs=0.0)
+    one.slip, one.kept = slip, kept
+    assert move(one, 0.2 * REACH, 2) == pytest.approx(force, rel=1e-11), "and goes on as if it had not been asked"
+
+
 def test_no_direction_is_special():
     ways, forces = (0.7, -0.5, 0.3, -1.1, 0.9), []
     for direction in ((1.0, 0.0), (-0.6, 0.8)):
@@ -129,7 +143,7 @@ def test_shear_turns_with_the_pair_and_neither_grows_nor_shrinks(shear):
     first = move(one, 0.5 * REACH, 5), move(one, -0.1 * REACH, 2)
     for k in range(1, 1001):
         angle = 0.5 * math.pi * k / 1000
-        _, force = one.at(DEPTH, normal=(math.sin(angle), 0.0, math.cos(angle)))
+        _, force = one.at(DEPTH, normal=(math.sin(angle), 0.0, math.cos(angle)), dt=1.0)
     assert force[2] == pytest.approx(first[1], rel=1e-10), "by a right angle"
     assert np.hypot(force[0], force[1]) < 1e-10 * LIMIT
     # And goes on as one that was not turned.

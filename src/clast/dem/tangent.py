@@ -87,6 +87,9 @@ def incremental(touch, mix, dt, spring, dashpot, limit):
     return force, slip, (k,)
 
 
+REST = 1e-200  # [s], the step of a contact whose force at rest is asked for is shorter
+
+
 @fused
 def root_squared(x):
     """x^(2/3), nothing below zero."""
@@ -116,6 +119,7 @@ def micro_slip(touch, mix, dt, spring, dashpot, limit):
     last two of the step before.
     """
     n, kept = touch.normal, touch.kept
+    rests = dt < REST
     k, most = max(spring.shear, 1e-300), max(limit, 1e-300)
     (sx, sy, sz), grip = turn(touch.slip, n, 1.0, 1.0), kept.grip
     tx, ty, tz = grip * sx, grip * sy, grip * sz
@@ -171,6 +175,9 @@ def micro_slip(touch, mix, dt, spring, dashpot, limit):
     ty = py + far * y + k * (dy - along * y)
     tz = pz + far * z + k * (dz - along * z)
     size = math.sqrt(tx * tx + ty * ty + tz * tz)
+    # Without a step nothing slips at the rim: the force is that of the slip so far, and nothing is learned.
+    tx, ty, tz = (k * sx, k * sy, k * sz) if rests else (tx, ty, tz)
+    size = math.sqrt(tx * tx + ty * ty + tz * tz) if rests else size
     slides = size >= limit * (1.0 - 1e-12)
     factor = limit / max(size, 1e-300) if slides else 1.0
     tx, ty, tz = factor * tx, factor * ty, factor * tz
@@ -178,8 +185,9 @@ def micro_slip(touch, mix, dt, spring, dashpot, limit):
     px, py, pz = (0.0, 0.0, 0.0) if again else (px, py, pz)
     x, y, z = tx + dashpot * touch.slide[0], ty + dashpot * touch.slide[1], tz + dashpot * touch.slide[2]
     cut = min(1.0, limit / max(math.sqrt(x * x + y * y + z * z), 1e-300))
-    kept = (px, py, pz, 0.0 if again else span, spare, used, limit, k)
-    return (-cut * x, -cut * y, -cut * z), (tx / k, ty / k, tz / k), kept
+    after = (px, py, pz, 0.0 if again else span, spare, used, limit, k)
+    before = (kept.turning_x, kept.turning_y, kept.turning_z, kept.span, kept.spare, kept.used, kept.load, kept.grip)
+    return (-cut * x, -cut * y, -cut * z), (tx / k, ty / k, tz / k), before if rests else after
 
 
 # Rolling.

@@ -10,7 +10,7 @@ from ..errors import pick
 from ..scene.inputs import whole
 from ..scene.materials import Material
 from ..scene.scene import Scene
-from ..shapes import Clump, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Sphere
+from ..shapes import Capsule, Clump, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Sphere
 from .ready import GRAVITY, Ready
 
 REACH = 0.006  # [m], radius of the balls around the particles
@@ -34,11 +34,12 @@ def kinds():
         Polyhedron.random(faces=14, seed=3, radius=REACH),
         Mesh.random(30, (0.6, 1.0), seed=2, radius=REACH, epsilon=0.1 * REACH),
         ring(),
+        Capsule(0.4 * REACH, 1.2 * REACH),
     )
 
 
 def all_shapes(count=700, seed=1, method="dem"):
-    """Spheres, clumps, ellipsoids, boxes, rocks, dented lumps and rings in a turning drum with a rough wall.
+    """Spheres, clumps, ellipsoids, boxes, rocks, dented lumps, rings and capsules in a turning drum with a rough wall.
 
     method "dem": by contact forces; "hard": by complementarity.
     """

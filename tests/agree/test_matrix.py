@@ -307,3 +307,32 @@ def test_a_mixed_crowd_misses_nothing():
         found = find_contacts(scene, broad=broad, margin=0.02)
         for name in ("pair", "shape", "point", "normal", "gap", "feature"):
             np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
+
+
+def test_needles_apart_are_proven_from_both_sides():
+    """Boxes 1:1000: the normal told has as much room as the gap, and both points told are in their boxes, so no answer can be nearer or farther."""
+    half, needle = np.array([0.5, 0.0005, 0.0005]), Polyhedron.box(1.0, 0.001, 0.001)
+    rng = np.random.default_rng(0)
+    first, second = random_turns(rng, 1500), random_turns(rng, 1500)
+    way = rng.uniform(-0.6, 0.6, (1500, 3))
+    found = clast.distance(needle, (np.zeros((1500, 3)), first), needle, (way, second))
+    apart = found.gap > 0.0
+    assert apart.sum() > 1400
+    one, two = rotation_matrices(first), rotation_matrices(second)
+    reach = np.abs(np.einsum("nij,ni->nj", one, found.normal)) + np.abs(np.einsum("nij,ni->nj", two, found.normal))
+    room = np.einsum("ni,ni->n", found.normal, way) - reach @ half
+    assert np.abs(room - found.gap)[apart].max() < 1e-12
+    for turn, point in ((one, found.first), (two, found.second - way)):
+        assert (np.abs(np.einsum("nij,ni->nj", turn, point)) - half)[apart].max() < 1e-12
+
+
+def test_a_corner_over_the_free_edge_of_a_quad_has_its_distance():
+    h = 0.1 * 3.0**0.5  # from the centre of the box to its corners
+    half = 0.5 * np.arccos(1.0 / 3.0**0.5)
+    down = np.array([0.0, np.sin(half) * 0.5**0.5, -np.sin(half) * 0.5**0.5, 0.0]) + [np.cos(half), 0.0, 0.0, 0.0]
+    box, sheet = Polyhedron.box(0.2, 0.2, 0.2), Quad([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)])
+    low = (box.surface()[0] @ rotation_matrices(down[None])[0].T)[:, 2].min()
+    assert low == pytest.approx(-h)
+    for place in ((1.0, 0.0), (1.0, 1.0)):  # an edge, a corner
+        found = clast.distance(box, ((*place, h + 5e-4), down), sheet, (0.0, 0.0, 0.0))
+        assert found.gap[0] == pytest.approx(5e-4, abs=1e-12)

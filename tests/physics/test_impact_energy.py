@@ -80,3 +80,23 @@ def test_accounts_go_on_after_a_restart_to_the_bit(tmp_path):
     half.step(200)
     np.testing.assert_array_equal(half.bodies.position, whole.bodies.position)
     np.testing.assert_array_equal(half.bodies.spin, whole.bodies.spin)
+
+
+def test_a_rock_at_the_rim_of_a_solid_cylinder_leaves_with_what_it_had():
+    """A wrong distance there threw it off with a thousand times its energy."""
+    steel = clast.Material(density=2500.0, young=1e8, friction=0.0, restitution=1.0)
+    scene = clast.Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add(clast.Cylinder(0.04, 0.2, axis=(3, 5, 8), inside=False), material=steel)
+    turn = np.array([-0.3407986, -0.0913535, 0.8699026, 0.3446451])
+    rock = scene.add(
+        clast.Polyhedron.random(faces=14, seed=3, radius=0.06),
+        position=(-0.1158916, -0.0270345, -0.0746929),
+        orientation=turn / np.linalg.norm(turn),
+        velocity=(0.1917566, -0.0563548, 0.0073167),
+        material=steel,
+    )[0]
+    sim = clast.Simulation(scene, clast.DEM(law="hertz"), dt=4e-6)
+    before = clast.measure.energy(sim)["total"]
+    sim.step(7500)
+    assert np.linalg.norm(sim.bodies.velocity[rock] - (0.1917566, -0.0563548, 0.0073167)) > 0.1  # it was thrown back
+    assert clast.measure.energy(sim)["total"] == pytest.approx(before, rel=0.01)

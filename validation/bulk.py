@@ -33,7 +33,7 @@ GRAIN = clast.Material(density=2500.0, young=5e6, poisson=0.3, friction=0.5, res
 # Spheres on a plane roll without end; grains of sand do not. With 0.02 and 0.1 a column as high as its radius runs out to 1.42 and 0.92 radii: 0.05 lies between,
 # and the other columns tell whether the law holds.
 SAND = clast.Material(density=2500.0, young=5e6, poisson=0.3, friction=0.5, restitution=0.5, rolling_friction=0.05)
-ORIFICES, ASPECTS = (6, 8, 10, 13, 16, 20), (0.5, 1.0, 1.5, 2.5, 4.0)
+ORIFICES, ASPECTS = (6, 8, 10, 13, 16, 20), (0.5, 1.0, 1.5, 2.5)
 QUICK = {"beverloo": (6, 8, 10), "collapse": (0.5, 2.5)}
 
 

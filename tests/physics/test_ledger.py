@@ -23,6 +23,7 @@ from clast import (
     cli,
     measure,
 )
+from clast.dem import ledger
 from clast.files import Trajectory
 from clast.kernels import backend
 
@@ -30,13 +31,14 @@ STONE = Material(density=2500.0, young=1e8, poisson=0.3, friction=0.4, restituti
 G = 9.81
 
 
-def close(balance, part=1e-9):
-    """The energies add up, to this part of the turnover."""
+def close(balance, part=1e-9, steps=0.01):
+    """The energies add up, to this part of the turnover; steps: the part of it that springs may be off by."""
     have = balance.kinetic + balance.potential + balance.elastic
     given = balance.start + balance.work + balance.through + balance.stabilisation
     assert balance.turnover > 0.0
     assert have == pytest.approx(given - balance.dissipated - balance.numerical, abs=part * balance.turnover)
     assert abs(balance.error) <= part * balance.turnover
+    assert abs(balance.numerical) <= steps * balance.turnover
 
 
 def bouncing(law="hertz", dt="auto", **options):
@@ -214,7 +216,9 @@ def test_bodies_that_come_and_go_bring_and_take_their_energy():
     assert sim.removed > 5
     entered = sum(sim.poured) * each * (0.5 * 1.25 + 0.12 * G)
     assert 0.2 * entered < told.through < 0.9 * entered
-    close(told, 1e-4)
+    close(
+        told, 1e-4, steps=0.1
+    )  # of a few fast impacts at dt="auto"; what springs are off by is 8 % of what little was turned over
 
 
 def test_a_plastic_law_loses_in_its_spring():
@@ -379,7 +383,7 @@ def test_the_balance_of_hard_contacts_closes_in_a_drum_and_goes_on_after_a_resta
         sim.step()
         work += sim.dt * sum(measure.wall_power(sim, wall) for wall in range(3))
     told = sim.ledger()
-    close(told, 1e-10)
+    close(told, 1e-10, steps=0.02)  # steps of hard contacts are of the first order
     assert told.stabilisation >= 0.0
     assert told.sliding > 0.0
     assert told.normal > 0.0
@@ -412,7 +416,7 @@ def test_hard_bodies_that_tumble_close_the_balance():
     sim.step(300)
     told = sim.ledger()
     assert told.dissipated > 0.1 * told.start
-    close(told, 1e-4)
+    close(told, 1e-4, steps=0.05)
 
 
 def test_what_cannot_be_told_is_refused_in_one_line():
@@ -428,3 +432,23 @@ def test_what_cannot_be_told_is_refused_in_one_line():
     scene.join(None, ball, "ball", at=(0.0, 0.0, 0.0))
     with pytest.raises(ValueError, match="tells nothing of joints"):
         hard(scene)
+
+
+@clast.law(keeps=("grip",))
+def held(touch, mix, dt):
+    """A spring along the normal that counts steps under a name which shear laws have too."""
+    pressed = max(touch.overlap, 0.0)
+    return 1e5 * pressed, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (touch.kept.grip + 1.0,)
+
+
+def test_names_in_a_law_of_your_own_are_not_taken_for_those_of_built_in_ones():
+    own, shear = DEM(law=held).recipe, DEM(shear="incremental").recipe
+    assert own.keeps == shear.keeps == ("grip",)
+    assert ledger.built_in(shear) == ("grip",) and ledger.built_in(own) == ()
+    assert ledger.may_lose(own) and not ledger.may_lose(shear)
+
+
+@pytest.mark.parametrize("name", ["ledger", "in_step", "bonds", "shear_damping"])
+def test_yes_and_no_of_a_method_are_no_text(name):
+    with pytest.raises(TypeError, match=f"{name} must be True or False, got 'no'"):
+        DEM(**{name: "no"})

@@ -104,21 +104,32 @@ def accounted(touch, mix, dt):
 
 
 @functools.cache
-def _answer(plain, record, friction):
-    """A law of four results with a ledger; record: class of what it keeps then; friction: `by_number` or `unlimited`."""
-    own = record._fields[len(KEEPS) :]
-    stiffness = fused(bind(by_grip, GRIP=own.index("grip"))) if "grip" in own else by_slip
+def _answer(plain, record, friction, grip):
+    """A law of four results with a ledger; record: class of what it keeps then; friction: `by_number` or `unlimited`; grip: place of the number by which its
+    slip is its force among those that it keeps, -1 if there is none."""
+    stiffness = fused(bind(by_grip, GRIP=grip)) if grip >= 0 else by_slip
     again = filler(record, len(KEEPS))
     made = fused(bind(accounted, plain=plain, again=again, friction=friction, stiffness=stiffness))
-    return made_by(made, _answer, plain, record, friction)
+    return made_by(made, _answer, plain, record, friction, grip)
+
+
+def built_in(law):
+    """The numbers that a law keeps whose names have the meaning that the parts of built-in laws give them: none of a user's own law."""
+    return law.keeps if law.composed else ()
 
 
 def with_ledger(law):
     """The Law that keeps what its springs do."""
-    made = law._replace(keeps=KEEPS + law.keeps, composed=True)
+    made, known = law._replace(keeps=KEEPS + law.keeps, composed=True), built_in(law)
     # Bonds shear beyond what friction allows, and do not slide.
-    friction = by_number if "friction" in law.needs and "bond" not in law.keeps else unlimited
-    return made._replace(function=_answer(law.answer, made.kept, friction))
+    friction = by_number if "friction" in law.needs and "bond" not in known else unlimited
+    grip = known.index("grip") if "grip" in known else -1
+    return made._replace(function=_answer(law.answer, made.kept, friction, grip))
+
+
+def may_lose(law):
+    """Whether the springs of a Law may lose energy along the normal: where it keeps numbers, other than those of shear and twisting."""
+    return bool({*law.keeps} - ACROSS.intersection(built_in(law)))
 
 
 # What contacts do in a moment, bodies at the velocities between the two kicks.
@@ -247,10 +258,10 @@ def blocks_of(rows):
 class Ledger(Book):
     """What contacts have lost since the start, and what driven bodies have done."""
 
-    def __init__(self, law, along):
-        """law: from `with_ledger`; along (3,) [m/s^2]: gravity in directions in which the world repeats, where places tell no height."""
+    def __init__(self, plastic, along):
+        """plastic: see `may_lose`; along (3,) [m/s^2]: gravity in directions in which the world repeats, where places tell no height."""
         super().__init__()
-        self.plastic, self.along = bool({*law.keeps} - {*KEEPS, *ACROSS}), along
+        self.plastic, self.along = plastic, along
         self.sums = np.zeros(WIDTH)  # [J], columns as above
         self.powers = np.zeros(WIDTH)  # [W], at the last step
         # Binary exponents of the largest of each column, by which the unit of a sum is chosen.

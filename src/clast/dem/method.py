@@ -96,6 +96,9 @@ class DEM:
             ("twisting resistance", self.twisting, composed.TWISTINGS),
         ):
             pick(what, name, known)
+        for name in ("shear_damping", "bonds", "in_step", "ledger", "attraction"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise TypeError(f"DEM: {name} must be True or False, got {getattr(self, name)!r}")
         if not self._plain:
             if callable(self.law) or self.law not in composed.SPRINGS:
                 raise ValueError(

@@ -21,7 +21,7 @@ from ..narrow.dispatch import find_points
 from ..tables import FREE, SPHERE, is_particle, is_thin, is_wall, rows_in
 from . import forces, results, sphere_pairs
 from .conserving import even_radii
-from .ledger import Ledger, with_ledger
+from .ledger import Ledger, may_lose, with_ledger
 
 AUTO = 0.15  # dt="auto" as a fraction of the critical step
 WARN = 0.35  # above this fraction of the critical step a warning is given; above 1 the step is refused
@@ -42,8 +42,8 @@ class Smooth(Stepper):
         # What contacts lose is kept with them where asked for.
         law, self.ledger = self.method.recipe, None
         if self.method.ledger:
+            self.ledger = Ledger(may_lose(law), np.where(box.length > 0.0, scene.gravity, 0.0))
             law = with_ledger(law)
-            self.ledger = Ledger(law, np.where(box.length > 0.0, scene.gravity, 0.0))
         self.law = law
         with backend.use(self.device):
             search = copy(BROAD[self.method.broad])

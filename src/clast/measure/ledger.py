@@ -1,4 +1,4 @@
-"""The balance of energy of a simulation since its start: what bodies have, what was put in, and what was lost, each measured by itself."""
+"""The balance of energy of a simulation since its start: what bodies have, what was put in, and what was lost."""
 
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
@@ -80,7 +80,8 @@ class Balance:
 
     @property
     def error(self):
-        """By how much [J] the energy is more than what came in and was not lost; measured, no loss is made up from it."""
+        """By how much [J] the energy is more than what came in and was not lost: whether the work of all forces is that which bodies took up. What springs
+        hold and lose by sliding is judged by `numerical`, in which it stands with the other sign."""
         have = self.kinetic + self.potential + self.elastic
         put_in = self.start + self.work + self.through + self.stabilisation
         return have - put_in + self.dissipated + self.numerical

@@ -1,8 +1,8 @@
 """Many spheres beside laws that are known of them: discharge, a silo's walls, columns that collapse.
 
-    python validation/bulk.py                      # half an hour on two idle cores; goes on where it was stopped
+    python validation/bulk.py                      # silo and columns a quarter of an hour of one core, the holes hours; goes on where it was stopped
     python validation/bulk.py --only janssen       # or beverloo, collapse
-    python validation/bulk.py --quick              # small ones, minutes; writes nothing into docs
+    python validation/bulk.py --quick              # small ones; writes nothing into docs
 
 Each simulation that has ended is kept in build/bulk.json; tables and docs/images/bulk.png are made from that file.
 
@@ -298,33 +298,37 @@ def draw(kept):
     mpl.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
+    there = [name for name in CASES if any(key.startswith(name) for key in kept)]
+    figure, drawn = pyplot.subplots(1, len(there), figsize=(4.2 * len(there), 3.8), layout="constrained", squeeze=False)
+    axes = dict(zip(there, drawn[0]))
     d = mean_diameter()
     if flows := [kept[f"beverloo {n}"] for n in ORIFICES if f"beverloo {n}" in kept]:
         hole = np.array([row["orifice"] for row in flows], float)
         rate = np.array([row["rate"] / row["bulk"] / math.sqrt(GRAVITY * d**5) for row in flows])
-        axes[0].plot(hole, rate**0.4, "o", label="clast")
+        axes["beverloo"].plot(hole, rate**0.4, "o", label="clast")
         if len(flows) > 3:
             found, x = fit_beverloo(flows), np.linspace(0.0, hole.max(), 50)
-            axes[0].plot(x, found["C"] ** 0.4 * (x - found["k"]), label="Beverloo, C and k fitted")
-        axes[0].set(
+            axes["beverloo"].plot(x, found["C"] ** 0.4 * (x - found["k"]), label="Beverloo, C and k fitted")
+        axes["beverloo"].set(
             xlabel="hole [d]", ylabel="(W / rho sqrt(g d^5))^0.4", title="discharge", ylim=(0, None), xlim=(0, None)
         )
-        axes[0].legend()
+        axes["beverloo"].legend()
     if row := kept.get("janssen 0"):
         depth, stress = np.array(row["depth"]), np.array(row["stress"])
         x = np.linspace(0.0, depth.max(), 100)
-        axes[1].plot(depth, stress, "o", label="clast")
-        axes[1].plot(x, row["length"] * (1.0 - np.exp(-x / row["length"])), label="Janssen, length fitted")
-        axes[1].plot(x, x, ":", color="0.6", label="without wall friction")
-        axes[1].set(xlabel="depth [R]", ylabel="vertical stress [rho g R]", title="silo", ylim=(0, 1.4 * stress.max()))
-        axes[1].legend()
+        axes["janssen"].plot(depth, stress, "o", label="clast")
+        axes["janssen"].plot(x, row["length"] * (1.0 - np.exp(-x / row["length"])), label="Janssen, length fitted")
+        axes["janssen"].plot(x, x, ":", color="0.6", label="without wall friction")
+        axes["janssen"].set(
+            xlabel="depth [R]", ylabel="vertical stress [rho g R]", title="silo", ylim=(0, 1.4 * stress.max())
+        )
+        axes["janssen"].legend()
     if falls := [kept[f"collapse {a}"] for a in ASPECTS if f"collapse {a}" in kept]:
-        a = np.linspace(0.3, 7.0, 200)
-        axes[2].loglog([row["aspect"] for row in falls], [row["run out"] for row in falls], "o", label="clast")
-        axes[2].loglog(a, [lube(x) for x in a], label="Lube et al. 2004")
-        axes[2].set(xlabel="height [R]", ylabel="run-out [R]", title="collapse of columns")
-        axes[2].legend()
+        a = np.linspace(0.3, 3.0, 200)
+        axes["collapse"].plot([row["aspect"] for row in falls], [row["run out"] for row in falls], "o", label="clast")
+        axes["collapse"].plot(a, [lube(x) for x in a], label="Lube et al. 2004")
+        axes["collapse"].set(xlabel="height [R]", ylabel="run-out [R]", title="collapse of columns")
+        axes["collapse"].legend()
     figure.savefig(DOCS / "images" / "bulk.png", dpi=110)
     pyplot.close(figure)
 

@@ -398,7 +398,8 @@ class State(Asked):
         lasts = self.since * spare / max(self.closed, 1e-300)  # bodies that came or went may have ended the list early
         apart = len(self.pairs.shape) - self.touching()
         anew = (ANEW * len(self.bodies.number) + ANEW_FOR_NONE) / max(lasts, 1.0)
-        change = math.sqrt(anew * (GAPS_KNOWN if len(self.pairs.apart) else 1.0) / max(apart, 1))
+        sleeps = len(self.pairs.apart) > 0 or self.triangulated
+        change = math.sqrt(anew * (GAPS_KNOWN if sleeps else 1.0) / max(apart, 1))
         self.margin = self.beyond + min(max(spare * min(max(change, 0.7), 1.4), 0.02 * self.size), self.size)
 
     def touching(self):

@@ -458,7 +458,7 @@ class State(Asked):
         """Where driven walls stand now, and how far their surface reaches from their origin."""
         n = len(self.bodies.number)
         self.driven = np.nonzero(self.bodies.motion == DRIVEN)[0].tolist()
-        self.walls = []
+        self.walls, spread = [], None
         for i in self.driven:
             rows = np.append(i, n + np.nonzero(self.shapes.body[n:] == i)[0])
             rows = rows[self.shapes.kind[rows] != NONE]
@@ -468,7 +468,10 @@ class State(Asked):
             reach = float((np.linalg.norm(centre - here, axis=1) + radius)[finite].max(initial=0.0))
             if not finite.all():
                 # What has no end turns through the whole scene; bodies move by less than the margin meanwhile.
-                low, high = self.shapes.centre.min(0), self.shapes.centre.max(0)
+                if spread is None:  # once for all walls, and row by row: along columns NumPy took four times as long
+                    across = np.ascontiguousarray(self.shapes.centre.T)
+                    spread = across.min(1), across.max(1)
+                low, high = spread
                 far = float(np.linalg.norm(np.maximum(abs(low - here), abs(high - here))))
                 reach = max(reach, far + self.margin)
             part = self.shapes.part[rows[0]]

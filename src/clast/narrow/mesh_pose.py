@@ -154,7 +154,7 @@ def least_length(tables, surfaces, pair, lengths):
     bodies, shapes = tables[:2]
     row = surface_rows(tables, surfaces, pair)
     length = np.where(row >= 0, lengths[np.maximum(row, 0)] * bodies.scale[shapes.body[pair]], np.inf)
-    return length.min(1) if len(pair) else np.zeros(0)
+    return np.minimum(length[:, 0], length[:, 1])
 
 
 def make_setting(tables, surfaces, pair, box):

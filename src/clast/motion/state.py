@@ -398,8 +398,7 @@ class State(Asked):
         lasts = self.since * spare / max(self.closed, 1e-300)  # bodies that came or went may have ended the list early
         apart = len(self.pairs.shape) - self.touching()
         anew = (ANEW * len(self.bodies.number) + ANEW_FOR_NONE) / max(lasts, 1.0)
-        sleeps = len(self.pairs.apart) > 0 or self.triangulated
-        change = math.sqrt(anew * (GAPS_KNOWN if sleeps else 1.0) / max(apart, 1))
+        change = math.sqrt((GAPS_KNOWN if len(self.pairs.apart) or self.triangulated else 1.0) * anew / max(apart, 1))
         self.margin = self.beyond + min(max(spare * min(max(change, 0.7), 1.4), 0.02 * self.size), self.size)
 
     def touching(self):
@@ -458,7 +457,9 @@ class State(Asked):
         """Where driven walls stand now, and how far their surface reaches from their origin."""
         n = len(self.bodies.number)
         self.driven = np.nonzero(self.bodies.motion == DRIVEN)[0].tolist()
-        self.walls, spread = [], None
+        self.walls = []
+        # Row by row: along columns NumPy took four times as long.
+        across = np.ascontiguousarray(self.shapes.centre.T) if self.driven else np.zeros((3, 0))
         for i in self.driven:
             rows = np.append(i, n + np.nonzero(self.shapes.body[n:] == i)[0])
             rows = rows[self.shapes.kind[rows] != NONE]
@@ -468,10 +469,7 @@ class State(Asked):
             reach = float((np.linalg.norm(centre - here, axis=1) + radius)[finite].max(initial=0.0))
             if not finite.all():
                 # What has no end turns through the whole scene; bodies move by less than the margin meanwhile.
-                if spread is None:  # once for all walls, and row by row: along columns NumPy took four times as long
-                    across = np.ascontiguousarray(self.shapes.centre.T)
-                    spread = across.min(1), across.max(1)
-                low, high = spread
+                low, high = across.min(1), across.max(1)
                 far = float(np.linalg.norm(np.maximum(abs(low - here), abs(high - here))))
                 reach = max(reach, far + self.margin)
             part = self.shapes.part[rows[0]]

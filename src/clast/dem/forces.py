@@ -14,7 +14,7 @@ from ..kernels.backend import func, fused, kernel
 from ..kernels.launch import same
 from ..kernels.rows import PER_MASS, SPIN, VELOCITY, spin_at, velocity_at
 from ..kernels.tuples import reader, writer
-from ..kernels.vec import add, cross, dot, load, scale, sub
+from ..kernels.vec import add, cross, dot, lane_vector, load, put_lane_vector, scale, sub
 from ..motion.rotation import inverse_at
 from . import history as remembered
 from . import laws, tangent
@@ -188,20 +188,8 @@ def six(lane, row, k):
 def weigh_lanes(lane):
     """What the two bodies weigh in all lanes, of points that are areas of their own; others know it from `history.match`."""
     for k in range(WIDTH):
-        arm, away, n = vector(lane, ARM, k), vector(lane, AWAY, k), vector(lane, NORMAL, k)
+        arm, away, n = lane_vector(lane, ARM, k), lane_vector(lane, AWAY, k), lane_vector(lane, NORMAL, k)
         lane[LIGHTNESS, k] += turning_of(arm, away, n, six(lane, INVERSE_A, k), six(lane, INVERSE_B, k))
-
-
-@func
-def vector(lane, row, k):
-    """Three rows of lane k."""
-    return (lane[row, k], lane[row + 1, k], lane[row + 2, k])
-
-
-@func
-def put(lane, row, k, v):
-    """Write a vector into three rows of lane k."""
-    lane[row, k], lane[row + 1, k], lane[row + 2, k] = v
 
 
 @func
@@ -238,11 +226,11 @@ def work_lanes(lane, mixes, dt, acts, about):
     for k in range(WIDTH):
         if not about.uniform:
             mix = acts.lane_mix(lane, k)
-        n, wa, wb = vector(lane, NORMAL, k), vector(lane, SPIN_A, k), vector(lane, SPIN_B, k)
-        arm = vector(lane, ARM, k)
-        arms = (arm, sub(arm, vector(lane, AWAY, k)))
-        v, slip, overlap = vector(lane, RELATIVE, k), vector(lane, SLIP, k), lane[OVERLAP, k]
-        centre, lightness, radius = vector(lane, CENTRE, k), lane[LIGHTNESS, k], lane[RADIUS, k]
+        n, wa, wb = lane_vector(lane, NORMAL, k), lane_vector(lane, SPIN_A, k), lane_vector(lane, SPIN_B, k)
+        arm = lane_vector(lane, ARM, k)
+        arms = (arm, sub(arm, lane_vector(lane, AWAY, k)))
+        v, slip, overlap = lane_vector(lane, RELATIVE, k), lane_vector(lane, SLIP, k), lane[OVERLAP, k]
+        centre, lightness, radius = lane_vector(lane, CENTRE, k), lane[LIGHTNESS, k], lane[RADIUS, k]
         memory = slip, acts.lane_kept(lane, k)
         pressure, force, slip, kept = answer(
             v, (wa, wb), arms, centre, n, overlap, memory, (lightness, radius), mix, dt, acts.law, about.lone
@@ -251,18 +239,18 @@ def work_lanes(lane, mixes, dt, acts, about):
             force = scale(lane[SHARE, k], force)
         moment, back = cross(arms[0], force), cross(arms[1], force)
         if about.rolling:
-            angle = vector(lane, ANGLE, k)
+            angle = lane_vector(lane, ANGLE, k)
             couple, angle, kept = acts.resist(angle, sub(wb, wa), pressure, n, overlap, radius, kept, mix, dt)
             if not about.lone:
                 couple = scale(lane[SHARE, k], couple)
             moment, back = add(moment, couple), add(back, couple)
-            put(lane, COUPLE, k, couple)
-            put(lane, ANGLE, k, angle)
-        put(lane, FORCE, k, force)
-        put(lane, SLIP, k, slip)
+            put_lane_vector(lane, COUPLE, k, couple)
+            put_lane_vector(lane, ANGLE, k, angle)
+        put_lane_vector(lane, FORCE, k, force)
+        put_lane_vector(lane, SLIP, k, slip)
         acts.lane_keep(lane, k, kept)
-        put(lane, MOMENT, k, moment)
-        put(lane, BACK, k, back)
+        put_lane_vector(lane, MOMENT, k, moment)
+        put_lane_vector(lane, BACK, k, back)
 
 
 @func

@@ -13,6 +13,18 @@ from .backend import func
 
 
 @func
+def lane_vector(lane, row, k):
+    """Three rows of lane k: a vector of one of the many that stand side by side in an array."""
+    return (lane[row, k], lane[row + 1, k], lane[row + 2, k])
+
+
+@func
+def put_lane_vector(lane, row, k, v):
+    """Write a vector into three rows of lane k."""
+    lane[row, k], lane[row + 1, k], lane[row + 2, k] = v
+
+
+@func
 def load(array, i):
     """Row i of an (n,3) array as a vector."""
     return (array[i, 0], array[i, 1], array[i, 2])

@@ -10,7 +10,17 @@ import math
 import numpy as np
 
 from ..kernels.backend import func
-from ..kernels.vec import cross, dot, quat_matrix, quat_multiply, rotate, scale, transposed
+from ..kernels.vec import (
+    cross,
+    dot,
+    lane_vector,
+    put_lane_vector,
+    quat_matrix,
+    quat_multiply,
+    rotate,
+    scale,
+    transposed,
+)
 
 NARROW = 1e-12  # squared sine between two edges below which they have no common normal
 
@@ -37,18 +47,6 @@ NONE = 3  # in place of an axis: 4 * (axis of a) + axis of b
 
 
 @func
-def triple(lane, row, k):
-    """Three rows of lane k."""
-    return (lane[row, k], lane[row + 1, k], lane[row + 2, k])
-
-
-@func
-def put_triple(lane, row, k, v):
-    """Write a vector into three rows of lane k."""
-    lane[row, k], lane[row + 1, k], lane[row + 2, k] = v
-
-
-@func
 def put_boxes(lane, k, qa, qb, way, xa, xb, tolerance):
     """Write two boxes into lane k."""
     for i in range(4):
@@ -61,7 +59,9 @@ def put_boxes(lane, k, qa, qb, way, xa, xb, tolerance):
 @func
 def lane_pose(lane, k):
     """How the second box lies in the axes of the first in lane k: matrix of its turn, way from centre to centre."""
-    return (triple(lane, TURN, k), triple(lane, TURN + 3, k), triple(lane, TURN + 6, k)), triple(lane, WAY, k)
+    return (lane_vector(lane, TURN, k), lane_vector(lane, TURN + 3, k), lane_vector(lane, TURN + 6, k)), lane_vector(
+        lane, WAY, k
+    )
 
 
 @func
@@ -78,12 +78,14 @@ def part_boxes(lane, used):
             k = np.uintp(base + i)
             q = (lane[FIRST, k], -lane[FIRST + 1, k], -lane[FIRST + 2, k], -lane[FIRST + 3, k])
             p = (lane[SECOND, k], lane[SECOND + 1, k], lane[SECOND + 2, k], lane[SECOND + 3, k])
-            turn, d = quat_matrix(quat_multiply(q, p)), rotate(q, triple(lane, WORLD, k))
-            s, axes = box_separation(triple(lane, WIDTH_A, k), triple(lane, WIDTH_B, k), turn, d, lane[TOLERANCE, k])
-            put_triple(lane, TURN, k, turn[0])
-            put_triple(lane, TURN + 3, k, turn[1])
-            put_triple(lane, TURN + 6, k, turn[2])
-            put_triple(lane, WAY, k, d)
+            turn, d = quat_matrix(quat_multiply(q, p)), rotate(q, lane_vector(lane, WORLD, k))
+            s, axes = box_separation(
+                lane_vector(lane, WIDTH_A, k), lane_vector(lane, WIDTH_B, k), turn, d, lane[TOLERANCE, k]
+            )
+            put_lane_vector(lane, TURN, k, turn[0])
+            put_lane_vector(lane, TURN + 3, k, turn[1])
+            put_lane_vector(lane, TURN + 6, k, turn[2])
+            put_lane_vector(lane, WAY, k, d)
             lane[APART, k], lane[AXES, k] = s, axes
 
 

@@ -29,12 +29,16 @@ from ..kernels.rows import (
     velocity_at,
 )
 from ..kernels.vec import (
+    SMALL,
     add,
     cross,
+    dot,
+    lane_vector,
     load,
     load4,
     load_matrix,
     matrix_vector,
+    put_lane_vector,
     quat_exponential,
     quat_exponential_small,
     quat_multiply,
@@ -50,7 +54,6 @@ INTEGRATORS = {"verlet": (0.5, 0.0, 0.5), "symplectic": (1.0, 0.0, 0.0), "explic
 
 # Bound to the kernels. What else a scene has they see by themselves, once a chunk: a kernel for each mix of it would be compiled for each.
 CLUMPS = False  # some body is not round
-MOVE = True  # the kernel can begin a step
 
 
 class Inertias(NamedTuple):
@@ -243,7 +246,7 @@ def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, ki
         if ends:
             v = add(v, scale(last, a))
             w = add(w, scale(last, turning))
-        if MOVE and begins:
+        if begins:
             v = add(v, scale(before, a))
             w = add(w, scale(before, turning))
             x = add(x, scale(dt, v))
@@ -267,152 +270,184 @@ def advance_row(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, ki
             torques[i, 0], torques[i, 1], torques[i, 2] = torque
         put_vector(rows, i, VELOCITY, v)
         put_vector(rows, i, SPIN, w)
-    if MOVE and begins:
+    if begins:
         watch.moved[c] = farthest
         watch.status[c] = state
 
 
-# Bodies that are not round take 500 operations to turn, each of which waits for the one before; so 16 are turned side by side.
-TURNED = 16
-MOMENTUM, INVERSE, QUATERNION, SPIN_AFTER, KICK, FAR = 0, 3, 12, 16, 19, 22
-TURN_ROWS = 23
+# On the CPU bodies stand side by side, a body in a lane, and loops over the lanes become vector instructions.
+WIDTH = 32
+PLACE, SPEED, TURNS, POSE, PULL, TWIST = 0, 3, 6, 9, 13, 16  # x, v, w, q, acceleration and angular acceleration
+LANE_ROWS = 19
+# Of bodies that are not round, which take 500 operations to turn.
+MOMENTUM, INVERSE, QUATERNION, SPIN_AFTER, WAITS = 0, 3, 12, 16, 19
+TURN_ROWS = 20
 
 
 @func
-def turn_lanes(lane, dt):
-    """Turn all bodies in the lanes."""
-    for k in range(TURNED):
-        momentum = (lane[MOMENTUM, k], lane[MOMENTUM + 1, k], lane[MOMENTUM + 2, k])
+def lane_pose(lane, row, k):
+    """Four rows of lane k: a quaternion."""
+    return (lane[row, k], lane[row + 1, k], lane[row + 2, k], lane[row + 3, k])
+
+
+@func
+def put_lane_pose(lane, row, k, q):
+    """Write a quaternion into four rows of lane k."""
+    lane[row, k], lane[row + 1, k], lane[row + 2, k], lane[row + 3, k] = q
+
+
+@func
+def kick_lanes(lane, step):
+    """Kick all bodies for a time `step` [s]."""
+    for k in range(WIDTH):
+        put_lane_vector(lane, SPEED, k, add(lane_vector(lane, SPEED, k), scale(step, lane_vector(lane, PULL, k))))
+        put_lane_vector(lane, TURNS, k, add(lane_vector(lane, TURNS, k), scale(step, lane_vector(lane, TWIST, k))))
+
+
+@func
+def drift_lanes(lane, dt):
+    """Move all bodies, without turning them, for a time dt [s]."""
+    for k in range(WIDTH):
+        put_lane_vector(lane, PLACE, k, add(lane_vector(lane, PLACE, k), scale(dt, lane_vector(lane, SPEED, k))))
+
+
+@func
+def spin_lanes(lane, used, orientation, first, dt):
+    """Turn all bodies, which are round, for a time dt [s]; the first of them stands in row `first` of orientation."""
+    fast = 0
+    for k in range(WIDTH):
+        turn = scale(dt, lane_vector(lane, TURNS, k))
+        fast += 1 if 0.25 * dot(turn, turn) >= SMALL else 0
+        q = near_unit(quat_multiply(quat_exponential_small(turn), lane_pose(lane, POSE, k)))
+        put_lane_pose(lane, POSE, k, q)
+    if fast > 0:  # these need sine and cosine, which are no vector instructions
+        for k in range(used):
+            turn = scale(dt, lane_vector(lane, TURNS, k))
+            if 0.25 * dot(turn, turn) >= SMALL:
+                q = near_unit(quat_multiply(quat_exponential(turn), load4(orientation, first + k)))
+                put_lane_pose(lane, POSE, k, q)
+
+
+@func
+def tumble_lanes(lane, turning, used, mold, first, inertias, dt):
+    """Turn all bodies, of which some are not round, for a time dt [s]; the first of them stands in row `first` of mold. turning: more lanes, for those."""
+    waiting = 0
+    for j in range(used):
+        k, m = np.uintp(j), np.uintp(mold[first + j])
+        w, q = lane_vector(lane, TURNS, k), lane_pose(lane, POSE, k)
+        turning[WAITS, k] = 0.0
+        if inertias.round[m]:
+            put_lane_pose(lane, POSE, k, near_unit(quat_multiply(quat_exponential(scale(dt, w)), q)))
+            continue
+        inverse = load_matrix(inertias.inverse, m)
+        momentum = matrix_vector(load_matrix(inertias.inertia, m), unrotate(q, w))
+        if not turns_little(momentum, inverse, dt):
+            q, w = turn_far(q, momentum, inverse, dt)
+            put_lane_pose(lane, POSE, k, q)
+            put_lane_vector(lane, TURNS, k, w)
+            continue
+        waiting += 1
+        turning[WAITS, k] = 1.0
+        put_lane_vector(turning, MOMENTUM, k, momentum)
+        for i in range(3):
+            put_lane_vector(turning, INVERSE + 3 * i, k, inverse[i])
+        put_lane_pose(turning, QUATERNION, k, q)
+    if waiting == 0:
+        return
+    for k in range(WIDTH):
         inverse = (
-            (lane[INVERSE, k], lane[INVERSE + 1, k], lane[INVERSE + 2, k]),
-            (lane[INVERSE + 3, k], lane[INVERSE + 4, k], lane[INVERSE + 5, k]),
-            (lane[INVERSE + 6, k], lane[INVERSE + 7, k], lane[INVERSE + 8, k]),
+            lane_vector(turning, INVERSE, k),
+            lane_vector(turning, INVERSE + 3, k),
+            lane_vector(turning, INVERSE + 6, k),
         )
-        q = (lane[QUATERNION, k], lane[QUATERNION + 1, k], lane[QUATERNION + 2, k], lane[QUATERNION + 3, k])
+        q, momentum = lane_pose(turning, QUATERNION, k), lane_vector(turning, MOMENTUM, k)
         q, w = turn_freely(q, momentum, inverse, dt, quat_exponential_small)
-        lane[QUATERNION, k], lane[QUATERNION + 1, k], lane[QUATERNION + 2, k], lane[QUATERNION + 3, k] = q
-        lane[SPIN_AFTER, k], lane[SPIN_AFTER + 1, k], lane[SPIN_AFTER + 2, k] = w
-
-
-@func
-def put_lane(lane, k, momentum, inverse, q, kick, far):
-    """Write a body that waits for its turn into lane k."""
-    for i in range(3):
-        lane[MOMENTUM + i, k] = momentum[i]
-        lane[KICK + i, k] = kick[i]
-        for j in range(3):
-            lane[INVERSE + 3 * i + j, k] = inverse[i][j]
-    for i in range(4):
-        lane[QUATERNION + i, k] = q[i]
-    lane[FAR, k] = far
+        put_lane_pose(turning, QUATERNION, k, q)
+        put_lane_vector(turning, SPIN_AFTER, k, w)
+    for k in range(used):
+        if turning[WAITS, k] > 0.0:
+            put_lane_pose(lane, POSE, k, lane_pose(turning, QUATERNION, k))
+            put_lane_vector(lane, TURNS, k, lane_vector(turning, SPIN_AFTER, k))
 
 
 def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, kicks, space, watch):
-    """`advance_row` that begins a step, for a scene where some bodies are not round: these wait in lanes, and are turned together."""
+    """`advance_row`, the same numbers, with bodies side by side."""
     gravity, world, edges = space.gravity, space.world, space.edges
     reference, turned_from, swing = watch.reference, watch.turned_from, inertias.swing
-    inverses = inertias.inverse
-    orientation, forces, torques, scales, mold = (
-        bodies.orientation,
-        bodies.force,
-        bodies.torque,
-        bodies.scale,
-        bodies.mold,
-    )
-    start, entry, pair, is_round, inertia = pairs.start, pairs.entry, pairs.shape, inertias.round, inertias.inertia
+    orientation, forces, torques, mold = bodies.orientation, bodies.force, bodies.torque, bodies.mold
+    start, entry, pair = pairs.start, pairs.entry, pairs.shape
     acting, wrenches = (spheres.action, spheres.couple), (wrench.force, wrench.moment)
-    before, after, last = kicks.before * dt, kicks.between * dt, kicks.after * dt
-    ends = kicks.ends
     periodic, solids = repeats(edges), len(turned_from) > 0
     farthest, told = 0.0, watch.far
     state = FINE
-    lane, waiting = np.empty((TURN_ROWS, TURNED)), np.empty(TURNED, np.int64)
-    for k in range(TURNED):
-        for i in range(TURN_ROWS):
-            lane[i, k] = 1.0
-    used, row, end = 0, c * chunk, min(len(orientation), (c + 1) * chunk)
-    while row < end or used > 0:
-        while row < end and used < TURNED:
-            i = np.uintp(row)
-            row += 1
+    lane = np.ones((LANE_ROWS, WIDTH))
+    turning = np.ones((TURN_ROWS if CLUMPS else 0, WIDTH))
+    end = min(len(orientation), (c + 1) * chunk)
+    for first in range(c * chunk, end, WIDTH):
+        used = min(WIDTH, end - first)
+        for j in range(used):
+            i, k = np.uintp(first + j), np.uintp(j)
             per_mass = rows[i, PER_MASS]
             if per_mass == 0.0:
                 continue
-            x = centre_at(rows, i)
-            v = velocity_at(rows, i)
-            w = spin_at(rows, i)
-            q, m = load4(orientation, i), np.uintp(mold[i])
-            inverse = load_matrix(inverses, m)
-            if ends:
+            x, q = centre_at(rows, i), load4(orientation, i)
+            if kicks.ends:
                 f, torque = add_up(i, x, rows[i, REACH], start, entry, pair, rows, acting, wrenches, kicks.parts)
             else:
                 f, torque = load(forces, i), load(torques, i)
+            if not kicks.begins:
+                forces[i, 0], forces[i, 1], forces[i, 2] = f
+                torques[i, 0], torques[i, 1], torques[i, 2] = torque
+            put_lane_vector(lane, PLACE, k, x)
+            put_lane_vector(lane, SPEED, k, velocity_at(rows, i))
+            put_lane_vector(lane, TURNS, k, spin_at(rows, i))
+            put_lane_pose(lane, POSE, k, q)
             a = (f[0] * per_mass + gravity[0], f[1] * per_mass + gravity[1], f[2] * per_mass + gravity[2])
-            if is_round[m]:
-                turning = scale(rows[i, PER_INERTIA], torque)
+            put_lane_vector(lane, PULL, k, a)
+            turned = scale(rows[i, PER_INERTIA], torque)
+            if CLUMPS:
+                m = np.uintp(mold[i])
+                if not inertias.round[m]:
+                    per_size = per_mass / (bodies.scale[i] * bodies.scale[i])
+                    turned = scale(per_size, spin_of(q, torque, load_matrix(inertias.inverse, m)))
+            put_lane_vector(lane, TWIST, k, turned)
+        if kicks.ends:
+            kick_lanes(lane, kicks.after * dt)
+        if kicks.begins:
+            kick_lanes(lane, kicks.before * dt)
+            drift_lanes(lane, dt)
+            if CLUMPS:
+                tumble_lanes(lane, turning, used, mold, first, inertias, dt)
             else:
-                turning = scale(per_mass / (scales[i] * scales[i]), spin_of(q, torque, inverse))
-            if ends:
-                v = add(v, scale(last, a))
-                w = add(w, scale(last, turning))
-            v = add(v, scale(before, a))
-            w = add(w, scale(before, turning))
-            x, far = wrapped(add(x, scale(dt, v)), load(reference, i), world, edges, periodic)
-            v = add(v, scale(after, a))
-            put_vector(rows, i, CENTRE, x)
-            put_vector(rows, i, VELOCITY, v)
-            turning = scale(after, turning)
-            if is_round[m]:
-                q = near_unit(quat_multiply(quat_exponential(scale(dt, w)), q))
-            else:
-                momentum = matrix_vector(load_matrix(inertia, m), unrotate(q, w))
-                if turns_little(momentum, inverse, dt):
-                    put_lane(lane, np.uintp(used), momentum, inverse, q, turning, far)
-                    waiting[np.uintp(used)] = np.int64(i)
-                    used += 1
-                    continue
-                q, w = turn_far(q, momentum, inverse, dt)
-            w = add(w, turning)
-            if solids:
-                far = swung(far, q, load4(turned_from, i), scales[i] * swing[m])
-            state, farthest = judge(state, x, w, far, world), max(farthest, far)
-            tell(told, i, far)
-            orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
+                spin_lanes(lane, used, orientation, first, dt)
+            kick_lanes(lane, kicks.between * dt)
+        for j in range(used):
+            i, k = np.uintp(first + j), np.uintp(j)
+            if rows[i, PER_MASS] == 0.0:
+                continue
+            w = lane_vector(lane, TURNS, k)
+            put_vector(rows, i, VELOCITY, lane_vector(lane, SPEED, k))
             put_vector(rows, i, SPIN, w)
-        if used > 0:
-            turn_lanes(lane, dt)
-        for at in range(used):
-            k = np.uintp(at)
-            i = np.uintp(waiting[k])
-            q = (lane[QUATERNION, k], lane[QUATERNION + 1, k], lane[QUATERNION + 2, k], lane[QUATERNION + 3, k])
-            w = (
-                lane[SPIN_AFTER, k] + lane[KICK, k],
-                lane[SPIN_AFTER + 1, k] + lane[KICK + 1, k],
-                lane[SPIN_AFTER + 2, k] + lane[KICK + 2, k],
-            )
-            far = lane[FAR, k]
-            if solids:
-                far = swung(far, q, load4(turned_from, i), scales[i] * swing[np.uintp(mold[i])])
-            state, farthest = judge(state, load(rows, i), w, far, world), max(farthest, far)
-            tell(told, i, far)
-            orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
-            put_vector(rows, i, SPIN, w)
-        used = 0
-    watch.moved[c] = farthest
-    watch.status[c] = state
+            if kicks.begins:
+                x, far = wrapped(lane_vector(lane, PLACE, k), load(reference, i), world, edges, periodic)
+                q = lane_pose(lane, POSE, k)
+                if solids:
+                    far = swung(far, q, load4(turned_from, i), bodies.scale[i] * swing[mold[i]])
+                state, farthest = judge(state, x, w, far, world), max(farthest, far)
+                tell(told, i, far)
+                put_vector(rows, i, CENTRE, x)
+                orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
+    if kicks.begins:
+        watch.moved[c] = farthest
+        watch.status[c] = state
 
 
 def compose(integrator, clumps, parts):
-    """(kernel, kicks) that begin a step, that end one and begin the next, and that end one; clumps: some bodies are not round, and
-    are turned side by side on the CPU; parts: see Kicks."""
-    if clumps and backend.DEVICE[-1] is backend.CPU:
-        finish = kernel(advance_row, grain=4, MOVE=False, CLUMPS=True)
-        through = kernel(advance_block, grain=4, allocates=True)
-    else:
-        through = finish = kernel(advance_row, grain=4, CLUMPS=clumps)
+    """(kernel, kicks) that begin a step, that end one and begin the next, and that end one; clumps: some bodies are not round; parts: see Kicks."""
+    on_cpu = backend.DEVICE[-1] is backend.CPU
+    move = kernel(advance_block if on_cpu else advance_row, grain=4, allocates=on_cpu, CLUMPS=clumps)
     stages = (False, True), (True, True), (True, False)
-    begin, both, end = (Kicks(*INTEGRATORS[integrator], *stage, parts) for stage in stages)
-    return (through, begin), (through, both), (finish, end)
+    return tuple((move, Kicks(*INTEGRATORS[integrator], *stage, parts)) for stage in stages)
 
 
 def place_row(c, chunk, first, bodies, shapes, parts, rows, reference, turned_from, told, moved, edges):

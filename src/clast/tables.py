@@ -255,6 +255,9 @@ class Pairs(NamedTuple):
     )  # (s,) [m], how far at the most the surface of each shape has moved since, inf where not known; or (0,)
 
 
+SIDE_BY_SIDE = 64  # pairs of spheres that forces are found of at once
+
+
 class SpherePairs(NamedTuple):
     """What pairs of spheres remember and do: the first b rows of Pairs, which go from places to forces in one pass."""
 
@@ -263,6 +266,16 @@ class SpherePairs(NamedTuple):
         np.ndarray
     )  # (b,6) force on the second [N]; torque on either over minus its radius [N]; zero without contact
     couple: np.ndarray  # (b,3) [N m], of rolling resistance on the second; (0,3) if there is none
+    idle: (
+        np.ndarray
+    )  # (b/64,) int8, 1 if all that 64 pairs remember and do is zero; they stay so until one of them touches
+
+
+def still_spheres(memory, couples, device):
+    """SpherePairs with this memory (b,3+) that do nothing yet; couples: b where there is rolling resistance, or 0."""
+    groups = (len(memory) + SIDE_BY_SIDE - 1) // SIDE_BY_SIDE
+    action, couple = device.zeros((len(memory), 6), np.float64), device.zeros((couples, 3), np.float64)
+    return SpherePairs(memory, action, couple, device.zeros(groups, np.int8))
 
 
 class ContactPoints(NamedTuple):

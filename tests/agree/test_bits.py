@@ -99,6 +99,31 @@ def test_margin(plain, margin):
     assert differences(plain, state(sim)) == []
 
 
+def test_pairs_that_part_and_meet_again():
+    """Spheres bounce askew on fixed ones: whether they were asleep in one list, or all lists were new, is not to be seen."""
+
+    # With a dashpot nothing would be left of force and slip when they part.
+    elastic = Material(density=2500.0, young=1e6, friction=0.5, restitution=1.0, rolling_friction=0.1)
+
+    def bounce(anew):
+        scene, place = Scene(), 0.03 * np.arange(150.0)[:, None] * (1.0, 0.0, 0.0)
+        scene.add(Sphere(0.005), position=place, material=elastic, motion="fixed")
+        above = place + np.array([0.001, 0.0005, 0.01])  # all at once: in a group none may wake another
+        scene.add(Sphere(0.005), position=above, spin=(30.0, 200.0, 0.0), material=elastic)
+        sim, touching = Simulation(scene, DEM(margin=0.01), dt=5e-5), []
+        for _ in range(600):
+            if anew:
+                sim.stepper.rebuild()
+            sim.step(1)
+            touching.append(sim.stepper.touching())
+        assert max(touching) == 150
+        assert np.count_nonzero(np.diff(np.sign(touching)) > 0) > 1  # none of them, some, none, and some again
+        assert anew or sim.state.rebuilds < 5
+        return state(sim)
+
+    assert differences(bounce(False), bounce(True)) == []
+
+
 def test_broad_phase(plain):
     sim = start(broad="all-pairs")
     sim.step(STEPS)

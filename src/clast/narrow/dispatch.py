@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..broad.near import ROUNDING
-from ..kernels import primitives
+from ..kernels import backend, primitives
 from ..kernels.backend import kernel
 from ..tables import (
     CYLINDER,
@@ -148,23 +148,27 @@ def near_pairs(state, family, pair):
     """Those of the pairs (p,2) of a family that are near enough to stay in the neighbour list of a State, and how far apart they are at the least
     (p,) [m]; None if that is not known. Those that touch come first, so that what is known of them stands side by side in memory.
     """
-    if not family.near or len(pair) == 0:
+    device, known = state.device, family.near
+    # Forces pass over pairs of spheres that are apart, many at a time, and see by themselves how far.
+    if len(pair) == 0 or not (known or family is SPHERES and state.keeps and device is backend.CPU):
         return pair, None
-    device = state.device
     key, gap = device.empty(len(pair), np.int32), device.empty(len(pair), np.float64)
+    per_class = CLASSES / state.margin if state.margin > 0.0 else 0.0
     for first in range(0, len(pair), BATCH):
-        some = pair[first : first + BATCH]
+        some, asked = pair[first : first + BATCH], (key[first : first + BATCH], gap[first : first + BATCH])
+        if not known:
+            about = state.there.rows, state.there.shapes.radius, some, state.edges
+            kernel(spheres.apart_row)(len(some), *about, per_class, CLASSES, *asked)
+            continue
         look = Listed(state, some, 1)
         look.rough = True
         family.find(look, all_of(look), state.margin)
-        per_class = CLASSES / state.margin if state.margin > 0.0 else 0.0
-        asked = key[first : first + BATCH], gap[first : first + BATCH]
         kernel(least_row)(len(some), per_class, ROUNDING * state.margin, look.pairs, look.points, *asked)
     start, order = primitives.group(key, CLASSES + 1)
     count = int(device.to_host(start)[CLASSES])
     kept, apart = device.empty((count, 2), np.int32), device.empty(count, np.float64)
     kernel(keep_row)(count, pair, gap, order, kept, apart)
-    return kept, apart
+    return kept, apart if known else None
 
 
 def least_row(p, per_class, rounding, pairs, points, key, gap):

@@ -22,8 +22,7 @@ from .sphere_walls import sphere_cylinder, sphere_plane, sphere_triangle
 @func
 def ball_smooth(s, w, bodies, shapes, parts, meshes, box, margin):
     """Sphere s against plane or cylinder w."""
-    part = shapes.part[w]
-    body = shapes.body[w]
+    part, body = np.uintp(shapes.part[w]), np.uintp(shapes.body[w])
     c = sub(local_centre(s, w, bodies, shapes, box), load(parts.offset, part))
     axis = load(parts.axis, part)
     if parts.kind[part] == PLANE:
@@ -115,13 +114,13 @@ ELLIPSOIDS = False
 
 def points_row(k, first, spheres, bodies, shapes, parts, meshes, forms, box, pairs, points, margin):
     """The contact point of pair first + k of a list, a sphere or an ellipsoid and a wall, with a gap up to margin [m]."""
-    p = first + k
-    c = pairs.slot[p - spheres]
-    s = pairs.shape[p, 0]
-    status, gap, n, feature = wall_touch(s, pairs.shape[p, 1], bodies, shapes, parts, meshes, box, margin)
+    # Unsigned numbers are not tested for being negative.
+    p, q = np.uintp(first + k), np.uintp(first + k - spheres)
+    c, s, w = np.uintp(pairs.slot[q]), np.uintp(pairs.shape[p, 0]), np.uintp(pairs.shape[p, 1])
+    status, gap, n, feature = wall_touch(s, w, bodies, shapes, parts, meshes, box, margin)
     touches = status == 1 and gap <= margin
     points.gap[c] = gap if touches else np.inf
-    points.count[p - spheres] = 1 if touches else 0
+    points.count[q] = 1 if touches else 0
     if touches:
         r = shapes.radius[s]
         arm, radius = scale(r + 0.5 * gap, n), r

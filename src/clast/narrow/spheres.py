@@ -35,6 +35,14 @@ def points_row(k, first, spheres, rows, radius, pairs, points, edges, margin):
         points.arm[c, i] = radius[a] * n[i] + 0.5 * gap * n[i]
 
 
+def apart_row(p, rows, radius, pair, edges, per_class, classes, key, gap):
+    """How far apart [m] the two spheres of a pair are, and its class by that, 0 for those that touch; per_class [1/m]."""
+    a, b = np.uintp(pair[p, 0]), np.uintp(pair[p, 1])
+    d = between(a, b, rows, edges)
+    gap[p] = math.sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]) - (radius[a] + radius[b])
+    key[p] = min(int(gap[p] * per_class), classes - 1) if gap[p] > 0.0 else 0
+
+
 def find_points(look, rows, margin):
     """Contact points of pairs of a list; see `clast.narrow.dispatch`."""
     first, count = rows

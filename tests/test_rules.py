@@ -114,6 +114,38 @@ def test_exec_and_prange_stay_in_their_rooms_or_say_why(path):
     assert list(undocumented_loops(path)) == []
 
 
+def called_by(node):
+    """The last name of what is called, or of a decorator."""
+    return getattr(node, "id", getattr(node, "attr", None))
+
+
+def read_unbound(text):
+    """Names that kernels of a file bind, and that functions which they call read from the file, where these are not bound."""
+    tree = ast.parse(text)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and called_by(node.func) == "kernel"]
+    bound = {word.arg for call in calls for word in call.keywords if word.arg not in FLAGS}
+    for function in tree.body:
+        if isinstance(function, ast.FunctionDef) and CALLED & set(map(called_by, function.decorator_list)):
+            read = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+            for name in sorted(read & bound - {argument.arg for argument in function.args.args}):
+                yield f"{function.name} reads {name}"
+
+
+FLAGS = {None, "fastmath", "grain", "allocates", "phased"}
+CALLED = {"func", "fused", "part", "search", "within"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_what_kernels_bind_reaches_their_functions_as_arguments(path):
+    assert list(read_unbound(path.read_text(encoding="utf-8"))) == []
+
+
+def test_the_rule_about_bound_names_sees_one():
+    text = "@func\ndef near(d):\n    return WIDE\n\ndef row(i):\n    near(i)\n\nkernel(row, grain=4, WIDE=True)\n"
+    assert list(read_unbound(text)) == ["near reads WIDE"]
+    assert list(read_unbound(text.replace("near(d)", "near(d, WIDE)"))) == []
+
+
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_every_file_begins_by_saying_what_is_in_it(path):
     text = path.read_text(encoding="utf-8")

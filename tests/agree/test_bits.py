@@ -99,16 +99,20 @@ def test_margin(plain, margin):
     assert differences(plain, state(sim)) == []
 
 
-def test_pairs_that_part_and_meet_again():
+@pytest.mark.parametrize("side", [0.0, 1e-4])
+def test_pairs_that_part_and_meet_again(side):
     """Spheres bounce askew on fixed ones: whether they were asleep in one list, or all lists were new, is not to be seen."""
 
     # With a dashpot nothing would be left of force and slip when they part.
     elastic = Material(density=2500.0, young=1e6, friction=0.5, restitution=1.0, rolling_friction=0.1)
 
     def bounce(anew):
-        scene, place = Scene(), 0.03 * np.arange(150.0)[:, None] * (1.0, 0.0, 0.0)
+        # Across a side of the box too: the fixed ones stand on one end of it, the others on the other.
+        scene = Scene(world=((-0.1, -0.1, -0.1), (5.0, 0.1, 0.1)), periodic=(False, side > 0.0, False))
+        place = 0.03 * np.arange(150.0)[:, None] * (1.0, 0.0, 0.0) + (0.0, 0.1 * (side > 0.0) - side, 0.0)
         scene.add(Sphere(0.005), position=place, material=elastic, motion="fixed")
-        above = place + np.array([0.001, 0.0005, 0.01])  # all at once: in a group none may wake another
+        # All at once: in a group none may wake another.
+        above = place + np.array([0.001, 0.0005 + 2.0 * side - 0.2 * (side > 0.0), 0.01])
         scene.add(Sphere(0.005), position=above, spin=(30.0, 200.0, 0.0), material=elastic)
         sim, touching = Simulation(scene, DEM(margin=0.01), dt=5e-5), []
         for _ in range(600):

@@ -108,7 +108,7 @@ def lightness_of_parts(s, t, d, body, rows, inverse):
 
 
 @func
-def none_near(first, used, rows, pair, edges, beyond):
+def none_near(first, used, rows, pair, edges, beyond, periodic):
     """Whether none of so many pairs of spheres, of which this is the first, is within reach."""
     near = 0
     for j in range(used):
@@ -117,7 +117,7 @@ def none_near(first, used, rows, pair, edges, beyond):
         square, reach = 0.0, rows[a, REACH] + rows[b, REACH] + beyond
         for i in range(3):
             d = rows[b, i] - rows[a, i]
-            if PERIODIC:
+            if periodic:
                 d = image(d, edges[i], edges[3 + i])
             square += d * d
         near += 0 if square > NEARLY * reach * reach else 1
@@ -138,7 +138,7 @@ def ball_block(block, count, rows, body, inverse, pairs, spheres, mixes, edges, 
     same = 0
     for first in range(block * BLOCK, min(count, (block + 1) * BLOCK), WIDTH):
         used, group = min(WIDTH, count - first), np.uintp(first // WIDTH)
-        if idle[group] == 1 and none_near(first, used, rows, pair, edges, beyond):
+        if idle[group] == 1 and none_near(first, used, rows, pair, edges, beyond, PERIODIC):
             continue
         for j in range(used):
             k, p = np.uintp(j), np.uintp(first + j)

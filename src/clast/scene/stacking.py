@@ -38,10 +38,16 @@ def place_shapes(bodies, molds, parts):
     """All parts of all bodies as Shapes; where each body is one part about its centre, `centre` is `bodies.position` itself."""
     n = len(bodies.number)
     plain = (molds.count == 1) & ~parts.offset[molds.first].any(axis=1)
-    if plain.all() and (n < 2 or (np.diff(bodies.number) > 0).all()):
-        part = molds.first[bodies.mold]
-        radius = parts.reach[part] * bodies.scale
-        return Shapes(np.arange(n), np.arange(n, dtype=np.int32), part, parts.kind[part], bodies.position, radius)
+    if plain.all() and (n < 2 or (bodies.number[1:] > bodies.number[:-1]).all()):
+        if len(molds.first) == 1:
+            # Looking every one up in a table of one row would take most of the time.
+            only = molds.first[0]
+            part, kind = np.full(n, only, molds.first.dtype), np.full(n, parts.kind[only], parts.kind.dtype)
+            radius = parts.reach[only] * bodies.scale
+        else:
+            part = molds.first[bodies.mold]
+            kind, radius = parts.kind[part], parts.reach[part] * bodies.scale
+        return Shapes(np.arange(n), np.arange(n, dtype=np.int32), part, kind, bodies.position, radius)
     many = molds.count[bodies.mold]
     total = int(many.sum())
     start = np.cumsum(many, dtype=np.int64) - many

@@ -467,5 +467,6 @@ def empty_geometry(count):
 def with_forces(contacts):
     """Contacts with zeros for slip and forces, from those that `empty_geometry` made."""
     count = len(contacts.gap)
-    slip, force, couple = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros((count, 3))
+    # In one piece: large enough, memory that nobody writes to is not cleared either.
+    slip, force, couple = np.zeros((3, count, 3))
     return contacts._replace(slip=slip, force=force, couple=couple, kept=np.zeros((count, 0)))

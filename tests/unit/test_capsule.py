@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import clast
-from clast import Capsule, Ellipsoid, Material, Plane, Polyhedron, Quad, Scene, Simulation, Sphere
+from clast import Capsule, Compound, Ellipsoid, Material, Plane, Polyhedron, Quad, Scene, Simulation, Sphere
 from clast.files import vtk
 from clast.kernels.vec import rotation_matrices
 
@@ -177,3 +177,69 @@ def test_deep_in_an_ellipsoid_or_rock_it_still_has_numbers():
         found = clast.distance(ROD, (place, turn), other, (0.0, 0.0, 0.0))
         assert all(np.isfinite(column).all() for column in found[:4])
         np.testing.assert_allclose(np.linalg.norm(found.normal, axis=1), 1.0, atol=1e-9)
+
+
+TILTED = np.array([0.8, 0.3, -0.4, 0.33]) / np.linalg.norm([0.8, 0.3, -0.4, 0.33])
+
+
+def test_two_in_one_line_are_a_longer_one():
+    """What overlaps is measured along lines, of which a capsule tells where they are inside."""
+    axis = rotation_matrices(TILTED[None])[0][:, 2]
+    made = Compound([(Capsule(0.3, 1.0), -0.2 * axis, TILTED), (Capsule(0.3, 1.0), 0.2 * axis, TILTED)])
+    whole, overlap = Capsule(0.3, 1.4), Capsule(0.3, 0.6).volume
+    assert made.volume == pytest.approx(whole.volume, abs=1e-4 * overlap)
+    turn = rotation_matrices(TILTED[None])[0]
+    np.testing.assert_allclose(made.inertia, turn @ whole.inertia @ turn.T, atol=1e-4)
+    np.testing.assert_allclose(made.origin, 0.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("way", [(0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.48, 0.6, 0.64)])
+def test_lines_are_inside_where_their_points_are(way):
+    start, t = np.random.default_rng(3).uniform(-1.0, 1.0, (60, 3)), np.linspace(-2.5, 2.5, 2001)
+    low, high = ROD.chords(start, np.array(way))
+    x = start[:, None] + t[None, :, None] * np.array(way)
+    inside = np.hypot(np.hypot(x[..., 0], x[..., 1]), np.maximum(np.abs(x[..., 2]) - 0.55, 0.0)) < 0.3
+    told = (t > low[:, None]) & (t < high[:, None])
+    near = np.minimum(np.abs(t - low[:, None]), np.abs(t - high[:, None])) < 1e-9
+    assert inside.any() and not (told != inside)[~near].any()
+
+
+@pytest.mark.parametrize(
+    "other", [Sphere(0.2), Polyhedron.box(0.5, 0.6, 0.4), ROD, Plane()], ids=["sphere", "box", "capsule", "plane"]
+)
+def test_a_part_of_a_compound_is_where_it_would_be_by_itself(other):
+    """A stick with a knob: the gap is the least of its parts', each as a body of its own."""
+    made = Compound([(ROD, (0.2, -0.1, 0.3), TILTED), (Sphere(0.4), (0.1, 0.5, -0.6))])
+    x, q = random_poses(40, 2, 1.2)
+    found, least = clast.distance(made, (x, q), other, (0.0, 0.0, 0.0)), np.full(len(x), np.inf)
+    for shape, offset, turn in made.pieces:
+        place = x + np.einsum("nij,j->ni", rotation_matrices(q), offset)
+        both = vtk.part_orientation(q, {"turn": turn[None]}, np.zeros(len(x), int))
+        least = np.minimum(least, clast.distance(shape, (place, both), other, (0.0, 0.0, 0.0)).gap)
+    np.testing.assert_allclose(found.gap, least, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", [clast.DEM(), clast.Complementarity()], ids=["dem", "hard"])
+def test_alone_in_a_compound_it_falls_and_rolls_as_by_itself(method):
+    ends = []
+    for shape, turn in ((SMALL, LYING), (Compound([(SMALL, (0.0, 0.0, 0.0), LYING)]), (1.0, 0.0, 0.0, 0.0))):
+        scene = Scene(gravity=(0.0, 0.0, -9.81))
+        scene.add(Plane(), material=STONE)
+        scene.add(shape, position=(0.0, 0.0, 0.012), orientation=turn, velocity=(0.05, 0.2, 0.0), material=STONE)
+        sim = Simulation(scene, method, dt=1e-5 if isinstance(method, clast.DEM) else 1e-3)
+        sim.run(until=0.05, progress=False)
+        bodies = sim.scene.bodies
+        ends.append(np.concatenate([bodies.position[1], bodies.velocity[1], bodies.spin[1]]))
+    assert np.abs(ends[0][6:]).max() > 1.0
+    np.testing.assert_allclose(ends[1], ends[0], atol=1e-9)
+
+
+def test_a_tilted_part_is_drawn_tilted(tmp_path):
+    made = Compound([(ROD, (0.2, -0.1, 0.3), TILTED), (Sphere(0.4), (0.1, 0.5, -0.6))])
+    scene = Scene()
+    scene.add(made, orientation=LYING)
+    clast.save(tmp_path / "stick.vtp", scene)
+    skin = vtk.skins(np.zeros((1, 3)), np.array([LYING]), np.ones(1), [0], scene.surfaces).vertices
+    axis = rotation_matrices(np.array([LYING]))[0] @ rotation_matrices(TILTED[None])[0][:, 2]
+    distance, _ = from_segment(skin, *np.broadcast_arrays(skin * 0.0 - 0.55 * axis, skin * 0.0 + 0.55 * axis)[:2])
+    np.testing.assert_allclose(distance, 0.3, atol=1e-12)

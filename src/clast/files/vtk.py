@@ -156,10 +156,21 @@ def _drawn(surfaces):
     for m, (low, high) in enumerate(zip(start[:-1], start[1:], strict=True)):
         mine = corner[low:high]
         if thin[low]:
-            vertices, triangles = Capsule(float(surfaces["epsilon"][m]), float(np.ptp(mine[..., 2]))).surface()
-            mine = vertices[triangles]
+            axis = mine[-1, 1] - mine[-1, 0]
+            length = float(np.linalg.norm(axis))
+            vertices, triangles = Capsule(float(surfaces["epsilon"][m]), length).surface()
+            mine = (vertices @ frame_about(axis / length).T)[triangles]
         chunks.append(mine)
     return np.concatenate([[0], np.cumsum([len(chunk) for chunk in chunks])]), np.concatenate(chunks)
+
+
+def frame_about(axis):
+    """A matrix (3,3) that turns z into the unit vector `axis` (3,); no turn for z itself."""
+    if axis[2] == 1.0:
+        return np.eye(3)
+    across = np.cross(np.eye(3)[np.argmin(np.abs(axis))], axis)
+    across /= np.linalg.norm(across)
+    return np.stack([across, np.cross(axis, across), axis], axis=1)
 
 
 def superquadrics(centre, orientation, axes, power):

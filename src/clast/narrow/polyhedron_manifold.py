@@ -11,13 +11,11 @@ import numpy as np
 from ..kernels.backend import func
 from ..kernels.vec import add, cross, dot, matrix_vector, scale, sub, transposed
 from .box_box import face_of, rolled, unrolled
-from .polyhedron_polyhedron import EDGE_EDGE, POINT, SCRATCH, VERTEX_FACE, column, farthest_along, get, highest, put
+from .polyhedron_outline import WITHIN, common_outline, copy_four, drop_doubles, drop_straight, keep_near
+from .polyhedron_polyhedron import EDGE_EDGE, POINT, SCRATCH, VERTEX_FACE, column, farthest_along, get, put
 
 STEEP = 0.98  # cosine between a face and the normal of crossed edges below which the face is not looked at
 CROSSING = 1e-6  # corners nearer to the crossing of two edges than this fraction of the size are the crossing
-SAME = 1e-6  # corners nearer to each other than this fraction of the next side are one
-STRAIGHT = 1e-6  # sine of the angle below which the outline of a patch does not turn at a corner
-WITHIN = 1e-12  # what lies this fraction of the size outside an outline counts as inside
 
 
 @func
@@ -172,48 +170,6 @@ def edge_over_face(k, face, ke, e, turn, d, per_height, hulls, margin, work):
 
 
 @func
-def common_outline(k, face, kb, other, turn, d, per_height, hulls, margin, work):
-    """The part of face `other` of b over `face` of a: where in work its corners stand, and how many are within the margin.
-
-    Four numbers each, point of b and gap: its height over the face times per_height.
-    """
-    start, end = hulls.loop_start[face], hulls.loop_start[face + 1]
-    first, last = hulls.loop_start[other], hulls.loop_start[other + 1]
-    here, there = SCRATCH, SCRATCH + 4 * (end - start + last - first + 1)
-    n, height = column(hulls.normal, face), k * hulls.offset[face]
-    count = 0
-    for i in range(first, last):
-        x = add(d, scale(kb, matrix_vector(turn, column(hulls.vertex, hulls.loop[i]))))
-        put(work, here + 4 * count, x)
-        work[here + 4 * count + 3] = per_height * (dot(n, x) - height)
-        count += 1
-    if not sticks_out(start, end, k, height, count, margin, hulls, work, here, there):
-        return here, keep_near(count, margin, work, here)
-    # How far the face sticks out over each side; the worst is cut first, so that where the count of sides begins has no
-    # influence, not even on the last bit: mirror images stay mirror images.
-    near = WITHIN * height
-    beyond = there + 4 * (end - start + last - first + 1)
-    for side in range(start, end):
-        m, limit = column(hulls.side, side), k * hulls.side_offset[side] + near
-        most = -1.0
-        for i in range(count):
-            most = max(most, dot(m, get(work, here + 4 * i)) - limit)
-        work[beyond + side - start] = most
-    while True:
-        worst = highest(work, beyond, end - start)
-        if not work[beyond + worst] > 0.0:
-            break
-        work[beyond + worst] = 0.0
-        side = start + worst
-        count = clip(column(hulls.side, side), k * hulls.side_offset[side] + near, count, work, here, there)
-        here, there = there, here
-    if count > 4:
-        count = drop_doubles(count, work, here, there)
-        count = drop_straight(count, n, work, there, here)
-    return here, keep_near(count, margin, work, here)
-
-
-@func
 def box_size(h, k, hulls):
     """Half-widths (3,) [m] of box h at size factor k."""
     return (k * hulls.box[h, 0], k * hulls.box[h, 1], k * hulls.box[h, 2])
@@ -318,103 +274,6 @@ def write_cut(one, two, c, side, work, at):
 
 
 @func
-def keep_near(count, margin, work, here):
-    """Leave out those of `count` points at `here` that are farther away than the margin; how many stay."""
-    kept = 0
-    for i in range(count):
-        if work[here + 4 * i + 3] <= margin:
-            copy_four(work, here + 4 * i, here + 4 * kept)
-            kept += 1
-    return kept
-
-
-@func
-def sticks_out(start, end, k, height, count, margin, hulls, work, here, there):
-    """Whether the part of a polygon of `count` corners at `here` that is within the margin lies over a side of the outline start to end.
-
-    Most often it is a corner that dips below a face, far from its sides: then nothing need be cut. The part is written to `there`.
-    """
-    found = 0
-    last = count - 1
-    for i in range(count):
-        gap, before = work[here + 4 * i + 3], work[here + 4 * last + 3]
-        if (gap <= margin) != (before <= margin):
-            t = (margin - before) / (gap - before)
-            x, y = get(work, here + 4 * last), get(work, here + 4 * i)
-            put(work, there + 4 * found, add(x, scale(t, sub(y, x))))
-            found += 1
-        if gap <= margin:
-            put(work, there + 4 * found, get(work, here + 4 * i))
-            found += 1
-        last = i
-    out = False
-    for side in range(start, end):
-        m, limit = column(hulls.side, side), k * hulls.side_offset[side] + WITHIN * height
-        for i in range(found):
-            out = out or dot(m, get(work, there + 4 * i)) > limit
-    return out
-
-
-@func
-def drop_doubles(count, work, here, there):
-    """Write the corners of the polygon to `there`, of two that coincide the one farther from the middle; how many stay."""
-    kept = 0
-    for i in range(count):
-        x = get(work, here + 4 * i)
-        before = get(work, here + 4 * (i - 1 if i > 0 else count - 1))
-        after = get(work, here + 4 * (i + 1 if i + 1 < count else 0))
-        u, v = sub(x, before), sub(after, x)
-        uu, vv, own = dot(u, u), dot(v, v), dot(x, x)
-        least = SAME * SAME * max(uu, vv)
-        if not ((uu <= least and own < dot(before, before)) or (vv <= least and own <= dot(after, after))):
-            copy_four(work, here + 4 * i, there + 4 * kept)
-            kept += 1
-    return kept
-
-
-@func
-def drop_straight(count, n, work, here, there):
-    """Write the corners of the polygon at which it turns to `there`; returns how many.
-
-    Where sides of both outlines lie on one line, rounding decides whether and where one cuts the other, and such points would
-    change the patch from step to step. Each corner is judged by its neighbours as they are.
-    """
-    kept = 0
-    for i in range(count):
-        x = get(work, here + 4 * i)
-        u = sub(x, get(work, here + 4 * (i - 1 if i > 0 else count - 1)))
-        v = sub(get(work, here + 4 * (i + 1 if i + 1 < count else 0)), x)
-        turning = dot(n, cross(u, v))
-        if turning * turning > STRAIGHT * STRAIGHT * dot(u, u) * dot(v, v):
-            copy_four(work, here + 4 * i, there + 4 * kept)
-            kept += 1
-    return kept
-
-
-@func
-def clip(m, limit, count, work, here, there):
-    """Cut the polygon of `count` corners off where m . x is above the limit; the rest is written to `there`."""
-    kept = 0
-    before = count - 1
-    last = dot(m, get(work, here + 4 * before)) - limit
-    for i in range(count):
-        now = dot(m, get(work, here + 4 * i)) - limit
-        if (now > 0.0) != (last > 0.0):
-            # From inside to outside, whichever comes first.
-            inside, outside = (before, i) if now > 0.0 else (i, before)
-            t = min(last, now) / (min(last, now) - max(last, now))
-            for j in range(4):
-                one, two = work[here + 4 * inside + j], work[here + 4 * outside + j]
-                work[there + 4 * kept + j] = one + t * (two - one)
-            kept += 1
-        if now <= 0.0:
-            copy_four(work, here + 4 * i, there + 4 * kept)
-            kept += 1
-        before, last = i, now
-    return kept
-
-
-@func
 def spread(count, n, work, here):
     """Choose four of `count` points at `here` that keep the patch's width, the deepest first, and write them as the answer.
 
@@ -463,10 +322,3 @@ def spread(count, n, work, here):
 def write_point(i, to, work, here):
     """Copy point i at `here` to the answer."""
     copy_four(work, here + 4 * i, POINT * to)
-
-
-@func
-def copy_four(work, source, target):
-    """Copy a point and its gap."""
-    put(work, target, get(work, source))
-    work[np.uintp(target + 3)] = work[np.uintp(source + 3)]

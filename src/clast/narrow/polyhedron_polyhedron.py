@@ -40,7 +40,7 @@ def work_width(hulls):
     faces = int(np.diff(hulls.face_start).max(initial=0))
     edges = int(np.diff(hulls.edge_start).max(initial=0))
     corners = int(np.diff(hulls.loop_start).max(initial=0))
-    return SCRATCH + 4 * faces + 2 * edges + 20 * (corners + 4)
+    return SCRATCH + 4 * faces + 2 * edges + 24 * (corners + 4)
 
 
 @func

@@ -38,10 +38,16 @@ def place_shapes(bodies, molds, parts):
     """All parts of all bodies as Shapes; where each body is one part about its centre, `centre` is `bodies.position` itself."""
     n = len(bodies.number)
     plain = (molds.count == 1) & ~parts.offset[molds.first].any(axis=1)
-    if plain.all() and (n < 2 or (np.diff(bodies.number) > 0).all()):
-        part = molds.first[bodies.mold]
-        radius = parts.reach[part] * bodies.scale
-        return Shapes(np.arange(n), np.arange(n, dtype=np.int32), part, parts.kind[part], bodies.position, radius)
+    if plain.all() and (n < 2 or (bodies.number[1:] > bodies.number[:-1]).all()):
+        if len(molds.first) == 1:
+            # Looking every one up in a table of one row would take most of the time.
+            only = molds.first[0]
+            part, kind = np.full(n, only, molds.first.dtype), np.full(n, parts.kind[only], parts.kind.dtype)
+            radius = parts.reach[only] * bodies.scale
+        else:
+            part = molds.first[bodies.mold]
+            kind, radius = parts.kind[part], parts.reach[part] * bodies.scale
+        return Shapes(np.arange(n), np.arange(n, dtype=np.int32), part, kind, bodies.position, radius)
     many = molds.count[bodies.mold]
     total = int(many.sum())
     start = np.cumsum(many, dtype=np.int64) - many
@@ -74,24 +80,34 @@ def make_mold(shape):
         inertia=np.array([shape.inertia], dtype=float),
         round=np.array([shape.round], dtype=bool),
     )
-    hull = getattr(shape, "hull", None)
+    hull, surface = getattr(shape, "hull", None), getattr(shape, "triangulation", None)
     return (
         mold,
         parts,
         shape.mesh,
         join_hulls(hull) if isinstance(hull, list) else hull,
-        getattr(shape, "triangulation", None),
+        join_surfaces(surface) if isinstance(surface, list) else surface,
     )
 
 
 def join_hulls(hulls):
     """Hulls of all polyhedra of one body, in the order of the list; None if it has none."""
-    if not hulls:
+    return _joined(hulls, empty_hulls(), ("vertex", "normal", "edge", "loop", "inner"), _shift_hull)
+
+
+def join_surfaces(surfaces):
+    """The same of Surfaces."""
+    return _joined(surfaces, empty_surfaces(), ("corner", "vertex", "box", "inner"), _shift_surface)
+
+
+def _joined(tables, empty, counted, shift):
+    """Tables behind an empty one, with row numbers shifted by how many rows of the columns `counted` stand before; None if there are none."""
+    if not tables:
         return None
-    chunks, before = [empty_hulls()], dict.fromkeys(("vertex", "normal", "edge", "loop", "inner"), 0)
-    for hull in hulls:
-        chunks.append(_shift_hull(hull, before))
-        before = {name: count + _rows(hull, name) for name, count in before.items()}
+    chunks, before = [empty], dict.fromkeys(counted, 0)
+    for table in tables:
+        chunks.append(shift(table, before))
+        before = {name: count + _rows(table, name) for name, count in before.items()}
     return _join(chunks)
 
 

@@ -10,7 +10,7 @@ from ..errors import pick
 from ..scene.inputs import whole
 from ..scene.materials import Material
 from ..scene.scene import Scene
-from ..shapes import Capsule, Clump, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Sphere
+from ..shapes import Capsule, Clump, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Sphere, Superquadric
 from .ready import GRAVITY, Ready
 
 REACH = 0.006  # [m], radius of the balls around the particles
@@ -35,11 +35,12 @@ def kinds():
         Mesh.random(30, (0.6, 1.0), seed=2, radius=REACH, epsilon=0.1 * REACH),
         ring(),
         Capsule(0.4 * REACH, 1.2 * REACH),
+        Superquadric(0.8 * REACH, 0.8 * REACH, 0.45 * REACH, 0.4, 1.0),  # a tablet
     )
 
 
 def all_shapes(count=700, seed=1, method="dem"):
-    """Spheres, clumps, ellipsoids, boxes, rocks, dented lumps, rings and capsules in a turning drum with a rough wall.
+    """Spheres, clumps, ellipsoids, boxes, rocks, dented lumps, rings, capsules and tablets in a turning drum with a rough wall.
 
     method "dem": by contact forces; "hard": by complementarity.
     """

@@ -7,6 +7,7 @@ import numpy as np
 from ..kernels.vec import rotation_matrices
 from ..tables import MESH, Surfaces, make_parts
 from .polyhedron import _length
+from .sphere import ball_chords
 
 ROUND, RINGS = 48, 12  # sides of the drawn cylinder, rings of each drawn cap
 
@@ -48,12 +49,17 @@ class Capsule:
 
     @property
     def triangulation(self):
-        """Surfaces with one row: the two ends and the axis between them, each as a triangle without area and without a normal.
+        """Surfaces with one row: the two ends and the axis between them, each as a triangle without area and without a normal."""
+        return self.turned((1.0, 0.0, 0.0, 0.0))
+
+    def turned(self, orientation):
+        """The same of the capsule turned by a quaternion (4,) within the axes of its body.
 
         The ends stand by themselves so that a capsule that lies on a face rests on both.
         """
         half = 0.5 * self.length
-        ends = np.array([[0.0, 0.0, -half], [0.0, 0.0, half]])
+        end = half * rotation_matrices(np.array([orientation], dtype=float))[0][:, 2]
+        ends = np.stack([0.0 - end, end])
         corner = ends[[[0, 0, 0], [1, 1, 1], [0, 1, 1]]]
         return Surfaces(
             triangle_start=np.array([0, 3], np.int32),
@@ -64,7 +70,7 @@ class Capsule:
             row=np.arange(3, dtype=np.int32),
             outline=np.zeros(3, np.int8),
             vertex=np.ascontiguousarray(ends.T),
-            box=np.concatenate([ends[0], ends[1]])[:, None],
+            box=np.concatenate([0.0 - np.abs(end), np.abs(end)])[:, None],
             child=np.array([-1], np.int32),
             first=np.array([0], np.int32),
             last=np.array([3], np.int32),
@@ -98,6 +104,28 @@ class Capsule:
     def support(self, n):
         """How far it reaches along unit directions n (k,3): (k,) [m]."""
         return self.radius + 0.5 * self.length * np.abs(n[:, 2])
+
+    def chords(self, start, way):
+        """Where lines are in it, see `Sphere.chords`: from the first to the last of where they are in the cylinder and in the balls at its ends."""
+        half, low, high = 0.5 * self.length, np.full(len(start), np.inf), np.full(len(start), -np.inf)
+        ends = [(start - [0.0, 0.0, z]) / self.radius for z in (-half, half)]
+        pieces = [ball_chords(x, way / self.radius) for x in ends]
+        # Across the axis the cylinder is a ball, and along it what is between two planes.
+        flat = np.array([1.0, 1.0, 0.0]) / self.radius
+        if way @ (flat * way) > 0.0:
+            first, last = ball_chords(start * flat, way * flat)
+        else:
+            first = np.where(np.einsum("mi,mi->m", start * flat, start * flat) < 1.0, -np.inf, np.inf)
+            last = -first
+        if way[2] != 0.0:
+            one, two = (-half - start[:, 2]) / way[2], (half - start[:, 2]) / way[2]
+            first, last = np.maximum(first, np.minimum(one, two)), np.minimum(last, np.maximum(one, two))
+        else:
+            first = np.where(np.abs(start[:, 2]) < half, first, np.inf)
+        for one, two in [*pieces, (first, last)]:
+            hit = one < two
+            low, high = np.where(hit, np.minimum(low, one), low), np.where(hit, np.maximum(high, two), high)
+        return np.where(low < high, low, 1.0), np.where(low < high, high, -1.0)
 
     def surface(self, extent=None):
         """Vertices (v,3) [m], on the capsule, and triangles (t,3)."""

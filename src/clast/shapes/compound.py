@@ -4,6 +4,7 @@ import numpy as np
 
 from ..kernels.vec import rotation_matrices
 from ..tables import Parts
+from .capsule import Capsule
 from .clump import Clump
 from .ellipsoid import Ellipsoid
 from .fitting import closed_mesh, convex_pieces
@@ -22,8 +23,8 @@ class Compound:
     """The union of shapes, each at its place, as one rigid particle of uniform density.
 
     shapes: a list of shapes, (shape, position) or (shape, position, orientation), position (3,) [m] where the shape has its centre of
-    mass, orientation a quaternion (4,). They may be Sphere, Ellipsoid, Superquadric, Polyhedron, Clump and Compound, and may overlap: volume,
-    centre of mass and inertia are those of the union, exactly unless others than balls with balls and few polyhedra with each other
+    mass, orientation a quaternion (4,). They may be Sphere, Ellipsoid, Superquadric, Polyhedron, Capsule, Clump and Compound, and may overlap:
+    volume, centre of mass and inertia are those of the union, exactly unless others than balls with balls and few polyhedra with each other
     overlap, when the volume is off by at most 1e-4 of what overlaps. They do not touch each other.
     The particle's position is the centre of mass of the union; `origin` (3,) is that point in the coordinates of the positions.
     `pieces` are the shapes, none of them made of others, with their positions (3,) about it and orientations (4,).
@@ -46,8 +47,9 @@ class Compound:
         placed = [Placed(one, x, rotation_matrices(q[None])[0]) for one, x, q in pieces]
         self.volume, self.origin, self.inertia = union_properties(placed)
         self.pieces = tuple((one, x - self.origin, q) for one, x, q in pieces)
-        # A polyhedron is kept in the axes of the body.
+        # Polyhedra and capsules are kept in the axes of the body.
         self.hull = [one.turned(q).hull for one, _, q in self.pieces if isinstance(one, Polyhedron)]
+        self.triangulation = [one.turned(q) for one, _, q in self.pieces if isinstance(one, Capsule)]
         spread = np.abs(self.inertia - self.inertia[0, 0] * np.eye(3)).max()
         self.round = bool(spread <= 1e-14 * self.inertia[0, 0])
 
@@ -69,12 +71,12 @@ class Compound:
 
     def parts(self):
         """The parts of all pieces, relative to the centre of mass."""
-        chunks, hulls = [], 0
+        chunks, rows = [], {Polyhedron: 0, Capsule: 0}
         for shape, position, orientation in self.pieces:
             part = shape.parts()._replace(offset=position[None], turn=orientation[None])
-            if isinstance(shape, Polyhedron):
-                part = part._replace(turn=np.array([NO_TURN]), feature=np.array([hulls], np.int32))
-                hulls += 1
+            if type(shape) in rows:
+                part = part._replace(turn=np.array([NO_TURN]), feature=np.array([rows[type(shape)]], np.int32))
+                rows[type(shape)] += 1
             chunks.append(part)
         return Parts(*(np.concatenate(column) for column in zip(*chunks, strict=True)))
 
@@ -134,4 +136,4 @@ def _after(p, q):
     return np.concatenate([[real], rest])
 
 
-PIECES = (Sphere, Ellipsoid, Polyhedron, Superquadric, Clump, Compound)
+PIECES = (Sphere, Ellipsoid, Polyhedron, Superquadric, Capsule, Clump, Compound)

@@ -1,6 +1,7 @@
 """What all tests share, and which of them belong together when several processes run them."""
 
 import os
+import sys
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
@@ -13,6 +14,13 @@ os.environ.setdefault("CLAST_WORKERS", "0")
 # Threads of NumPy's library of matrices would wait for each other in a busy loop: products of (210,3) and (3,1000) matrices took 0.4 s of
 # processor time on one thread, 3.5 to 12 s on two while another process was busy. It reads this when NumPy is first imported, after this file.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# So would threads of kernels: each process of tests has as many as there are cores. They go to sleep at once; tests of threads took 15 s of
+# processor time so, 23 s where they looked for work 10,000 times first.
+os.environ.setdefault("GOMP_SPINCOUNT", "100")
+# Every process reads all tests, and many tests start clast: where the surroundings forbid to keep what Python made of the sources, each began with
+# that, 10 s and 0.4 s of processor time. It lies beside them, as kernels do.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # In a fresh clone most of the time goes into compiling, so tests that need the same kernels run in the same process. One
 # row is one group, with patterns of `file::test[parameters]`; the first row that fits counts, and a file that fits nowhere

@@ -54,7 +54,7 @@ class Smooth(Stepper):
             }
             self.state = State(self.scene, self.box, search, self.rolling, self.method.margin, **about)
             self._bind()
-        self._around = None  # Space and Watch of the last step
+        self._around, self._seen = None, ()  # Space and Watch of the last step, and what they hold
         self.fresh = True  # forces of the present positions are not there yet
         self._open = False  # forces are there, but the step that they end is not ended yet
 
@@ -119,11 +119,11 @@ class Smooth(Stepper):
         if len(self._moved) != chunks:
             self._moved, self._status = self.device.zeros(chunks, np.float64), self.device.zeros(chunks, np.int8)
         acting = state.pairs, state.spheres, state.wrench
-        space = integrate.Space(self.scene.gravity, self.world, state.edges)
-        watch = integrate.Watch(state.reference, there.turned_from, state.pairs.far, self._moved, self._status)
+        space = self.scene.gravity, self.world, state.edges
+        watch = state.reference, there.turned_from, state.pairs.far, self._moved, self._status
         # The same objects while nothing in them changes: then the launch is the same, and known.
-        if self._around is None or not all(map(is_, (*space, *watch), (*self._around[0], *self._around[1]))):
-            self._around = space, watch
+        if self._around is None or not all(map(is_, space + watch, self._seen)):
+            self._around, self._seen = (integrate.Space(*space), integrate.Watch(*watch)), space + watch
         kernel(chunks, chunk, there.moving, there.rows, there.inertias, *acting, dt, kicks, *self._around)
 
     def _find_pairs(self):
@@ -259,7 +259,7 @@ class Smooth(Stepper):
 
     def rebuild(self):
         """Make the list of pairs anew because bodies have moved out of it, came or went."""
-        self._around = None  # it would keep what the old list was made from in memory
+        self._around, self._seen = None, ()  # they would keep what the old list was made from in memory
         self.state.rebuild()
 
     def remember(self):

@@ -23,8 +23,11 @@ class SpringSystem:
         self.table, self.system = table, system
         count = len(table.rest)
         self.straight = np.flatnonzero(table.joint < 0)  # between two points
+        self.torsion = np.flatnonzero(table.joint >= 0).tolist()
+        self.points = table.point[self.straight]
         self.functions = [spring.function for spring in scene.springs]
         self.plain = np.array([function is None for function in self.functions], dtype=bool)
+        self.asked = np.flatnonzero(~self.plain).tolist()
         self.tension = np.zeros(count)  # pull [N], or torque that turns b back [N m], when last asked
         self.row = np.zeros((count, 12))  # what gives the rate of its extent from the velocities of a and b
         self.extent = np.zeros(count)  # length [m] or angle [rad]
@@ -40,19 +43,22 @@ class SpringSystem:
 
     def measure(self, t, edges):
         """Extents and rows of all springs. t: Assembly with present poses."""
-        table, turns, straight = self.table, turns_of(t.orientation), self.straight
-        a, b = self.slots[straight].T
-        ra = np.einsum("sxy,sy->sx", turns[a], table.point[straight, 0])
-        rb = np.einsum("sxy,sy->sx", turns[b], table.point[straight, 1])
-        d = t.position[b] + rb - t.position[a] - ra
-        d -= np.array(edges[:3]) * np.round(d * np.array(edges[3:]))
-        length = np.sqrt((d * d).sum(1))
-        # Where the two points meet there is no direction, and no force.
-        axis = d / np.where(length > 0.0, length, 1.0)[:, None]
-        self.extent[straight] = length
-        self.row[straight] = np.concatenate([-axis, -cross(ra, axis), axis, cross(rb, axis)], axis=1)
-        for s in np.flatnonzero(table.joint >= 0).tolist():
-            j = int(self.system.place[table.joint[s]])
+        straight = self.straight
+        if len(straight):
+            ends = self.slots[straight]
+            arms = np.einsum("sexy,sey->sex", turns_of(t.orientation)[ends], self.points)
+            place = t.position[ends]
+            d = place[:, 1] + arms[:, 1] - place[:, 0] - arms[:, 0]
+            if any(edges[3:]):
+                d -= np.array(edges[:3]) * np.round(d * np.array(edges[3:]))
+            length = np.sqrt((d * d).sum(1))
+            # Where the two points meet there is no direction, and no force.
+            axis = d / np.where(length > 0.0, length, 1.0)[:, None]
+            self.extent[straight] = length
+            levers = cross(arms, axis[:, None])
+            self.row[straight] = np.concatenate([-axis, -levers[:, 0], axis, levers[:, 1]], axis=1)
+        for s in self.torsion:
+            j = int(self.system.place[self.table.joint[s]])
             self.extent[s], self.row[s] = t.coordinate[j, 0], self.system.coordinate_row(j, 0)
 
     def pull(self, t, velocity, time, edges, load, ahead=0.0):
@@ -76,7 +82,7 @@ class SpringSystem:
             self.tension[:] = np.linalg.solve(
                 np.eye(len(self)) + ahead * damping[:, None] * self.mobility, self.tension
             )
-        for s in np.flatnonzero(~self.plain).tolist():
+        for s in self.asked:
             self.tension[s] = self.functions[s](float(extent[s]), float(rate[s]), time)
             if not np.isfinite(self.tension[s]):
                 raise ValueError(f"the function of spring {s} gave {self.tension[s]} at t = {time:g} s")
@@ -158,18 +164,23 @@ class SpringSystem:
         return Pulls(np.where(straight, vector, 0.0), np.where(straight, 0.0, vector), self.extent.copy())
 
 
+# Entries of a matrix of rotation, row by row: of the products 2 w w, 2 w x, ... 2 z z of a quaternion those of FIRST, and those of SECOND with these signs.
+FIRST = np.array([10, 6, 7, 6, 5, 11, 7, 11, 5])
+SECOND = np.array([15, 3, 2, 3, 15, 1, 2, 1, 10])
+SIGNS = np.array([1.0, -1.0, 1.0, 1.0, 1.0, -1.0, -1.0, 1.0, 1.0])
+WHOLE = 1.0 - 2.0 * np.eye(3).ravel()  # those on the diagonal are taken from 1
+NEXT, LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
+
+
 def turns_of(orientation):
-    """Matrices (k,3,3) that turn body axes into world axes; for few rows a third of the time of `vec.rotation_matrices`."""
-    w, x, y, z = orientation.T
-    m = np.empty((len(orientation), 3, 3))
-    m[:, 0, 0], m[:, 0, 1], m[:, 0, 2] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)
-    m[:, 1, 0], m[:, 1, 1], m[:, 1, 2] = 2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)
-    m[:, 2, 0], m[:, 2, 1], m[:, 2, 2] = 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
-    return m
+    """Matrices (k,3,3) that turn body axes into world axes. There are few rows: what counts is how many times NumPy is called."""
+    products = (orientation[:, :, None] * (2.0 * orientation)[:, None, :]).reshape(-1, 16)
+    turns = products.take(FIRST, 1) + SIGNS * products.take(SECOND, 1)
+    turns *= WHOLE
+    turns[:, ::4] += 1.0
+    return turns.reshape(-1, 3, 3)
 
 
 def cross(a, b):
-    """Vector products of the rows of two arrays (..., 3); NumPy's own takes four times as long for few rows."""
-    x, y, z = a[..., 0], a[..., 1], a[..., 2]
-    u, v, w = b[..., 0], b[..., 1], b[..., 2]
-    return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], -1)
+    """Vector products of the rows of two arrays (..., 3); NumPy's own takes many times as long for few rows."""
+    return a.take(NEXT, -1) * b.take(LAST, -1) - a.take(LAST, -1) * b.take(NEXT, -1)

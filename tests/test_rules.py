@@ -123,7 +123,13 @@ def read_unbound(text):
     """Names that kernels of a file bind, and that functions which they call read from the file, where these are not bound."""
     tree = ast.parse(text)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and called_by(node.func) == "kernel"]
-    bound = {word.arg for call in calls for word in call.keywords if word.arg not in FLAGS}
+    words = [word for call in calls for word in call.keywords]
+    bound = {word.arg for word in words if word.arg not in FLAGS}
+    # kernel(..., **acts(law)): the names that the function gives.
+    given = {called_by(word.value.func) for word in words if word.arg is None and isinstance(word.value, ast.Call)}
+    makers = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in given]
+    tables = [node for maker in makers for node in ast.walk(maker) if isinstance(node, ast.Dict)]
+    bound |= {key.value for table in tables for key in table.keys if isinstance(key, ast.Constant)}
     for function in tree.body:
         if isinstance(function, ast.FunctionDef) and CALLED & set(map(called_by, function.decorator_list)):
             read = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
@@ -144,6 +150,8 @@ def test_the_rule_about_bound_names_sees_one():
     text = "@func\ndef near(d):\n    return WIDE\n\ndef row(i):\n    near(i)\n\nkernel(row, grain=4, WIDE=True)\n"
     assert list(read_unbound(text)) == ["near reads WIDE"]
     assert list(read_unbound(text.replace("near(d)", "near(d, WIDE)"))) == []
+    given = text.replace("WIDE=True", "**acts()") + "\ndef acts():\n    return {'WIDE': True}\n"
+    assert list(read_unbound(given)) == ["near reads WIDE"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)

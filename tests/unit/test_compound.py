@@ -125,6 +125,18 @@ def test_the_distance_is_that_of_the_nearest_part(name):
     np.testing.assert_allclose(found.gap, least, atol=1e-12)
 
 
+def test_pieces_of_a_class_of_ones_own():
+    class Brick(Polyhedron):
+        pass
+
+    corners = Polyhedron.box(0.4, 0.2, 0.1).vertices
+    gaps = []
+    for kind in (Polyhedron, Brick):
+        made = Compound([(kind(corners), (0.0, 0.0, 0.0), TURN), (kind(0.5 * corners), (0.6, 0.0, 0.0), QUARTER)])
+        gaps.append(clast.distance(made, [(0.0, 0.0, 0.0)], Sphere(0.1), [(0.1, 0.1, 0.6), (0.6, 0.7, 0.0)]).gap)
+    np.testing.assert_array_equal(*gaps)
+
+
 def test_parts_of_a_body_do_not_touch_each_other():
     scene = Scene()
     scene.add(Compound(HAMMER), position=[(0, 0, 0), (1, 0, 0)])
@@ -258,8 +270,9 @@ def test_balls_fitted_to_a_ring_leave_its_hole_free():
     within = Clump.fit(mesh, spheres=20, inside=True)
     assert within.error["grown"] == 0.0
     assert within.error["volume"] < -0.02
-    with pytest.raises(TypeError, match="needs a clast.Mesh"):
-        Clump.fit(Sphere(1.0), spheres=3)
+    for other in (Sphere(1.0), Compound([Sphere(1.0), (Sphere(1.0), (0.5, 0.0, 0.0))])):
+        with pytest.raises(TypeError, match="needs a clast.Mesh"):
+            Clump.fit(other, spheres=3)
 
 
 def test_one_ball_fitted_to_a_cube_is_the_ball_inside():

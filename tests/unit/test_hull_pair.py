@@ -7,8 +7,9 @@ from clast import Polyhedron
 from clast.kernels.vec import rotation_matrices
 from clast.narrow import polyhedron_manifold as hull_patch
 from clast.narrow import polyhedron_polyhedron as hull_pair
+from clast.narrow.polyhedron_outline import common_outline
 from clast.narrow.polyhedron_polyhedron import EDGE_EDGE, POINT, VERTEX_FACE
-from clast.scene.stacking import join_molds, make_mold
+from clast.scene.stacking import join_hulls, join_molds, make_mold
 
 CUBE = Polyhedron.box(1.0, 1.0, 1.0)
 SLAB = Polyhedron.box(2.0, 1.2, 0.3)
@@ -279,3 +280,34 @@ def test_hundreds_of_faces():
         true, _ = slow_separation(ball, ball, np.eye(3), d)
         assert s == pytest.approx(true, abs=1e-9)
         assert len(spots) >= 1
+
+
+def test_where_the_corners_of_a_face_begin_has_no_influence():
+    """The common part of two faces to the bit, whichever corner of one of them is counted first."""
+
+    def prism(sides, radius):
+        angle = 0.1 + 2.0 * np.pi * np.arange(sides) / sides
+        around = radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        return Polyhedron(np.concatenate([np.insert(around, 2, height, axis=1) for height in (-0.5, 0.5)]))
+
+    hulls = join_hulls([prism(5, 1.0).hull, prism(7, 1.2).hull])
+    top, bottom = int(np.argmax(hulls.normal[2, : hulls.face_start[1]])), hulls.face_start[1]
+    bottom += int(np.argmin(hulls.normal[2, bottom:]))
+    own = slice(hulls.loop_start[bottom], hulls.loop_start[bottom + 1])
+    random = np.random.default_rng(5)
+    for _ in range(40):
+        about = np.array([[1.0, *random.normal(scale=0.02, size=2), random.normal()]])
+        turn = rotation_matrices(about / np.linalg.norm(about))[0]
+        away = (*random.normal(scale=0.3, size=2).tolist(), 0.99)
+        found = []
+        for first in range(7):
+            loop = hulls.loop.copy()
+            loop[own] = np.roll(loop[own], first)
+            work = np.zeros(hull_pair.work_width(hulls))
+            rolled = hulls._replace(loop=loop)
+            at, count = common_outline(
+                1.0, top, 1.0, bottom, tuple(map(tuple, turn.tolist())), away, 1.0, rolled, 9.0, work
+            )
+            found.append(set(map(tuple, work[at : at + 4 * count].reshape(-1, 4).tolist())))
+        assert len(found[0]) > 3
+        assert all(other == found[0] for other in found)

@@ -45,7 +45,7 @@ def common_outline(k, face, kb, other, turn, d, per_height, hulls, margin, work)
     # The height of the other face over a point of this one.
     m = matrix_vector(turn, column(hulls.normal, other))
     slope = per_height / min(dot(m, n), -1e-30)
-    plane = (n, scale(slope, m), slope * dot(m, get(work, here)), low, high, per_height)
+    plane = (n, scale(slope, m), slope * (dot(m, d) + kb * hulls.offset[other]), low, high, per_height)
     count = walk(start, end, k, WITHIN * height, count, plane, hulls, work, here, there)
     here, there = there, here
     if count > 4:

@@ -74,9 +74,10 @@ class Compound:
         chunks, rows = [], {Polyhedron: 0, Capsule: 0}
         for shape, position, orientation in self.pieces:
             part = shape.parts()._replace(offset=position[None], turn=orientation[None])
-            if type(shape) in rows:
-                part = part._replace(turn=np.array([NO_TURN]), feature=np.array([rows[type(shape)]], np.int32))
-                rows[type(shape)] += 1
+            for kind in rows:
+                if isinstance(shape, kind):
+                    part = part._replace(turn=np.array([NO_TURN]), feature=np.array([rows[kind]], np.int32))
+                    rows[kind] += 1
             chunks.append(part)
         return Parts(*(np.concatenate(column) for column in zip(*chunks, strict=True)))
 

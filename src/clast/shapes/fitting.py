@@ -22,7 +22,9 @@ def closed_mesh(place, mesh):
         mesh = load_mesh(mesh, shape="mesh")
         vertices, triangles = mesh.surface()
         return vertices + mesh.origin, triangles, mesh.volume
-    if not hasattr(mesh, "triangulation") and not isinstance(mesh, Polyhedron):
+    # A compound has a list of them, and a surface that overlaps itself.
+    surface = getattr(mesh, "triangulation", None)
+    if (surface is None or isinstance(surface, list)) and not isinstance(mesh, Polyhedron):
         what = mesh.__name__ if isinstance(mesh, type) else type(mesh).__name__
         raise TypeError(f"{place} needs a clast.Mesh, a clast.Polyhedron or the path of a closed mesh file, got {what}")
     return *mesh.surface(), mesh.volume

@@ -25,6 +25,18 @@ def put_lane_vector(lane, row, k, v):
 
 
 @func
+def lane_quaternion(lane, row, k):
+    """Four rows of lane k."""
+    return (lane[row, k], lane[row + 1, k], lane[row + 2, k], lane[row + 3, k])
+
+
+@func
+def put_lane_quaternion(lane, row, k, q):
+    """Write a quaternion into four rows of lane k."""
+    lane[row, k], lane[row + 1, k], lane[row + 2, k], lane[row + 3, k] = q
+
+
+@func
 def load(array, i):
     """Row i of an (n,3) array as a vector."""
     return (array[i, 0], array[i, 1], array[i, 2])

@@ -33,11 +33,13 @@ from ..kernels.vec import (
     add,
     cross,
     dot,
+    lane_quaternion,
     lane_vector,
     load,
     load4,
     load_matrix,
     matrix_vector,
+    put_lane_quaternion,
     put_lane_vector,
     quat_exponential,
     quat_exponential_small,
@@ -285,18 +287,6 @@ TURN_ROWS = 20
 
 
 @func
-def lane_pose(lane, row, k):
-    """Four rows of lane k: a quaternion."""
-    return (lane[row, k], lane[row + 1, k], lane[row + 2, k], lane[row + 3, k])
-
-
-@func
-def put_lane_pose(lane, row, k, q):
-    """Write a quaternion into four rows of lane k."""
-    lane[row, k], lane[row + 1, k], lane[row + 2, k], lane[row + 3, k] = q
-
-
-@func
 def kick_lanes(lane, step):
     """Kick all bodies for a time `step` [s]."""
     for k in range(WIDTH):
@@ -318,14 +308,14 @@ def spin_lanes(lane, used, orientation, first, dt):
     for k in range(WIDTH):
         turn = scale(dt, lane_vector(lane, TURNS, k))
         fast += 1 if 0.25 * dot(turn, turn) >= SMALL else 0
-        q = near_unit(quat_multiply(quat_exponential_small(turn), lane_pose(lane, POSE, k)))
-        put_lane_pose(lane, POSE, k, q)
+        q = near_unit(quat_multiply(quat_exponential_small(turn), lane_quaternion(lane, POSE, k)))
+        put_lane_quaternion(lane, POSE, k, q)
     if fast > 0:  # these need sine and cosine, which are no vector instructions
         for k in range(used):
             turn = scale(dt, lane_vector(lane, TURNS, k))
             if 0.25 * dot(turn, turn) >= SMALL:
                 q = near_unit(quat_multiply(quat_exponential(turn), load4(orientation, first + k)))
-                put_lane_pose(lane, POSE, k, q)
+                put_lane_quaternion(lane, POSE, k, q)
 
 
 @func
@@ -334,16 +324,16 @@ def tumble_lanes(lane, turning, used, mold, first, inertias, dt):
     waiting = 0
     for j in range(used):
         k, m = np.uintp(j), np.uintp(mold[first + j])
-        w, q = lane_vector(lane, TURNS, k), lane_pose(lane, POSE, k)
+        w, q = lane_vector(lane, TURNS, k), lane_quaternion(lane, POSE, k)
         turning[WAITS, k] = 0.0
         if inertias.round[m]:
-            put_lane_pose(lane, POSE, k, near_unit(quat_multiply(quat_exponential(scale(dt, w)), q)))
+            put_lane_quaternion(lane, POSE, k, near_unit(quat_multiply(quat_exponential(scale(dt, w)), q)))
             continue
         inverse = load_matrix(inertias.inverse, m)
         momentum = matrix_vector(load_matrix(inertias.inertia, m), unrotate(q, w))
         if not turns_little(momentum, inverse, dt):
             q, w = turn_far(q, momentum, inverse, dt)
-            put_lane_pose(lane, POSE, k, q)
+            put_lane_quaternion(lane, POSE, k, q)
             put_lane_vector(lane, TURNS, k, w)
             continue
         waiting += 1
@@ -351,7 +341,7 @@ def tumble_lanes(lane, turning, used, mold, first, inertias, dt):
         put_lane_vector(turning, MOMENTUM, k, momentum)
         for i in range(3):
             put_lane_vector(turning, INVERSE + 3 * i, k, inverse[i])
-        put_lane_pose(turning, QUATERNION, k, q)
+        put_lane_quaternion(turning, QUATERNION, k, q)
     if waiting == 0:
         return
     for k in range(WIDTH):
@@ -360,13 +350,13 @@ def tumble_lanes(lane, turning, used, mold, first, inertias, dt):
             lane_vector(turning, INVERSE + 3, k),
             lane_vector(turning, INVERSE + 6, k),
         )
-        q, momentum = lane_pose(turning, QUATERNION, k), lane_vector(turning, MOMENTUM, k)
+        q, momentum = lane_quaternion(turning, QUATERNION, k), lane_vector(turning, MOMENTUM, k)
         q, w = turn_freely(q, momentum, inverse, dt, quat_exponential_small)
-        put_lane_pose(turning, QUATERNION, k, q)
+        put_lane_quaternion(turning, QUATERNION, k, q)
         put_lane_vector(turning, SPIN_AFTER, k, w)
     for k in range(used):
         if turning[WAITS, k] > 0.0:
-            put_lane_pose(lane, POSE, k, lane_pose(turning, QUATERNION, k))
+            put_lane_quaternion(lane, POSE, k, lane_quaternion(turning, QUATERNION, k))
             put_lane_vector(lane, TURNS, k, lane_vector(turning, SPIN_AFTER, k))
 
 
@@ -401,7 +391,7 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
             put_lane_vector(lane, PLACE, k, x)
             put_lane_vector(lane, SPEED, k, velocity_at(rows, i))
             put_lane_vector(lane, TURNS, k, spin_at(rows, i))
-            put_lane_pose(lane, POSE, k, q)
+            put_lane_quaternion(lane, POSE, k, q)
             a = (f[0] * per_mass + gravity[0], f[1] * per_mass + gravity[1], f[2] * per_mass + gravity[2])
             put_lane_vector(lane, PULL, k, a)
             turned = scale(rows[i, PER_INERTIA], torque)
@@ -430,7 +420,7 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
             put_vector(rows, i, SPIN, w)
             if kicks.begins:
                 x, far = wrapped(lane_vector(lane, PLACE, k), load(reference, i), world, edges, periodic)
-                q = lane_pose(lane, POSE, k)
+                q = lane_quaternion(lane, POSE, k)
                 if solids:
                     far = swung(far, q, load4(turned_from, i), bodies.scale[i] * swing[mold[i]])
                 state, farthest = judge(state, x, w, far, world), max(farthest, far)

@@ -3,26 +3,42 @@
 Nesterov's method asks for velocities where momentum has carried the impulses, y = g + m (g - g_old). Bodies are fewer than contacts, so it is their
 velocities that are carried on: a pass over contacts reads them and writes the new impulses over the old ones, a pass over bodies adds
 these up and carries the velocities on. Everything that steers the iteration is summed on the way.
-Measured on one busy core, 17,800 contacts of spheres: 57 ns a contact and iteration, against 54 ns where velocities of contacts are stored: no faster, but an
-iteration reads and writes fewer arrays of contacts.
+
+What the passes read is laid out for them once a solve: numbers of 64 contacts side by side, arms in the order in which bodies read them. All iterations
+are one call of compiled code, which hands both passes to the threads.
 """
 
 import math
+import time
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
-from ..kernels.backend import func, kernel
+from ..kernels.backend import Pace, fused, kernel
+from ..kernels.reached import stored
 from ..kernels.rows import PER_INERTIA, PER_MASS
-from ..kernels.vec import add, cross, dot, load, scale, sub
-from ..motion.rotation import turn_of
-from .constraints import CHUNK, WIDTH, Constraints, arms
+from ..kernels.spread import spread
+from ..kernels.vec import add, cross, dot, scale, sub
+from ..motion.rotation import symmetric_vector
+from .constraints import CHUNK, WIDTH
 from .projections import project3, project6
 
-# Bound to the kernels: what the scene has.
-COUPLES = False
-SOFT = False
-
+# Where the numbers of a contact stand in a block of `Lanes.contact`: rows of WIDTH numbers, as unsigned numbers, which numba does not test for being
+# negative and which must not meet signed ones: their sum would be a floating-point number.
+ROW = np.uintp(WIDTH)
+NORMAL, ONE, TWO, BIAS, SIZE, REST, PER_SIZE, PER_REST, FRICTION, TENSION = (
+    np.uintp(WIDTH * row) for row in (0, 3, 6, 9, 10, 11, 12, 13, 14, 15)
+)
+ROWS = 16
+# The same of rolling and spinning friction,
+LENGTH, ROLL, TWIST = (np.uintp(WIDTH * row) for row in (0, 1, 2))
+COUPLE_ROWS = 3
+# and of what a part of the work keeps for itself: velocities of both bodies; new impulses and couples, what is summed, and the sums.
+VELOCITY_A, SPIN_A, VELOCITY_B, SPIN_B = (np.uintp(WIDTH * row) for row in (0, 3, 6, 9))
+SEEN_ROWS = 12
+NEW, TURNED, TERM, SUM = (np.uintp(WIDTH * row) for row in (0, 3, 6, 10))
+MADE_ROWS = 14
 SUMS = 4  # of contacts: slope, length, miss, curvature of what is compliant
 # What contacts miss together along a pile or a tower shows in none of them, and an error that is left in every step moves what should rest. So a
 # solve does this part of the iterations that it may, unless the error is a small part of the tolerance. Bodies at rest then come closer to the
@@ -30,199 +46,251 @@ SUMS = 4  # of contacts: slope, length, miss, curvature of what is compliant
 LEAST = 0.3
 FEWEST = 30
 EXACT = 1e-3
-ROWS = 20  # of the lanes: see `gather`
+BLOCKS = CHUNK // WIDTH  # of lanes a chunk; sums are by chunk, so that they do not depend on how the work is divided
+PARTS = 8  # of the work a thread: one that is held up leaves the others with little to wait for
+ALONE = 512  # contacts up to which a second thread costs more than it helps
+
+
+class Lanes(NamedTuple):
+    """What a contact pass reads and writes beside impulses; b = ceil(c / WIDTH) blocks, the last one filled up with contacts of nothing."""
+
+    body: np.ndarray  # (b*WIDTH,2) int32, rows of bodies
+    contact: np.ndarray  # (b*ROWS*WIDTH,) numbers of the contacts, block after block, row after row
+    seen: np.ndarray  # (parts*SEEN_ROWS*WIDTH,)
+    made: np.ndarray  # (parts*MADE_ROWS*WIDTH,)
+    sums: np.ndarray  # (chunks,4)
 
 
 class Graph(NamedTuple):
-    """What a body pass reads."""
+    """What a body pass reads and writes beside velocities."""
 
-    rows: np.ndarray  # (s,12)
+    free: np.ndarray  # (n,8) velocity and spin without contacts [m/s, rad/s], one over mass and over inertia
     inverse: np.ndarray  # (n,6) or (0,6)
-    free: np.ndarray  # (n,6) velocity and spin without contacts
     start: np.ndarray  # (n+1,) first entry of each body
     entry: np.ndarray  # (2c,) contacts of a body: 2 * contact + side
+    arm: np.ndarray  # (2c,3) [m], arms in the order of entries, turned round for the first body of a contact
+    sums: np.ndarray  # (chunks,)
 
 
-class Push(NamedTuple):
-    """What a contact pass reads beside the state."""
-
-    constraints: Constraints
-    shift: np.ndarray  # (c,) [m/s]
-    momentum: float
-    step: float  # in units of one over the size of a contact
-
-
-@func
-def opening_of(a, b, one, two, velocity):
-    """Velocity of body b at its arm `two` against body a at its arm `one`; velocity (n,8): of bodies, and spin."""
-    va = (velocity[a, 0], velocity[a, 1], velocity[a, 2])
-    wa = (velocity[a, 3], velocity[a, 4], velocity[a, 5])
-    vb = (velocity[b, 0], velocity[b, 1], velocity[b, 2])
-    wb = (velocity[b, 3], velocity[b, 4], velocity[b, 5])
-    return sub(add(vb, cross(wb, two)), add(va, cross(wa, one)))
-
-
-@func
-def gather(first, used, push, velocity, now, old, lane, soft):
-    """Put what the projection needs of so many contacts side by side: velocity 0, normal 3, carried impulse y 6, impulse 9, bias 12,
-    friction 13, tension 14, size 15 and 16, compliance 17."""
-    constraints = push.constraints
-    for j in range(used):
-        k, i = np.uintp(j), np.uintp(first + j)
-        a, b = np.uintp(constraints.body[i, 0]), np.uintp(constraints.body[i, 1])
-        one, two = arms(i, constraints)
-        lane[0, k], lane[1, k], lane[2, k] = opening_of(a, b, one, two, velocity)
+def lay_block(block, constraints, shift, impulse, body, contact, soft, couple, now):
+    """Numbers of one block of contacts side by side, and the impulses (c,width) at which the solve begins."""
+    count, width = impulse.shape
+    for j in range(WIDTH):
+        real = block * WIDTH + j < count
+        row, i = np.uintp(block * WIDTH + j), np.uintp(min(block * WIDTH + j, count - 1))
+        at = np.uintp(block * ROWS * WIDTH + j)
+        body[row, 0], body[row, 1] = (constraints.body[i, 0], constraints.body[i, 1]) if real else (0, 0)
         for m in range(3):
-            lane[3 + m, k] = constraints.normal[i, m]
-            lane[9 + m, k] = now[i, m]
-            lane[6 + m, k] = now[i, m] + push.momentum * (now[i, m] - old[i, m])
-        lane[12, k] = constraints.bias[i] + push.shift[i]
-        lane[13, k], lane[14, k] = constraints.limit[i, 0], constraints.limit[i, 1]
-        lane[15, k], lane[16, k] = constraints.size[i, 0], constraints.size[i, 1]
-        lane[17, k] = constraints.soft[i] if soft else 0.0
-    for j in range(used, WIDTH):
-        for m in range(ROWS):
-            lane[m, j] = 0.0
-        lane[15, j], lane[16, j] = 1.0, 1.0
+            to = at + np.uintp(m * WIDTH)
+            contact[to + NORMAL] = constraints.normal[i, m] if real else 0.0
+            contact[to + ONE] = constraints.arm[i, m] if real else 0.0
+            contact[to + TWO] = constraints.arm[i, 3 + m] if real else 0.0
+        contact[at + BIAS] = constraints.bias[i] + shift[i] if real else 0.0
+        contact[at + SIZE] = constraints.size[i, 0] if real else 1.0
+        contact[at + REST] = constraints.size[i, 1] if real else 1.0
+        contact[at + PER_SIZE] = 1.0 / contact[at + SIZE]
+        contact[at + PER_REST] = 1.0 / contact[at + REST]
+        contact[at + FRICTION] = constraints.limit[i, 0] if real else 0.0
+        contact[at + TENSION] = constraints.limit[i, 1] if real else 0.0
+        if soft is not None:
+            soft[row] = constraints.soft[i] if real else 0.0
+        if couple is not None:
+            at = np.uintp(block * COUPLE_ROWS * WIDTH + j)
+            couple[at + LENGTH] = constraints.length[i] if real else 0.0
+            couple[at + ROLL] = constraints.limit[i, 2] if real else 0.0
+            couple[at + TWIST] = constraints.limit[i, 3] if real else 0.0
+        for m in range(width):
+            now[np.uintp((block * width + m) * WIDTH + j)] = impulse[i, m] if real else 0.0
 
 
-def contact_block(block, push, velocity, now, old, sums):
-    """One chunk of contacts steps against the velocities at y; the new impulses take the place of the old ones.
-
-    sums (chunks,4): u.d, d.d weighted with size, the square of the miss (y - new) size / step [m/s], and what compliance adds to d.W d,
-    with d = new - now.
-    """
-    # Every look into a table counts references to its arrays in a row that makes arrays of its own.
-    forward = push.step
-    first, last = block * CHUNK, min(len(now), (block + 1) * CHUNK)
-    lane = np.empty((ROWS, WIDTH))
-    added = np.zeros((SUMS, WIDTH))
-    if COUPLES:
-        for row in range(first, last):
-            couple_one(np.uintp(row), push, velocity, now, old, added, SOFT)
-    else:
-        for start in range(first, last, WIDTH):
-            used = min(WIDTH, last - start)
-            gather(start, used, push, velocity, now, old, lane, SOFT)
-            for k in range(WIDTH):
-                u = (lane[0, k], lane[1, k], lane[2, k])
-                n = (lane[3, k], lane[4, k], lane[5, k])
-                y = (lane[6, k], lane[7, k], lane[8, k])
-                size, rest = lane[15, k], lane[16, k]
-                u = add(u, scale(lane[12, k] + lane[17, k] * dot(y, n), n))
-                along = dot(u, n)
-                ahead, across = forward / size, forward / rest
-                target = sub(y, add(scale((ahead - across) * along, n), scale(across, u)))
-                new = project3(target, n, lane[13, k], lane[14, k], rest / size)
-                d = sub(new, (lane[9, k], lane[10, k], lane[11, k]))
-                dn = dot(d, n)
-                e = sub(new, y)
-                en = dot(e, n)
-                added[0, k] += dot(u, d)
-                added[1, k] += rest * dot(d, d) + (size - rest) * dn * dn
-                added[2, k] += rest * rest * (dot(e, e) - en * en) + size * size * en * en
-                added[3, k] += lane[17, k] * dn * dn
-                lane[6, k], lane[7, k], lane[8, k] = new
-            for j in range(used):
-                k, i = np.uintp(j), np.uintp(start + j)
-                old[i, 0], old[i, 1], old[i, 2] = lane[6, k], lane[7, k], lane[8, k]
-    for m in range(SUMS):
-        total = 0.0
-        for k in range(WIDTH):
-            total += added[m, k]
-        sums[block, m] = total
+def lay_entries(c, chunk, entry, constraints, arm, lever):
+    """Arms of one chunk of entries; what acts on the first body of a contact is the impulse turned round."""
+    for row in range(c * chunk, min(len(arm), (c + 1) * chunk)):
+        at = np.uintp(row)
+        k, side = np.uintp(entry[at] >> 1), entry[at] & 1
+        sign = 1.0 if side else -1.0
+        for m in range(3):
+            arm[at, m] = sign * constraints.arm[k, np.uintp(3 * side + m)]
+        if lever is not None:
+            lever[at] = sign * constraints.length[k]
 
 
-@func
-def couple_one(i, push, velocity, now, old, added, soft):
-    """The same for one contact with couples; sums go into the first lane."""
-    constraints = push.constraints
-    a, b = np.uintp(constraints.body[i, 0]), np.uintp(constraints.body[i, 1])
-    n, length = load(constraints.normal, i), constraints.length[i]
-    one, two = arms(i, constraints)
-    g = (now[i, 0], now[i, 1], now[i, 2])
-    couple = (now[i, 3], now[i, 4], now[i, 5])
-    y = add(g, scale(push.momentum, sub(g, (old[i, 0], old[i, 1], old[i, 2]))))
-    y6 = add(couple, scale(push.momentum, sub(couple, (old[i, 3], old[i, 4], old[i, 5]))))
-    compliance = constraints.soft[i] if soft else 0.0
-    u = opening_of(a, b, one, two, velocity)
-    u = add(u, scale(constraints.bias[i] + push.shift[i] + compliance * dot(y, n), n))
-    spin = (
-        length * (velocity[b, 3] - velocity[a, 3]),
-        length * (velocity[b, 4] - velocity[a, 4]),
-        length * (velocity[b, 5] - velocity[a, 5]),
-    )
-    size, rest = constraints.size[i, 0], constraints.size[i, 1]
-    ahead, across, along = push.step / size, push.step / rest, dot(u, n)
-    target = sub(y, add(scale((ahead - across) * along, n), scale(across, u)))
-    limit = constraints.limit
-    wanted = sub(y6, scale(across, spin))
-    new, turned = project6(target, wanted, n, limit[i, 0], limit[i, 1], limit[i, 2], limit[i, 3], rest / size)
-    d, d6, e, e6 = sub(new, g), sub(turned, couple), sub(new, y), sub(turned, y6)
-    dn, en = dot(d, n), dot(e, n)
-    added[0, 0] += dot(u, d) + dot(spin, d6)
-    added[1, 0] += rest * (dot(d, d) + dot(d6, d6)) + (size - rest) * dn * dn
-    added[2, 0] += rest * rest * (dot(e, e) + dot(e6, e6) - en * en) + size * size * en * en
-    added[3, 0] += compliance * dn * dn
-    old[i, 0], old[i, 1], old[i, 2] = new
-    old[i, 3], old[i, 4], old[i, 5] = turned
-
-
-def body_chunk(c, chunk, graph, constraints, impulse, momentum, before, after, ahead, sums):
-    """Velocities of one chunk of bodies under the impulses, `after` (n,8), and where momentum carries them from `before`, `ahead` (n,8).
-
-    sums (chunks,): the impulse of the change times the change of velocity, d.W d.
-    """
-    rows, free, start, entry, arm = graph.rows, graph.free, graph.start, graph.entry, constraints.arm
-    total = 0.0
+def lay_bodies(c, chunk, rows, given, free):
+    """Velocities (n,6) of one chunk of bodies without contacts, and what one over their mass and inertia is: free (n,8)."""
     for row in range(c * chunk, min(len(free), (c + 1) * chunk)):
         i = np.uintp(row)
-        per_mass = rows[i, PER_MASS]
-        if per_mass == 0.0 or start[i] == start[i + np.uintp(1)]:
-            for j in range(6):
-                after[i, j] = ahead[i, j] = free[i, j]
-            continue
-        fx, fy, fz = 0.0, 0.0, 0.0
-        tx, ty, tz = 0.0, 0.0, 0.0
-        for at in range(start[i], start[i + np.uintp(1)]):
-            e = entry[np.uintp(at)]
-            k = np.uintp(e >> 1)
-            sign = 1.0 if e & 1 else -1.0
-            gx, gy, gz = sign * impulse[k, 0], sign * impulse[k, 1], sign * impulse[k, 2]
-            own = np.uintp(3 * (e & 1))
-            ax, ay, az = arm[k, own], arm[k, own + np.uintp(1)], arm[k, own + np.uintp(2)]
-            fx += gx
-            fy += gy
-            fz += gz
-            tx += ay * gz - az * gy
-            ty += az * gx - ax * gz
-            tz += ax * gy - ay * gx
-            if COUPLES:
-                lever = sign * constraints.length[k]
-                tx += lever * impulse[k, 3]
-                ty += lever * impulse[k, 4]
-                tz += lever * impulse[k, 5]
-        w = turn_of(i, (tx, ty, tz), rows, graph.inverse)
-        v = (per_mass * fx, per_mass * fy, per_mass * fz)
-        turn = (
-            free[i, 3] + w[0] - before[i, 3],
-            free[i, 4] + w[1] - before[i, 4],
-            free[i, 5] + w[2] - before[i, 5],
+        for j in range(6):
+            free[i, j] = given[i, j]
+        free[i, 6], free[i, 7] = rows[i, PER_MASS], rows[i, PER_INERTIA]
+
+
+@fused
+def vector(lane, at):
+    """Three rows of lanes as a vector; at: the place in the first."""
+    return (lane[at], lane[at + ROW], lane[at + ROW + ROW])
+
+
+@fused
+def put(lane, at, x):
+    """A vector into three rows of lanes."""
+    lane[at] = x[0]
+    lane[at + ROW] = x[1]
+    lane[at + ROW + ROW] = x[2]
+
+
+@fused
+def step_block(momentum, step, contact, first, soft, couple, seen, now, old, own, made):
+    """Contacts of one block step against the velocities of their bodies: see `contact_part`; first, own: where the block begins in `contact` and in
+    impulses. Stores and loads have arrays of their own, or the loop would not become vector instructions."""
+    many = first // np.uintp(ROWS)
+    for j in range(WIDTH):
+        k = np.uintp(j)
+        at, to = first + k, own + k
+        n, one, two = vector(contact, at + NORMAL), vector(contact, at + ONE), vector(contact, at + TWO)
+        size, rest = contact[at + SIZE], contact[at + REST]
+        ahead, across = step * contact[at + PER_SIZE], step * contact[at + PER_REST]
+        ratio, mu, tension = rest * contact[at + PER_SIZE], contact[at + FRICTION], contact[at + TENSION]
+        wa, wb = vector(seen, k + SPIN_A), vector(seen, k + SPIN_B)
+        u = sub(add(vector(seen, k + VELOCITY_B), cross(wb, two)), add(vector(seen, k + VELOCITY_A), cross(wa, one)))
+        g = vector(now, to)
+        y = add(g, scale(momentum, sub(g, vector(old, to))))
+        bias = contact[at + BIAS]
+        if soft is not None:
+            bias += soft[many + k] * dot(y, n)
+        u = add(u, scale(bias, n))
+        target = sub(y, add(scale((ahead - across) * dot(u, n), n), scale(across, u)))
+        slope, length, miss = 0.0, 0.0, 0.0
+        if couple is None:
+            new = project3(target, n, mu, tension, ratio)
+        else:
+            also = many * np.uintp(COUPLE_ROWS) + k
+            lever, roll, twist = couple[also + LENGTH], couple[also + ROLL], couple[also + TWIST]
+            g6 = vector(now, to + TURNED)
+            y6 = add(g6, scale(momentum, sub(g6, vector(old, to + TURNED))))
+            spin = scale(lever, sub(wb, wa))
+            new, turned = project6(target, sub(y6, scale(across, spin)), n, mu, tension, roll, twist, ratio)
+            d6, e6 = sub(turned, g6), sub(turned, y6)
+            slope, length, miss = dot(spin, d6), rest * dot(d6, d6), rest * rest * dot(e6, e6)
+            put(made, k + TURNED, turned)
+        d, e = sub(new, g), sub(new, y)
+        dn, en = dot(d, n), dot(e, n)
+        put(made, k + NEW, new)
+        put(
+            made,
+            k + TERM,
+            (
+                slope + dot(u, d),
+                length + rest * dot(d, d) + (size - rest) * dn * dn,
+                miss + rest * rest * (dot(e, e) - en * en) + size * size * en * en,
+            ),
         )
-        # What changes the velocity by this much: the impulse now less that of `before`, which is not kept.
-        for j in range(3):
-            new = free[i, j] + v[j]
-            change = new - before[i, j]
-            total += change * change / per_mass
-            after[i, j], ahead[i, j] = new, new + momentum * change
-            new = free[i, 3 + j] + w[j]
-            after[i, 3 + j], ahead[i, 3 + j] = new, new + momentum * turn[j]
-        total += spin_energy(i, turn, rows, graph.inverse)
-    sums[c] = total
+        if soft is not None:
+            made[k + TERM + ROW + ROW + ROW] = soft[many + k] * dn * dn
 
 
-@func
-def spin_energy(i, w, rows, inverse):
+@fused
+def contact_part(p, parts, momentum, step, lanes, soft, couple, velocity, now, old, impulse):
+    """One part of the contacts steps against the velocities (n,8) of bodies at y; the new impulses take the place of the old ones, and go
+    into `impulse` (c,width).
+
+    step: in units of one over the size of a contact. Sums of a chunk: u.d, d.d weighted with size, the square of the miss (y - new) size [m/s],
+    and what compliance adds to d.W d, with d = new - now.
+    """
+    count, width = len(impulse), 3 if couple is None else 6
+    chunks, blocks = len(lanes.sums), (count + WIDTH - 1) // WIDTH
+    # numba makes arrays of slices without memory of their own.
+    seen, made = lanes.seen[p * SEEN_ROWS * WIDTH :], lanes.made[p * MADE_ROWS * WIDTH :]
+    for chunk in range(p * chunks // parts, (p + 1) * chunks // parts):
+        for m in range(SUMS * WIDTH):
+            made[SUM + np.uintp(m)] = made[TERM + np.uintp(m)] = 0.0
+        for block in range(chunk * BLOCKS, min((chunk + 1) * BLOCKS, blocks)):
+            for j in range(WIDTH):
+                i, k = np.uintp(block * WIDTH + j), np.uintp(j)
+                a, b = np.uintp(lanes.body[i, 0]), np.uintp(lanes.body[i, 1])
+                for m in range(6):
+                    seen[k + np.uintp(m * WIDTH)] = velocity[a, m]
+                    seen[k + VELOCITY_B + np.uintp(m * WIDTH)] = velocity[b, m]
+            own = np.uintp(block * width * WIDTH)
+            step_block(
+                momentum, step, lanes.contact, np.uintp(block * ROWS * WIDTH), soft, couple, seen, now, old, own, made
+            )
+            for m in range(SUMS * WIDTH):
+                made[SUM + np.uintp(m)] += made[TERM + np.uintp(m)]
+            for m in range(width * WIDTH):
+                old[own + np.uintp(m)] = made[NEW + np.uintp(m)]
+            for j in range(min(WIDTH, count - block * WIDTH)):
+                i, k = np.uintp(block * WIDTH + j), np.uintp(j)
+                for m in range(width):
+                    impulse[i, m] = made[NEW + k + np.uintp(m * WIDTH)]
+        for m in range(SUMS):
+            total = 0.0
+            for j in range(WIDTH):
+                total += made[SUM + np.uintp(m * WIDTH + j)]
+            lanes.sums[chunk, m] = total
+
+
+@fused
+def body_part(p, parts, momentum, graph, lever, impulse, before, after, ahead):
+    """Velocities (n,8) of one part of the bodies under the impulses, `after`, and where momentum carries them from `before`, `ahead`.
+
+    Sums of a chunk: the impulse of the change times the change of velocity, d.W d.
+    """
+    free, start, entry, arm, sums = graph.free, graph.start, graph.entry, graph.arm, graph.sums
+    chunks = len(sums)
+    for chunk in range(p * chunks // parts, (p + 1) * chunks // parts):
+        energy = 0.0
+        for row in range(chunk * CHUNK, min(len(free), (chunk + 1) * CHUNK)):
+            i = np.uintp(row)
+            per_mass = free[i, 6]
+            if per_mass == 0.0 or start[i] == start[i + np.uintp(1)]:
+                for j in range(6):
+                    after[i, j] = ahead[i, j] = free[i, j]
+                continue
+            fx, fy, fz = 0.0, 0.0, 0.0
+            tx, ty, tz = 0.0, 0.0, 0.0
+            for place in range(start[i], start[i + np.uintp(1)]):
+                at = np.uintp(place)
+                e = entry[at]
+                k = np.uintp(e >> 1)
+                sign = 1.0 if e & 1 else -1.0
+                gx, gy, gz = impulse[k, 0], impulse[k, 1], impulse[k, 2]
+                ax, ay, az = arm[at, 0], arm[at, 1], arm[at, 2]
+                fx += sign * gx
+                fy += sign * gy
+                fz += sign * gz
+                tx += ay * gz - az * gy
+                ty += az * gx - ax * gz
+                tz += ax * gy - ay * gx
+                if lever is not None:
+                    tx += lever[at] * impulse[k, 3]
+                    ty += lever[at] * impulse[k, 4]
+                    tz += lever[at] * impulse[k, 5]
+            w = spin_from(i, (tx, ty, tz), free, graph.inverse)
+            new = (free[i, 0] + per_mass * fx, free[i, 1] + per_mass * fy, free[i, 2] + per_mass * fz)
+            spin = (free[i, 3] + w[0], free[i, 4] + w[1], free[i, 5] + w[2])
+            change = sub(new, (before[i, 0], before[i, 1], before[i, 2]))
+            turn = sub(spin, (before[i, 3], before[i, 4], before[i, 5]))
+            for j in range(3):
+                after[i, j], after[i, 3 + j] = new[j], spin[j]
+                ahead[i, j] = new[j] + momentum * change[j]
+                ahead[i, 3 + j] = spin[j] + momentum * turn[j]
+            # What changes the velocity by this much: the impulse now less that of `before`, which is not kept.
+            energy += dot(change, change) / per_mass + spin_energy(i, turn, free, graph.inverse)
+        sums[chunk] = energy
+
+
+@fused
+def spin_from(i, torque, free, inverse):
+    """J^-1 torque of body i."""
+    if len(inverse) > 0:
+        return symmetric_vector(
+            (inverse[i, 0], inverse[i, 1], inverse[i, 2], inverse[i, 3], inverse[i, 4], inverse[i, 5]), torque
+        )
+    return scale(free[i, 7], torque)
+
+
+@fused
+def spin_energy(i, w, free, inverse):
     """w . J w of body i, J the inertia whose inverse is known (twice the energy of this spin)."""
     if len(inverse) > 0:
         a, b, c, d, e, f = inverse[i, 0], inverse[i, 1], inverse[i, 2], inverse[i, 3], inverse[i, 4], inverse[i, 5]
@@ -231,79 +299,130 @@ def spin_energy(i, w, rows, inverse):
         x, y, z = w
         square = p * x * x + s * y * y + o * z * z + 2.0 * (q * x * y + r * x * z + t * y * z)
         return square / (a * p + d * q + e * r)
-    return dot(w, w) / rows[i, PER_INERTIA]
+    return dot(w, w) / free[i, 7]
 
 
-class Descent:
-    """One solve under way on a BodyCones: impulses `now`, velocities of bodies under them, and the iterations used."""
-
-    def __init__(self, cones, impulse, other):
-        """impulse: where to begin, inside the cones; other: an array like it, written over."""
-        self.cones, self.now, self.old = cones, impulse, other
-        n = len(cones.free)
-        self.graph = Graph(cones.rows, cones.inverse, cones.free, cones.start, cones.entry)
-        self.before, self.after, self.ahead = (np.empty((n, 8)) for _ in range(3))
-        self.chunks = (cones.count + CHUNK - 1) // CHUNK, (n + CHUNK - 1) // CHUNK
-        self.sums, self.turns = np.empty((self.chunks[0], SUMS)), np.empty(self.chunks[1])
-        flags = {"fastmath": ("contract", "nsz"), "allocates": True}
-        self._contacts = kernel(contact_block, grain=4, **flags, COUPLES=cones.has["COUPLES"], SOFT=cones.has["SOFT"])
-        self._bodies = kernel(body_chunk, grain=4, COUPLES=cones.has["COUPLES"])
-        self.before[:] = 0.0
-        self.take_up(impulse, 0.0)
-        self.before, self.after = self.after, self.before
-        self.where = self.before  # velocities at y
-
-    def take_up(self, impulse, momentum):
-        """Velocities under these impulses in `after`, carried on in `ahead`; returns d.W d but for compliance."""
-        about = self.graph, self.cones.constraints, impulse, momentum, self.before, self.after, self.ahead
-        self._bodies(self.chunks[1], CHUNK, *about, self.turns)
-        return float(self.turns.sum())
-
-    def descend(self, momentum, step):
-        """New impulses in place of the old ones; returns slope, length, miss and what compliance adds to d.W d."""
-        push = Push(self.cones.constraints, self.cones.shift, momentum, step)
-        self._contacts(self.chunks[0], push, self.where, self.now, self.old, self.sums)
-        return self.sums.sum(axis=0).tolist()
-
-    def accept(self, carried):
-        """The new impulses become `now`; carried: whether momentum goes on."""
-        self.now, self.old = self.old, self.now
-        self.before, self.after = self.after, self.before
-        self.where = self.ahead if carried else self.before
+@fused
+def unlay_part(p, parts, now, impulse):
+    """Impulses (c,width) from their lanes, one part of them."""
+    count, width = impulse.shape
+    for i in range(p * count // parts, (p + 1) * count // parts):
+        for m in range(width):
+            impulse[i, m] = now[(i // WIDTH * width + m) * WIDTH + i % WIDTH]
 
 
-def descend(cones, impulse, other, tolerance, iterations, largest):
-    """Iterate from impulses inside the cones until the miss of the contacts is small; returns the impulses, iterations and the largest curvature.
+@stored(_nrt=False, error_model="numpy", no_cfunc_wrapper=True)
+def iterate(threads, parts, goal, largest, lanes, graph, soft, couple, lever, now, old, impulse, velocities):
+    """Iterate from the impulses `now` until the miss of the contacts is small; returns iterations and the largest curvature.
 
-    Restarts where momentum points uphill (O'Donoghue & Candes 2015). The step is one over the largest curvature met; a step that was much too
-    long is taken back.
+    goal: tolerance and exact tolerance [m/s], both times the root of the number of contacts, fewest and most iterations; velocities: three arrays (n,8).
+    What it ends with is in `impulse` (c,width). Restarts where momentum points uphill (O'Donoghue & Candes 2015). The step is one over the largest
+    curvature met; a step that was much too long is taken back.
     """
-    run = Descent(cones, impulse, other)
-    theta, momentum, used, longest = 1.0, 0.0, 0, 0.0
-    while used < iterations:
-        slope, length, miss, soft = run.descend(momentum, 1.0 / largest)
+    tolerance, exact, fewest, most = goal
+    before, after, ahead = velocities
+    spread(unlay_part, 0, parts, threads, (parts, now, impulse))
+    spread(body_part, 0, parts, threads, (parts, 0.0, graph, lever, impulse, after, before, ahead))
+    where = before  # velocities at y
+    theta, momentum, used, longest, stands = 1.0, 0.0, 0, 0.0, True
+    while used < most:
+        step = 1.0 / largest
+        spread(contact_part, 0, parts, threads, (parts, momentum, step, lanes, soft, couple, where, now, old, impulse))
         used += 1
-        after = 0.5 * theta * (math.sqrt(theta * theta + 4.0) - theta)
-        carried = theta * (1.0 - theta) / (theta * theta + after)
+        slope, length, miss, curvature = 0.0, 0.0, 0.0, 0.0
+        for c in range(len(lanes.sums)):
+            slope += lanes.sums[c, 0]
+            length += lanes.sums[c, 1]
+            miss += lanes.sums[c, 2]
+            curvature += lanes.sums[c, 3]
+        next_theta = 0.5 * theta * (math.sqrt(theta * theta + 4.0) - theta)
+        carried = theta * (1.0 - theta) / (theta * theta + next_theta)
         if slope > 0.0:
             # A restart is also the moment to forget curvature that is no longer met.
-            after, carried = 1.0, 0.0
-        curvature = run.take_up(run.old, carried) + soft
+            next_theta, carried = 1.0, 0.0
+        spread(body_part, 0, parts, threads, (parts, carried, graph, lever, impulse, before, after, ahead))
+        for c in range(len(graph.sums)):
+            curvature += graph.sums[c]
         # Where a step changed nothing but last digits, so does the change of velocity.
         longest = max(longest, length)
         met = curvature / length if length > 1e-18 * longest else 0.0
-        if not math.isfinite(met + slope + miss) or met > 1.5 * largest:
-            largest *= min(1.05 * met / largest, 4.0) if math.isfinite(met) else 4.0
-            theta, momentum, run.where = 1.0, 0.0, run.before
-            np.copyto(run.old, run.now)
+        fine = math.isfinite(met)
+        stands = fine and math.isfinite(slope) and math.isfinite(miss) and met <= 1.5 * largest
+        if not stands:
+            largest *= min(1.05 * met / largest, 4.0) if fine else 4.0
+            theta, momentum, where = 1.0, 0.0, before
+            for i in range(len(now)):
+                old[i] = now[i]
             continue
         if met > max(largest, 1.0 + 1e-6):  # a step that is exact for a contact alone stays so
-            largest, after, carried = 1.05 * met, 1.0, 0.0
+            largest, next_theta, carried = 1.05 * met, 1.0, 0.0
         elif slope > 0.0:
             largest = max(0.95 * largest, 1.0)  # no less than that of a single contact
-        run.accept(carried > 0.0)
-        theta, momentum = after, carried
-        left = largest * math.sqrt(miss) / cones.norm
-        if left <= (tolerance if used >= max(FEWEST, LEAST * iterations) else EXACT * tolerance):
+        now, old = old, now
+        before, after = after, before
+        where = ahead if carried > 0.0 else before
+        theta, momentum = next_theta, carried
+        left = largest * math.sqrt(miss)
+        if left <= (tolerance if used >= fewest else exact):
             break
-    return run.now, used, largest
+    if not stands:
+        spread(unlay_part, 0, parts, threads, (parts, now, impulse))
+    return used, largest
+
+
+class Buffers:
+    """Arrays of a solve, kept from step to step: new ones for millions of contacts would cost as much as some iterations."""
+
+    def __init__(self):
+        self.arrays, self.paces = {}, {}
+
+    def get(self, name, *shape, dtype=np.float64):
+        """An array of this shape with anything in it."""
+        size = math.prod(shape)
+        kept = self.arrays.get(name)
+        if kept is None or len(kept) < size or kept.dtype != dtype:
+            kept = self.arrays[name] = np.zeros(size + size // 8, dtype)
+        return kept[:size].reshape(shape)
+
+
+def descend(cones, impulse, tolerance, iterations, largest, buffers):
+    """Iterate from impulses inside the cones, in place, until the miss of the contacts is small; returns iterations and the largest curvature."""
+    count, width, n, get = cones.count, cones.width, len(cones.free), buffers.get
+    chunks, bodies = (count + CHUNK - 1) // CHUNK, (n + CHUNK - 1) // CHUNK
+    blocks, parts = (count + WIDTH - 1) // WIDTH, PARTS * numba.get_num_threads()
+    entries = 2 * count
+    soft = couple = lever = None
+    if len(cones.constraints.soft):
+        soft = get("soft", blocks * WIDTH)
+    if width == 6:
+        couple, lever = get("couple", blocks * COUPLE_ROWS * WIDTH), get("lever", entries)
+    lanes = Lanes(
+        get("body", blocks * WIDTH, 2, dtype=np.int32),
+        get("contact", blocks * ROWS * WIDTH),
+        get("seen", parts * SEEN_ROWS * WIDTH),
+        get("made", parts * MADE_ROWS * WIDTH),
+        get("sums", chunks, SUMS),
+    )
+    graph = Graph(
+        get("free", n, 8), cones.inverse, cones.start, cones.entry, get("arm", entries, 3), get("energy", bodies)
+    )
+    now, old = get("now", blocks * width * WIDTH), get("old", blocks * width * WIDTH)
+    about = cones.constraints, cones.shift, impulse, lanes.body, lanes.contact, soft, couple, now
+    kernel(lay_block, grain=16)(blocks, *about)
+    kernel(lay_entries, grain=4)(
+        (entries + CHUNK - 1) // CHUNK, CHUNK, cones.entry, cones.constraints, graph.arm, lever
+    )
+    kernel(lay_bodies, grain=4)(bodies, CHUNK, cones.rows, cones.free, graph.free)
+    np.copyto(old, now)
+    fewest = max(FEWEST, math.ceil(LEAST * iterations))
+    goal = tolerance * cones.norm, EXACT * tolerance * cones.norm, fewest, iterations
+    velocities = tuple(get(name, n, 8) for name in ("before", "after", "ahead"))
+    velocities[1][:] = 0.0
+    pace = buffers.paces.setdefault(count.bit_length(), Pace())
+    threads, began = pace.choose() if count > ALONE else 1, time.perf_counter()
+    used, largest = iterate(
+        threads, parts, goal, largest, lanes, graph, soft, couple, lever, now, old, impulse, velocities
+    )
+    if count > ALONE:
+        pace.note(threads, (time.perf_counter() - began) / max(used, 1))
+    return used, largest

@@ -91,9 +91,9 @@ class BodyCones:
         chunks = (self.count + CHUNK - 1) // CHUNK
         self._contacts(chunks, CHUNK, self.rows, self.constraints, self.shift, impulse, out)
 
-    def descend(self, impulse, other, tolerance, iterations, largest):
+    def descend(self, impulse, tolerance, iterations, largest, buffers):
         """See `clast.dvi.accelerated.descend`; not where joints have to be restored in between."""
-        return accelerated.descend(self, impulse, other, tolerance, iterations, largest)
+        return accelerated.descend(self, impulse, tolerance, iterations, largest, buffers)
 
     def relax(self, impulse, omega, relaxation):
         """One step of the fixed point iteration, eqs. (12) to (14), in place: contacts, then bodies; `begin` comes first."""

@@ -23,6 +23,7 @@ import numpy as np
 
 from ..errors import pick
 from . import long_waves
+from .accelerated import Buffers
 from .coulomb import correct
 from .passes import NOTHING, RESIDUAL, STEP, SUMS, chunks, pass_kernel
 
@@ -46,6 +47,7 @@ class Workspace:
         self.capacity = 0
         self.width = 0
         self.curvature = 1.0  # largest found in the last solve: a good first guess for a problem much alike
+        self.buffers = Buffers()
 
     def reserve(self, count, width):
         """Impulses (4 arrays), velocities (2 arrays), each (count, width), and sums (chunks, SUMS)."""
@@ -206,17 +208,14 @@ def descended(run):
         run.best, run.least = run.now, run.residual
         if run.over and (run.used or run.most == 0):
             return
-        others = [array for array in run.impulses if array is not run.now]
         if run.cones.typical > 0.0:
-            long_waves.correct(run.cones, run.now, run.u, others[0], run._other(run.u))
-        most = run.most - run.used
-        found, used, run.space.curvature = run.cones.descend(
-            run.now, others[0], run.tolerance, most, run.space.curvature
+            other = next(array for array in run.impulses if array is not run.now)
+            long_waves.correct(run.cones, run.now, run.u, other, run._other(run.u))
+        used, run.space.curvature = run.cones.descend(
+            run.now, run.tolerance, run.most - run.used, run.space.curvature, run.space.buffers
         )
-        run.now = run.old = run.best = found
         run.used += used
-        run.cones.velocity(found, run.u)
-        run.u_old = run.u
+        run.cones.velocity(run.now, run.u)
 
 
 def jacobi(run, omega=0.3, relaxation=1.0, look=8):

@@ -27,22 +27,21 @@ from .projections import project3, project6
 # Where the numbers of a contact stand in a block of `Lanes.contact`: rows of WIDTH numbers, as unsigned numbers, which numba does not test for being
 # negative and which must not meet signed ones: their sum would be a floating-point number.
 ROW = np.uintp(WIDTH)
-NORMAL, ONE, TWO, BIAS, SIZE, REST, PER_SIZE, PER_REST, FRICTION, TENSION = (
-    np.uintp(WIDTH * row) for row in (0, 3, 6, 9, 10, 11, 12, 13, 14, 15)
-)
-ROWS = 16
+NORMAL, ONE, TWO, BIAS, PER_SIZE, PER_REST, FRICTION = (np.uintp(WIDTH * row) for row in (0, 3, 6, 9, 10, 11, 12))
+ROWS = 13
 # The same of rolling and spinning friction,
 LENGTH, ROLL, TWIST = (np.uintp(WIDTH * row) for row in (0, 1, 2))
 COUPLE_ROWS = 3
-# and of what a part of the work keeps for itself: velocities of both bodies; new impulses and couples, what is summed, and the sums.
-VELOCITY_A, SPIN_A, VELOCITY_B, SPIN_B = (np.uintp(WIDTH * row) for row in (0, 3, 6, 9))
-SEEN_ROWS = 12
+# and of what a part of the work keeps for itself: velocities of both bodies, impulses and couples;
+VELOCITY_A, SPIN_A, VELOCITY_B, SPIN_B, IMPULSE, COUPLE = (np.uintp(WIDTH * row) for row in (0, 3, 6, 9, 12, 15))
+SEEN_ROWS = 18
+# new impulses and couples, what is summed, and the sums.
 NEW, TURNED, TERM, SUM = (np.uintp(WIDTH * row) for row in (0, 3, 6, 10))
 MADE_ROWS = 14
 SUMS = 4  # of contacts: slope, length, miss, curvature of what is compliant
 # What contacts miss together along a pile or a tower shows in none of them, and an error that is left in every step moves what should rest. So a
-# solve does this part of the iterations that it may, unless the error is a small part of the tolerance. Bodies at rest then come closer to the
-# solution from step to step, until there is nothing left to do.
+# solve does this part of the iterations that it may, and as many as bodies lie on top of each other, up to so many, unless the error is a small part of the
+# tolerance. Bodies at rest then come closer to the solution from step to step, until there is nothing left to do.
 LEAST = 0.3
 FEWEST = 30
 EXACT = 1e-3
@@ -52,10 +51,14 @@ ALONE = 512  # contacts up to which a second thread costs more than it helps
 
 
 class Lanes(NamedTuple):
-    """What a contact pass reads and writes beside impulses; b = ceil(c / WIDTH) blocks, the last one filled up with contacts of nothing."""
+    """What a contact pass reads and writes beside impulses; b = ceil(c / WIDTH) blocks, the last one filled up with contacts of nothing.
+
+    Where there are many contacts the time of a pass is that of reading and writing them: so no number stands here that follows from others.
+    """
 
     body: np.ndarray  # (b*WIDTH,2) int32, rows of bodies
     contact: np.ndarray  # (b*ROWS*WIDTH,) numbers of the contacts, block after block, row after row
+    change: np.ndarray  # (b*width*WIDTH,) float32 [N s], of the impulses in the last iteration: single precision, because it only tells where to go on
     seen: np.ndarray  # (parts*SEEN_ROWS*WIDTH,)
     made: np.ndarray  # (parts*MADE_ROWS*WIDTH,)
     sums: np.ndarray  # (chunks,4)
@@ -72,9 +75,9 @@ class Graph(NamedTuple):
     sums: np.ndarray  # (chunks,)
 
 
-def lay_block(block, constraints, shift, impulse, body, contact, soft, couple, now):
-    """Numbers of one block of contacts side by side, and the impulses (c,width) at which the solve begins."""
-    count, width = impulse.shape
+def lay_block(block, constraints, shift, body, contact, tension, soft, couple):
+    """Numbers of one block of contacts side by side."""
+    count = len(shift)
     for j in range(WIDTH):
         real = block * WIDTH + j < count
         row, i = np.uintp(block * WIDTH + j), np.uintp(min(block * WIDTH + j, count - 1))
@@ -86,12 +89,11 @@ def lay_block(block, constraints, shift, impulse, body, contact, soft, couple, n
             contact[to + ONE] = constraints.arm[i, m] if real else 0.0
             contact[to + TWO] = constraints.arm[i, 3 + m] if real else 0.0
         contact[at + BIAS] = constraints.bias[i] + shift[i] if real else 0.0
-        contact[at + SIZE] = constraints.size[i, 0] if real else 1.0
-        contact[at + REST] = constraints.size[i, 1] if real else 1.0
-        contact[at + PER_SIZE] = 1.0 / contact[at + SIZE]
-        contact[at + PER_REST] = 1.0 / contact[at + REST]
+        contact[at + PER_SIZE] = 1.0 / constraints.size[i, 0] if real else 1.0
+        contact[at + PER_REST] = 1.0 / constraints.size[i, 1] if real else 1.0
         contact[at + FRICTION] = constraints.limit[i, 0] if real else 0.0
-        contact[at + TENSION] = constraints.limit[i, 1] if real else 0.0
+        if tension is not None:
+            tension[row] = constraints.limit[i, 1] if real else 0.0
         if soft is not None:
             soft[row] = constraints.soft[i] if real else 0.0
         if couple is not None:
@@ -99,8 +101,6 @@ def lay_block(block, constraints, shift, impulse, body, contact, soft, couple, n
             couple[at + LENGTH] = constraints.length[i] if real else 0.0
             couple[at + ROLL] = constraints.limit[i, 2] if real else 0.0
             couple[at + TWIST] = constraints.limit[i, 3] if real else 0.0
-        for m in range(width):
-            now[np.uintp((block * width + m) * WIDTH + j)] = impulse[i, m] if real else 0.0
 
 
 def lay_entries(c, chunk, entry, constraints, arm, lever):
@@ -139,21 +139,24 @@ def put(lane, at, x):
 
 
 @fused
-def step_block(momentum, step, contact, first, soft, couple, seen, now, old, own, made):
+def step_block(momentum, step, contact, first, tension, soft, couple, seen, change, own, made):
     """Contacts of one block step against the velocities of their bodies: see `contact_part`; first, own: where the block begins in `contact` and in
-    impulses. Stores and loads have arrays of their own, or the loop would not become vector instructions."""
+    `change`. What is stored has an array of its own, or the loop would not become vector instructions."""
     many = first // np.uintp(ROWS)
     for j in range(WIDTH):
         k = np.uintp(j)
         at, to = first + k, own + k
         n, one, two = vector(contact, at + NORMAL), vector(contact, at + ONE), vector(contact, at + TWO)
-        size, rest = contact[at + SIZE], contact[at + REST]
+        mu, pull = contact[at + FRICTION], 0.0
+        if tension is not None:
+            pull = tension[many + k]
+        size, rest = 1.0 / contact[at + PER_SIZE], 1.0 / contact[at + PER_REST]
         ahead, across = step * contact[at + PER_SIZE], step * contact[at + PER_REST]
-        ratio, mu, tension = rest * contact[at + PER_SIZE], contact[at + FRICTION], contact[at + TENSION]
+        ratio = rest * contact[at + PER_SIZE]
         wa, wb = vector(seen, k + SPIN_A), vector(seen, k + SPIN_B)
         u = sub(add(vector(seen, k + VELOCITY_B), cross(wb, two)), add(vector(seen, k + VELOCITY_A), cross(wa, one)))
-        g = vector(now, to)
-        y = add(g, scale(momentum, sub(g, vector(old, to))))
+        g = vector(seen, k + IMPULSE)
+        y = add(g, scale(momentum, vector(change, to)))
         bias = contact[at + BIAS]
         if soft is not None:
             bias += soft[many + k] * dot(y, n)
@@ -161,64 +164,59 @@ def step_block(momentum, step, contact, first, soft, couple, seen, now, old, own
         target = sub(y, add(scale((ahead - across) * dot(u, n), n), scale(across, u)))
         slope, length, miss = 0.0, 0.0, 0.0
         if couple is None:
-            new = project3(target, n, mu, tension, ratio)
+            new = project3(target, n, mu, pull, ratio)
         else:
             also = many * np.uintp(COUPLE_ROWS) + k
             lever, roll, twist = couple[also + LENGTH], couple[also + ROLL], couple[also + TWIST]
-            g6 = vector(now, to + TURNED)
-            y6 = add(g6, scale(momentum, sub(g6, vector(old, to + TURNED))))
+            g6 = vector(seen, k + COUPLE)
+            y6 = add(g6, scale(momentum, vector(change, to + TURNED)))
             spin = scale(lever, sub(wb, wa))
-            new, turned = project6(target, sub(y6, scale(across, spin)), n, mu, tension, roll, twist, ratio)
+            new, turned = project6(target, sub(y6, scale(across, spin)), n, mu, pull, roll, twist, ratio)
             d6, e6 = sub(turned, g6), sub(turned, y6)
             slope, length, miss = dot(spin, d6), rest * dot(d6, d6), rest * rest * dot(e6, e6)
             put(made, k + TURNED, turned)
         d, e = sub(new, g), sub(new, y)
         dn, en = dot(d, n), dot(e, n)
         put(made, k + NEW, new)
-        put(
-            made,
-            k + TERM,
-            (
-                slope + dot(u, d),
-                length + rest * dot(d, d) + (size - rest) * dn * dn,
-                miss + rest * rest * (dot(e, e) - en * en) + size * size * en * en,
-            ),
-        )
+        slope += dot(u, d)
+        length += rest * dot(d, d) + (size - rest) * dn * dn
+        miss += rest * rest * (dot(e, e) - en * en) + size * size * en * en
+        put(made, k + TERM, (slope, length, miss))
         if soft is not None:
             made[k + TERM + ROW + ROW + ROW] = soft[many + k] * dn * dn
 
 
 @fused
-def contact_part(p, parts, momentum, step, lanes, soft, couple, velocity, now, old, impulse):
-    """One part of the contacts steps against the velocities (n,8) of bodies at y; the new impulses take the place of the old ones, and go
-    into `impulse` (c,width).
+def contact_part(p, parts, momentum, step, lanes, tension, soft, couple, velocity, impulse):
+    """One part of the contacts steps against the velocities (n,8) of bodies at y: new impulses (c,width), in place, and their change.
 
     step: in units of one over the size of a contact. Sums of a chunk: u.d, d.d weighted with size, the square of the miss (y - new) size [m/s],
     and what compliance adds to d.W d, with d = new - now.
     """
     count, width = len(impulse), 3 if couple is None else 6
     chunks, blocks = len(lanes.sums), (count + WIDTH - 1) // WIDTH
-    # numba makes arrays of slices without memory of their own.
-    seen, made = lanes.seen[p * SEEN_ROWS * WIDTH :], lanes.made[p * MADE_ROWS * WIDTH :]
+    seen, made, change = lanes.seen[p * SEEN_ROWS * WIDTH :], lanes.made[p * MADE_ROWS * WIDTH :], lanes.change
     for chunk in range(p * chunks // parts, (p + 1) * chunks // parts):
         for m in range(SUMS * WIDTH):
             made[SUM + np.uintp(m)] = made[TERM + np.uintp(m)] = 0.0
         for block in range(chunk * BLOCKS, min((chunk + 1) * BLOCKS, blocks)):
+            used = min(WIDTH, count - block * WIDTH)
             for j in range(WIDTH):
                 i, k = np.uintp(block * WIDTH + j), np.uintp(j)
                 a, b = np.uintp(lanes.body[i, 0]), np.uintp(lanes.body[i, 1])
                 for m in range(6):
                     seen[k + np.uintp(m * WIDTH)] = velocity[a, m]
                     seen[k + VELOCITY_B + np.uintp(m * WIDTH)] = velocity[b, m]
-            own = np.uintp(block * width * WIDTH)
-            step_block(
-                momentum, step, lanes.contact, np.uintp(block * ROWS * WIDTH), soft, couple, seen, now, old, own, made
-            )
+                for m in range(width):
+                    seen[k + IMPULSE + np.uintp(m * WIDTH)] = impulse[i, m] if j < used else 0.0
+            first, own = np.uintp(block * ROWS * WIDTH), np.uintp(block * width * WIDTH)
+            step_block(momentum, step, lanes.contact, first, tension, soft, couple, seen, change, own, made)
             for m in range(SUMS * WIDTH):
                 made[SUM + np.uintp(m)] += made[TERM + np.uintp(m)]
             for m in range(width * WIDTH):
-                old[own + np.uintp(m)] = made[NEW + np.uintp(m)]
-            for j in range(min(WIDTH, count - block * WIDTH)):
+                k = np.uintp(m)
+                change[own + k] = made[NEW + k] - seen[IMPULSE + k]
+            for j in range(used):
                 i, k = np.uintp(block * WIDTH + j), np.uintp(j)
                 for m in range(width):
                     impulse[i, m] = made[NEW + k + np.uintp(m * WIDTH)]
@@ -230,8 +228,23 @@ def contact_part(p, parts, momentum, step, lanes, soft, couple, velocity, now, o
 
 
 @fused
-def body_part(p, parts, momentum, graph, lever, impulse, before, after, ahead):
-    """Velocities (n,8) of one part of the bodies under the impulses, `after`, and where momentum carries them from `before`, `ahead`.
+def return_part(p, parts, change, impulse):
+    """One part of the impulses (c,width) as they were before the last iteration, up to the last digits of the change; nothing where they are no numbers."""
+    count, width = impulse.shape
+    for i in range(p * count // parts, (p + 1) * count // parts):
+        fine = True
+        for m in range(width):
+            at = (i // WIDTH * width + m) * WIDTH + i % WIDTH
+            impulse[i, m] -= change[at]
+            change[at] = 0.0
+            fine = fine and math.isfinite(impulse[i, m])
+        for m in range(width):
+            impulse[i, m] = impulse[i, m] if fine else 0.0
+
+
+@fused
+def body_part(p, parts, momentum, graph, lever, impulse, velocity, ahead):
+    """Velocities (n,8) of one part of the bodies under the impulses, in place, and where momentum carries them from those before, `ahead`.
 
     Sums of a chunk: the impulse of the change times the change of velocity, d.W d.
     """
@@ -244,7 +257,7 @@ def body_part(p, parts, momentum, graph, lever, impulse, before, after, ahead):
             per_mass = free[i, 6]
             if per_mass == 0.0 or start[i] == start[i + np.uintp(1)]:
                 for j in range(6):
-                    after[i, j] = ahead[i, j] = free[i, j]
+                    velocity[i, j] = ahead[i, j] = free[i, j]
                 continue
             fx, fy, fz = 0.0, 0.0, 0.0
             tx, ty, tz = 0.0, 0.0, 0.0
@@ -268,13 +281,15 @@ def body_part(p, parts, momentum, graph, lever, impulse, before, after, ahead):
             w = spin_from(i, (tx, ty, tz), free, graph.inverse)
             new = (free[i, 0] + per_mass * fx, free[i, 1] + per_mass * fy, free[i, 2] + per_mass * fz)
             spin = (free[i, 3] + w[0], free[i, 4] + w[1], free[i, 5] + w[2])
-            change = sub(new, (before[i, 0], before[i, 1], before[i, 2]))
-            turn = sub(spin, (before[i, 3], before[i, 4], before[i, 5]))
+            change = sub(new, (velocity[i, 0], velocity[i, 1], velocity[i, 2]))
+            turn = sub(spin, (velocity[i, 3], velocity[i, 4], velocity[i, 5]))
             for j in range(3):
-                after[i, j], after[i, 3 + j] = new[j], spin[j]
-                ahead[i, j] = new[j] + momentum * change[j]
-                ahead[i, 3 + j] = spin[j] + momentum * turn[j]
-            # What changes the velocity by this much: the impulse now less that of `before`, which is not kept.
+                velocity[i, j], velocity[i, 3 + j] = new[j], spin[j]
+            if momentum > 0.0:
+                for j in range(3):
+                    ahead[i, j] = new[j] + momentum * change[j]
+                    ahead[i, 3 + j] = spin[j] + momentum * turn[j]
+            # What changes the velocity by this much: the impulse now less that before, which is not kept.
             energy += dot(change, change) / per_mass + spin_energy(i, turn, free, graph.inverse)
         sums[chunk] = energy
 
@@ -302,32 +317,21 @@ def spin_energy(i, w, free, inverse):
     return dot(w, w) / free[i, 7]
 
 
-@fused
-def unlay_part(p, parts, now, impulse):
-    """Impulses (c,width) from their lanes, one part of them."""
-    count, width = impulse.shape
-    for i in range(p * count // parts, (p + 1) * count // parts):
-        for m in range(width):
-            impulse[i, m] = now[(i // WIDTH * width + m) * WIDTH + i % WIDTH]
-
-
 @stored(_nrt=False, error_model="numpy", no_cfunc_wrapper=True)
-def iterate(threads, parts, goal, largest, lanes, graph, soft, couple, lever, now, old, impulse, velocities):
-    """Iterate from the impulses `now` until the miss of the contacts is small; returns iterations and the largest curvature.
+def iterate(threads, parts, goal, largest, lanes, graph, tension, soft, couple, lever, impulse, velocity, ahead):
+    """Iterate from the impulses (c,width), in place, until the miss of the contacts is small; returns iterations and the largest curvature.
 
-    goal: tolerance and exact tolerance [m/s], both times the root of the number of contacts, fewest and most iterations; velocities: three arrays (n,8).
-    What it ends with is in `impulse` (c,width). Restarts where momentum points uphill (O'Donoghue & Candes 2015). The step is one over the largest
-    curvature met; a step that was much too long is taken back.
+    goal: tolerance and exact tolerance [m/s], both times the root of the number of contacts, fewest and most iterations; velocity, ahead: (n,8), written
+    over. Restarts where momentum points uphill (O'Donoghue & Candes 2015). The step is one over the largest curvature met; a step that was much too
+    long is taken back.
     """
     tolerance, exact, fewest, most = goal
-    before, after, ahead = velocities
-    spread(unlay_part, 0, parts, threads, (parts, now, impulse))
-    spread(body_part, 0, parts, threads, (parts, 0.0, graph, lever, impulse, after, before, ahead))
-    where = before  # velocities at y
-    theta, momentum, used, longest, stands = 1.0, 0.0, 0, 0.0, True
+    spread(body_part, 0, parts, threads, (parts, 0.0, graph, lever, impulse, velocity, ahead))
+    where = velocity  # at y
+    theta, momentum, used, longest = 1.0, 0.0, 0, 0.0
     while used < most:
-        step = 1.0 / largest
-        spread(contact_part, 0, parts, threads, (parts, momentum, step, lanes, soft, couple, where, now, old, impulse))
+        about = (parts, momentum, 1.0 / largest, lanes, tension, soft, couple, where, impulse)
+        spread(contact_part, 0, parts, threads, about)
         used += 1
         slope, length, miss, curvature = 0.0, 0.0, 0.0, 0.0
         for c in range(len(lanes.sums)):
@@ -340,33 +344,28 @@ def iterate(threads, parts, goal, largest, lanes, graph, soft, couple, lever, no
         if slope > 0.0:
             # A restart is also the moment to forget curvature that is no longer met.
             next_theta, carried = 1.0, 0.0
-        spread(body_part, 0, parts, threads, (parts, carried, graph, lever, impulse, before, after, ahead))
+        spread(body_part, 0, parts, threads, (parts, carried, graph, lever, impulse, velocity, ahead))
         for c in range(len(graph.sums)):
             curvature += graph.sums[c]
         # Where a step changed nothing but last digits, so does the change of velocity.
         longest = max(longest, length)
         met = curvature / length if length > 1e-18 * longest else 0.0
         fine = math.isfinite(met)
-        stands = fine and math.isfinite(slope) and math.isfinite(miss) and met <= 1.5 * largest
-        if not stands:
+        if not (fine and math.isfinite(slope) and math.isfinite(miss) and met <= 1.5 * largest):
             largest *= min(1.05 * met / largest, 4.0) if fine else 4.0
-            theta, momentum, where = 1.0, 0.0, before
-            for i in range(len(now)):
-                old[i] = now[i]
+            spread(return_part, 0, parts, threads, (parts, lanes.change, impulse))
+            spread(body_part, 0, parts, threads, (parts, 0.0, graph, lever, impulse, velocity, ahead))
+            theta, momentum, where = 1.0, 0.0, velocity
             continue
         if met > max(largest, 1.0 + 1e-6):  # a step that is exact for a contact alone stays so
             largest, next_theta, carried = 1.05 * met, 1.0, 0.0
         elif slope > 0.0:
             largest = max(0.95 * largest, 1.0)  # no less than that of a single contact
-        now, old = old, now
-        before, after = after, before
-        where = ahead if carried > 0.0 else before
+        where = ahead if carried > 0.0 else velocity
         theta, momentum = next_theta, carried
         left = largest * math.sqrt(miss)
         if left <= (tolerance if used >= fewest else exact):
             break
-    if not stands:
-        spread(unlay_part, 0, parts, threads, (parts, now, impulse))
     return used, largest
 
 
@@ -380,49 +379,48 @@ class Buffers:
         """An array of this shape with anything in it."""
         size = math.prod(shape)
         kept = self.arrays.get(name)
-        if kept is None or len(kept) < size or kept.dtype != dtype:
+        if kept is None or len(kept) < size:
             kept = self.arrays[name] = np.zeros(size + size // 8, dtype)
         return kept[:size].reshape(shape)
 
 
 def descend(cones, impulse, tolerance, iterations, largest, buffers):
     """Iterate from impulses inside the cones, in place, until the miss of the contacts is small; returns iterations and the largest curvature."""
-    count, width, n, get = cones.count, cones.width, len(cones.free), buffers.get
+    constraints, count, n, get = cones.constraints, cones.count, len(cones.free), buffers.get
     chunks, bodies = (count + CHUNK - 1) // CHUNK, (n + CHUNK - 1) // CHUNK
     blocks, parts = (count + WIDTH - 1) // WIDTH, PARTS * numba.get_num_threads()
-    entries = 2 * count
-    soft = couple = lever = None
-    if len(cones.constraints.soft):
-        soft = get("soft", blocks * WIDTH)
-    if width == 6:
-        couple, lever = get("couple", blocks * COUPLE_ROWS * WIDTH), get("lever", entries)
+    # What a scene does not have takes no time.
+    tension = get("tension", blocks * WIDTH) if constraints.limit[:, 1].any() else None
+    soft = get("soft", blocks * WIDTH) if len(constraints.soft) else None
+    couple, lever = None, None
+    if cones.width == 6:
+        couple, lever = get("couple", blocks * COUPLE_ROWS * WIDTH), get("lever", 2 * count)
     lanes = Lanes(
         get("body", blocks * WIDTH, 2, dtype=np.int32),
         get("contact", blocks * ROWS * WIDTH),
+        get("change", blocks * cones.width * WIDTH, dtype=np.float32),
         get("seen", parts * SEEN_ROWS * WIDTH),
         get("made", parts * MADE_ROWS * WIDTH),
         get("sums", chunks, SUMS),
     )
-    graph = Graph(
-        get("free", n, 8), cones.inverse, cones.start, cones.entry, get("arm", entries, 3), get("energy", bodies)
+    arm, free = get("arm", 2 * count, 3), get("free", n, 8)
+    graph = Graph(free, cones.inverse, cones.start, cones.entry, arm, get("energy", bodies))
+    velocity, ahead = get("velocity", n, 8), get("ahead", n, 8)
+    kernel(lay_block, grain=16)(blocks, constraints, cones.shift, lanes.body, lanes.contact, tension, soft, couple)
+    kernel(lay_entries, grain=4)((2 * count + CHUNK - 1) // CHUNK, CHUNK, cones.entry, constraints, arm, lever)
+    kernel(lay_bodies, grain=4)(bodies, CHUNK, cones.rows, cones.free, free)
+    lanes.change[:] = velocity[:] = 0.0
+    fewest = max(math.ceil(LEAST * iterations), math.ceil(min(FEWEST, cones.layers)))
+    goal = (
+        tolerance * cones.norm,
+        EXACT * tolerance * cones.norm,
+        fewest,
+        iterations,
     )
-    now, old = get("now", blocks * width * WIDTH), get("old", blocks * width * WIDTH)
-    about = cones.constraints, cones.shift, impulse, lanes.body, lanes.contact, soft, couple, now
-    kernel(lay_block, grain=16)(blocks, *about)
-    kernel(lay_entries, grain=4)(
-        (entries + CHUNK - 1) // CHUNK, CHUNK, cones.entry, cones.constraints, graph.arm, lever
-    )
-    kernel(lay_bodies, grain=4)(bodies, CHUNK, cones.rows, cones.free, graph.free)
-    np.copyto(old, now)
-    fewest = max(FEWEST, math.ceil(LEAST * iterations))
-    goal = tolerance * cones.norm, EXACT * tolerance * cones.norm, fewest, iterations
-    velocities = tuple(get(name, n, 8) for name in ("before", "after", "ahead"))
-    velocities[1][:] = 0.0
     pace = buffers.paces.setdefault(count.bit_length(), Pace())
     threads, began = pace.choose() if count > ALONE else 1, time.perf_counter()
-    used, largest = iterate(
-        threads, parts, goal, largest, lanes, graph, soft, couple, lever, now, old, impulse, velocities
-    )
+    about = lanes, graph, tension, soft, couple, lever, impulse, velocity, ahead
+    used, largest = iterate(threads, parts, goal, largest, *about)
     if count > ALONE:
         pace.note(threads, (time.perf_counter() - began) / max(used, 1))
     return used, largest

@@ -257,12 +257,16 @@ def factors(cones, impulse, velocity, grid):
     return solve_nodes(grid.cells, *assemble(grid.cells, element, load), SWEEPS, SMALL)
 
 
-def correct(cones, impulse, velocity, trial, after):
-    """Give impulses (c,width) inside their cones, and their velocities, the long waves that they lack, both in place; returns the part of the way
-    that was gone. trial, after: arrays like them, written over."""
-    grid = grid_of(cones.constraints.point, cones.typical)
+def correct(cones, impulse, space):
+    """Give impulses (c,width) inside their cones the long waves that they lack, in place; returns the part of the way that was gone.
+
+    space: Workspace of the solver. Nothing is done where contacts are near each other, or `cones.typical` is 0.
+    """
+    grid = grid_of(cones.constraints.point, cones.typical) if cones.typical > 0.0 else None
     if grid is None:
         return 0.0
+    (trial, *_), (velocity, after), _ = space.reserve(cones.count, cones.width)
+    cones.velocity(impulse, velocity)
     s = factors(cones, impulse, velocity, grid)
     chunks = (cones.count + CHUNK - 1) // CHUNK
     least, sums = np.empty(chunks), np.empty((chunks, 2))
@@ -274,8 +278,7 @@ def correct(cones, impulse, velocity, trial, after):
         return 0.0
     lowest = float(least.min())
     way = min(-slope / curvature, 1.0 / -lowest if lowest < 0.0 else np.inf)
-    for start, end in ((impulse, trial), (velocity, after)):
-        end -= start
-        end *= way
-        start += end
+    trial -= impulse
+    trial *= way
+    impulse += trial
     return way

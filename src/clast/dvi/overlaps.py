@@ -12,14 +12,14 @@ forgotten afterwards moves bodies apart, as little as possible in the sum of mas
 """
 
 import copy
+import math
 
 import numpy as np
 
 from ..kernels.backend import kernel
 from ..kernels.rows import CENTRE, PER_MASS, SPIN, SPINS, VELOCITIES, VELOCITY
-from ..kernels.vec import dot, load, load4, quat_exponential, quat_multiply, scale
+from ..kernels.vec import dot, load, load4, quat_exponential, quat_multiply, scale, sub
 from ..motion.rotation import near_unit
-from ..shapes.hull import cross_product
 from . import solvers
 from .constraints import CHUNK, arms, opening
 
@@ -30,7 +30,9 @@ STUCK = 0.99  # part of the largest friction below which a contact did not slide
 ITERATIONS = 20
 PART = 0.1  # of the error at the start: what ends the solve
 
-SOFT = False  # bound to the kernels: some contacts are compliant
+# Bound to the kernels: what the scene has.
+SOFT = False  # some contacts are compliant
+COUPLES = False  # rolling or spinning friction
 
 
 def push_chunk(c, chunk, step, slop, rows, constraints, bias):
@@ -64,34 +66,43 @@ def shift_chunk(c, chunk, dt, rows, pushed, orientation):
             orientation[i, 0], orientation[i, 1], orientation[i, 2], orientation[i, 3] = q
 
 
+def hold_chunk(c, chunk, slop, slow, impulse, rows, constraints):
+    """Take the bias from those of a chunk of contacts that stuck in the last step and have opened by less than the slop."""
+    for row in range(c * chunk, min(len(impulse), (c + 1) * chunk)):
+        i = np.uintp(row)
+        if not (0.0 < constraints.gap[i] < slop and constraints.bias[i] > 0.0):
+            continue
+        if SOFT and constraints.soft[i] > 0.0:
+            continue
+        n, g = load(constraints.normal, i), load(impulse, i)
+        pressed = dot(g, n)
+        across = sub(g, scale(pressed, n))
+        if not (pressed > 0.0 and math.sqrt(dot(across, across)) < STUCK * constraints.limit[i, 0] * pressed):
+            continue
+        if COUPLES:
+            # What rolls or spins against friction is lifted as well as what slides.
+            couple = (impulse[i, 3], impulse[i, 4], impulse[i, 5])
+            spin, roll, twist = dot(couple, n), constraints.limit[i, 2], constraints.limit[i, 3]
+            tumble = sub(couple, scale(spin, n))
+            if roll > 0.0 and not math.sqrt(dot(tumble, tumble)) < STUCK * roll * pressed:
+                continue
+            if twist > 0.0 and not abs(spin) < STUCK * twist * pressed:
+                continue
+        a, b = np.uintp(constraints.body[i, 0]), np.uintp(constraints.body[i, 1])
+        one, two = arms(i, constraints)
+        if abs(dot(opening(a, b, one, two, rows), n)) < slow:
+            constraints.bias[i] = 0.0
+
+
 def hold(constraints, impulse, rows, size, slow):
     """Let contacts that stuck in the last step and have opened by less than the slop stay as they are, in place on their bias.
 
     Otherwise a contact that a small error has opened closes within the step, its bodies fall on each other, and the pile shivers on.
     impulse (c,width) [N s]: of the last step; rows (s,12): velocities before this one; slow [m/s]: what opens or closes faster rebounds or falls.
     """
-    gap, slop = constraints.gap, SLOP * size
-    near = np.nonzero((gap > 0.0) & (gap < slop) & (constraints.bias > 0.0))[0]
-    if len(constraints.soft):
-        near = near[constraints.soft[near] == 0.0]
-    if len(near) == 0:
-        return
-    pressed = np.einsum("ci,ci->c", impulse[near, :3], constraints.normal[near])
-    across = np.linalg.norm(impulse[near, :3] - pressed[:, None] * constraints.normal[near], axis=1)
-    limit = constraints.limit[near]
-    stuck = (pressed > 0.0) & (across < STUCK * limit[:, 0] * pressed)
-    if impulse.shape[1] == 6:
-        # What rolls or spins against friction is lifted as well as what slides.
-        spin = np.einsum("ci,ci->c", impulse[near, 3:], constraints.normal[near])
-        rolling = np.linalg.norm(impulse[near, 3:] - spin[:, None] * constraints.normal[near], axis=1)
-        stuck &= (rolling < STUCK * limit[:, 2] * pressed) | (limit[:, 2] == 0.0)
-        stuck &= (np.abs(spin) < STUCK * limit[:, 3] * pressed) | (limit[:, 3] == 0.0)
-    held = near[stuck]
-    speed = np.zeros((len(held), 3))
-    for side, sign in ((0, -1.0), (1, 1.0)):
-        body, arm = rows[constraints.body[held, side]], constraints.arm[held, 3 * side : 3 * side + 3]
-        speed += sign * (body[:, VELOCITIES] + cross_product(body[:, SPINS], arm))
-    constraints.bias[held[np.abs(np.einsum("ci,ci->c", speed, constraints.normal[held])) < slow]] = 0.0
+    has = {"COUPLES": impulse.shape[1] == 6, "SOFT": len(constraints.soft) > 0}
+    chunks = (len(impulse) + CHUNK - 1) // CHUNK
+    kernel(hold_chunk, grain=4, **has)(chunks, CHUNK, SLOP * size, slow, impulse, rows, constraints)
 
 
 def due(gap, size, soft, number):

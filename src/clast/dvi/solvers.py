@@ -170,8 +170,6 @@ def apgd(run):
     """
     largest = run.space.curvature
     theta = 1.0
-    if hasattr(run.cones, "descend") and run.cones.joints is None:
-        return descended(run)
     while True:
         # Most steps neither restart nor change the curvature: the trial is made while the last step is being measured.
         after = 0.5 * theta * (math.sqrt(theta * theta + 4.0) - theta)
@@ -201,21 +199,21 @@ def apgd(run):
     run.space.curvature = largest
 
 
-def descended(run):
-    """The same for cones that can iterate without storing velocities of contacts; what they end with is measured afresh."""
+def descended(cones, impulse, tolerance, iterations, space):
+    """The same for contacts of bodies, which iterate without velocities of contacts (`accelerated`); in place on the impulse."""
+    _, _, sums = space.reserve(cones.count, cones.width)
+    tables, states = (cones.normal, cones.limit, cones.size, cones.rho), (impulse, impulse, impulse, impulse)
+    # What is kept from the step before may be outside of cones that have changed since.
+    pass_kernel(cones.width)(len(sums), tables, *states, 0.0, 0.0, 1.0, NOTHING, impulse, sums)
+    used = 0
     while True:
-        run.advance(0.0, -1.0)
-        run.best, run.least = run.now, run.residual
-        if run.over and (run.used or run.most == 0):
-            return
-        if run.cones.typical > 0.0:
-            other = next(array for array in run.impulses if array is not run.now)
-            long_waves.correct(run.cones, run.now, run.u, other, run._other(run.u))
-        used, run.space.curvature = run.cones.descend(
-            run.now, run.tolerance, run.most - run.used, run.space.curvature, run.space.buffers
-        )
-        run.used += used
-        run.cones.velocity(run.now, run.u)
+        if used < iterations:
+            long_waves.correct(cones, impulse, space)
+            more, space.curvature = cones.descend(impulse, tolerance, iterations - used, space.curvature, space.buffers)
+            used += more
+        velocity, residual = measure(cones, impulse, space)
+        if residual <= tolerance or used >= iterations:
+            return Solution(impulse, velocity, residual, used, residual <= tolerance)
 
 
 def jacobi(run, omega=0.3, relaxation=1.0, look=8):
@@ -344,6 +342,8 @@ def solve(
         return measure(cones, impulse, space)
 
     def relaxed(tolerance, iterations):
+        if method is apgd and hasattr(cones, "descend") and cones.joints is None:
+            return descended(cones, impulse, tolerance, iterations, space)
         guessed = guess(impulse, tolerance) if guess else 0
         run = Run(cones, impulse, tolerance, max(iterations - guessed, 0), space)
         method(run, **options)

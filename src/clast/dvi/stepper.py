@@ -231,6 +231,7 @@ class Hard(Nearby, Swept, Stepper):
         )
         self.cones = cones
         self.touched = whole = np.diff(cones.start[: n + 1]) > 0
+        cones.layers = self._layers()
         if joints is not None:
             whole = joints.begin(rows, whole)
             loads = joints.forces(rows) if joints.pulling else loads
@@ -249,7 +250,7 @@ class Hard(Nearby, Swept, Stepper):
             cones,
             self.impulse,
             solver=method.solver,
-            tolerance=self._tolerance(),
+            tolerance=self._tolerance(cones.layers),
             iterations=complementarity.iterations_for(method, cones.count, joints is not None),
             workspace=self.workspace,
             **self.method.options,
@@ -378,20 +379,24 @@ class Hard(Nearby, Swept, Stepper):
         fall = math.sqrt(gravity * size) if gravity > 0.0 else 0.1 * size / self.dt
         self.recovery = 0.2 * fall if method.recovery is None else float(method.recovery)
 
-    def _tolerance(self):
+    def _layers(self):
+        """How many bodies of typical size lie on top of each other where bodies touch."""
+        state, gravity = self.state, np.array(self.scene.gravity, float)
+        pull = float(np.linalg.norm(gravity))
+        place = state.rows[: len(state.bodies.number), CENTRES][self.touched & (state.bodies.motion == FREE)]
+        if pull == 0.0 or len(place) == 0:
+            return 0.0
+        height = place @ (gravity / pull)
+        return float(height.max() - height.min()) / (2.0 * state.size)
+
+    def _tolerance(self, layers):
         """The residual [m/s] at which a solve ends: errors of contacts add up along the height of a pile, so each may have that part of the error of a
         body which is one over the number of layers."""
-        state, tolerance, least = self.state, self.method.tolerance, 1.0
-        gravity = np.array(self.scene.gravity, float)
-        pull = float(np.linalg.norm(gravity))
+        tolerance, least = self.method.tolerance, 1.0
         if tolerance == "auto":
-            tolerance = complementarity.PART * (pull * self.dt if pull > 0.0 else 0.01 * state.size / self.dt)
+            pull = math.hypot(*self.scene.gravity)
+            tolerance = complementarity.PART * (pull * self.dt if pull > 0.0 else 0.01 * self.state.size / self.dt)
             least = complementarity.LAYERS
-        place = state.rows[: len(state.bodies.number), CENTRES][self.touched & (state.bodies.motion == FREE)]
-        layers = 0.0
-        if pull > 0.0 and len(place):
-            height = place @ (gravity / pull)
-            layers = float(height.max() - height.min()) / (2.0 * state.size)
         return float(tolerance) / max(least, layers)
 
     def _choose_step(self, dt):

@@ -131,7 +131,8 @@ def arch(thick, count=11):
             for a in ends
             for y in (-0.15, 0.15)
         ]
-        scene.add(clast.Polyhedron(rim), position=np.mean(rim, 0), material=stuff)
+        wedge = clast.Polyhedron(rim)
+        scene.add(wedge, position=wedge.origin, material=stuff)
     stand(f"arch, thickness {thick:g} of its radius", scene, 4.0, thick)
 
 

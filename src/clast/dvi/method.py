@@ -28,6 +28,7 @@ LIMITS = {
 }
 PART = 1e-2  # tolerance="auto" as a part of what gravity adds to a velocity in a step
 LAYERS = 5.0  # and it is shared among the contacts of so many layers at the least
+COLD = 10  # times the iterations where nothing is remembered
 FALL = 0.05  # dt="auto" as a part of the time a body takes to fall by its own size
 
 
@@ -38,7 +39,7 @@ class Complementarity:
     solver: "apgd", "barzilai-borwein", "gauss-seidel" or "jacobi". tolerance [m/s]: error of the velocities of bodies at which a solve may end:
     contacts may miss their conditions, root mean square, by this divided by the number of layers that lie on top of each other; "auto" is a
     hundredth of what gravity adds to a velocity in a step. iterations: the most a step may take; "auto" is 40, up to 400 where contacts are
-    few. A step that ends there goes on with what it has, and the report says how many did and by how much they missed.
+    few, ten times that where no contact knows of a step before. A step that ends there goes on with what it has, and the report says how many did and by how much they missed.
     coulomb: True for Coulomb friction itself; False for the cone problem, which lifts sliding contacts by friction
     times the way they slide in a step. warm: begin with the impulses of the last step.
     stabilisation: the part of an overlap that one step takes away, above 0, by moving bodies apart without giving them speed (with joints: by their velocities,
@@ -95,14 +96,15 @@ class Complementarity:
         return Mixes(*(np.ascontiguousarray(getattr(mix, name).ravel()) for name in Mixes._fields))
 
 
-def iterations_for(method, contacts, joined):
+def iterations_for(method, contacts, joined, cold=False):
     """The most iterations of a step with so many contacts: by default 40, up to 400 where contacts are few and an iteration takes no time; 200
-    with joints, which are restored in each."""
+    with joints, which are restored in each. cold: no contact remembers anything, as in a wall that has just been built: ten times as many, because
+    what the first solve leaves undone would let it sink."""
     if method.iterations != "auto":
         return int(method.iterations)
     if joined:
         return 200
-    return min(max(40, 20_000 // max(contacts, 1)), 400)
+    return min(max(40, 20_000 // max(contacts, 1)), 400) * (COLD if cold else 1)
 
 
 def kick_chunk(c, chunk, rows, inverse, gravity, dt, kick, force, torque, free):

@@ -244,6 +244,7 @@ class Hard(Nearby, Swept, Stepper):
         chunks = (len(constraints.gap) + CHUNK - 1) // CHUNK
         if method.warm:
             self._kernels.recall(chunks, CHUNK, constraints, state.pairs, state.points, state.history, self.impulse)
+        cold = method.warm and not self.impulse.any()
         if joints is None:
             hold(constraints, self.impulse, rows, state.size, 0.05 * self.threshold)
         self.solution = solvers.solve(
@@ -251,7 +252,7 @@ class Hard(Nearby, Swept, Stepper):
             self.impulse,
             solver=method.solver,
             tolerance=self._tolerance(cones.layers),
-            iterations=complementarity.iterations_for(method, cones.count, joints is not None),
+            iterations=complementarity.iterations_for(method, cones.count, joints is not None, cold),
             workspace=self.workspace,
             **self.method.options,
         )

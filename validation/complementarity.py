@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 import clast
+from clast import measure
 from clast.dvi.solvers import SOLVERS
 
 
@@ -93,8 +94,8 @@ def heavy(ratio=1000.0):
     stand(f"mass ratio {ratio:g}", scene, 4.0, 0.2)
 
 
-def wall(rows=20, columns=10):
-    """A wall one brick thick, in stretcher bond."""
+def bricks(rows=20, columns=10):
+    """A scene with a wall one brick thick, in stretcher bond, and its material."""
     scene, stuff = on_a_floor(density=2000.0, friction=0.6)
     for r in range(rows):
         places = [(k + 0.5, 0.2) for k in range(columns)]
@@ -103,7 +104,29 @@ def wall(rows=20, columns=10):
         for x, length in places:
             brick = clast.Polyhedron.box(length, 0.1, 0.1)
             scene.add(brick, position=(0.20002 * x, 0, 0.05 + 0.1 * r), material=stuff)
-    stand("wall", scene, 4.0, 0.1)
+    return scene, stuff
+
+
+def wall():
+    """The wall stands."""
+    stand("wall", bricks()[0], 4.0, 0.1)
+
+
+def breach(speed=8.0):
+    """A ball flies into the wall at three quarters of its height: what it hits falls, the rows below stay, and no step makes energy."""
+    scene, stuff = bricks()
+    scene.add(clast.Sphere(0.12), position=(1.0, -0.3, 1.45), velocity=(0, speed, 0), material=stuff)
+    sim = clast.Simulation(scene, clast.Complementarity(), dt=2e-3)
+    start, energy = sim.bodies.position.copy(), [measure.energy(sim)["total"]]
+    while sim.time < 2.0:
+        sim.step()
+        energy.append(measure.energy(sim)["total"])
+    moved = np.linalg.norm(sim.bodies.position - start, axis=1)[1:-1]
+    row = np.floor(start[1:-1, 2] / 0.1).astype(int)
+    still = [int((moved[row == r] < 1e-3).sum()) for r in range(row.max() + 1)]
+    gain = np.diff(energy).max() / 0.5 / sim.bodies.mass[-1] / speed**2
+    print(f"breach: bricks of each row, from below, that moved by less than 1 mm: {still}", flush=True)
+    print(f"        largest gain of energy in a step {gain:.1e} of the ball's; {told(sim)}", flush=True)
 
 
 def cards(friction):
@@ -134,6 +157,39 @@ def arch(thick, count=11):
         wedge = clast.Polyhedron(rim)
         scene.add(wedge, position=wedge.origin, material=stuff)
     stand(f"arch, thickness {thick:g} of its radius", scene, 4.0, thick)
+
+
+def chain(links=200, load=1000.0):
+    """A chain of 200 links with ball joints that carries 1,000 times the weight of a link, pulled 0.1 rad aside and let go."""
+    steel, high = clast.Material(density=7800), 0.1
+    link = clast.Polyhedron.box(0.02, 0.02, 0.08)
+    along = np.array([math.sin(0.1), 0.0, -math.cos(0.1)])
+    pose = (math.cos(0.05), 0.0, -math.sin(0.05), 0.0)
+    scene = clast.Scene()
+    bodies = scene.add(
+        link, position=high * (np.arange(links) + 0.5)[:, None] * along, orientation=pose, material=steel
+    )
+    edge = (load * link.volume) ** (1 / 3)
+    last = scene.add(
+        clast.Polyhedron.box(edge, edge, edge),
+        position=(high * links + edge / 2) * along,
+        orientation=pose,
+        material=steel,
+    )
+    scene.join(bodies[0], None, "ball", at=(0, 0, 0))
+    for k, (one, two) in enumerate(zip([*bodies[1:], last], bodies, strict=True)):
+        scene.join(one, two, "ball", at=high * (k + 1) * along)
+    sim = clast.Simulation(scene, clast.Complementarity(), dt=5e-3)
+    energy = measure.energy(sim)["total"]
+    while sim.time < 4.0:
+        sim.step(20)
+    lost = energy - measure.energy(sim)["total"]
+    height = sim.bodies.mass.sum() * 9.81 * high * links * (1.0 - math.cos(0.1))
+    opened = sim.report().solver["open"] / high
+    print(
+        f"chain of {links} links with a load of {load:g}: joints open by {opened:.1e} of a link, energy lost {lost / height:.1e} of the swing",
+        flush=True,
+    )
 
 
 def pile(count, seconds=3.8, radius=0.05):
@@ -214,6 +270,8 @@ SCENES = {
     "row": lambda: [row(solver=solver) for solver in SOLVERS],
     "heavy": lambda: heavy(),
     "wall": lambda: wall(),
+    "breach": lambda: breach(),
+    "chain": lambda: chain(),
     "cards": lambda: (cards(0.6), cards(0.1)),
     "arch": lambda: (arch(0.15), arch(0.08)),
     "silo": lambda: [silo(mu) for mu in (0.0, 0.2, 0.5, 0.9)],

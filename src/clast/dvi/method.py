@@ -104,7 +104,7 @@ def iterations_for(method, contacts, joined, cold=False):
         return int(method.iterations)
     if joined:
         return 200
-    return min(max(40, 20_000 // max(contacts, 1)), 400) * (COLD if cold else 1)
+    return min(max(40, 100_000 // max(contacts, 1)), 400) * (COLD if cold else 1)
 
 
 def kick_chunk(c, chunk, rows, inverse, gravity, dt, kick, force, torque, free):

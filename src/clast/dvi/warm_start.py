@@ -1,7 +1,5 @@
 """Warm start: contacts begin with the impulse of the step before, found by pair and, where a pair has many, by the nearest point."""
 
-import math
-
 import numpy as np
 
 from ..kernels.backend import func
@@ -20,18 +18,6 @@ def square_distance(c, d, points, history):
 
 
 @func
-def nearest_slot(c, p, pairs, points, history):
-    """The slot of pair p that was in use nearest to contact point c, -1 if none was, and the square of its distance [m^2]."""
-    best, least = -1, math.inf
-    for d in range(pairs.slot[p], pairs.slot[p + 1]):
-        if history.live[d] == 1:
-            square = square_distance(c, d, points, history)
-            if square < least:
-                best, least = d, square
-    return best, least
-
-
-@func
 def is_nearer(row, step, slot, least, constraints, points, history):
     """Whether no contact of the same pair before (step -1) or behind (+1) row `row` is nearer to where `slot` was."""
     p, other = constraints.pair[row], row + step
@@ -44,19 +30,26 @@ def is_nearer(row, step, slot, least, constraints, points, history):
 
 
 def recall_chunk(c, chunk, constraints, pairs, points, history, impulse):
-    """Give the contacts of a chunk the impulse that they had in the last step; zero to those that are new."""
+    """Give the contacts of a chunk the impulses that they had in the last step; zero to those that are new.
+
+    Every contact point of the last step gives its impulse to the nearest one that its pair has now, so that none is lost and none is there twice.
+    """
     for row in range(c * chunk, min(len(constraints.gap), (c + 1) * chunk)):
         i = np.uintp(row)
-        slot = constraints.slot[i]
-        if PATCHES:
-            slot, least = nearest_slot(slot, constraints.pair[i], pairs, points, history)
-            # Only the nearest of the pair's contacts takes a slot up, so that no impulse is there twice.
-            if slot >= 0:
-                mine = is_nearer(row, -1, slot, least, constraints, points, history)
-                slot = slot if mine and is_nearer(row, 1, slot, least, constraints, points, history) else -1
-        known = slot >= 0 and history.live[slot] == 1
         for j in range(impulse.shape[1]):
-            impulse[i, j] = history.impulse[slot, j] if known else 0.0
+            impulse[i, j] = 0.0
+        if PATCHES:
+            own, p = constraints.slot[i], constraints.pair[i]
+            for slot in range(pairs.slot[p], pairs.slot[p + 1]):
+                if history.live[slot] == 1:
+                    least = square_distance(own, slot, points, history)
+                    mine = is_nearer(row, -1, slot, least, constraints, points, history)
+                    if mine and is_nearer(row, 1, slot, least, constraints, points, history):
+                        for j in range(impulse.shape[1]):
+                            impulse[i, j] += history.impulse[slot, j]
+        elif history.live[constraints.slot[i]] == 1:
+            for j in range(impulse.shape[1]):
+                impulse[i, j] = history.impulse[constraints.slot[i], j]
 
 
 def remember_chunk(c, chunk, constraints, points, impulse, history):

@@ -5,7 +5,7 @@ import pytest
 
 import clast
 from clast import measure
-from clast.dvi import long_waves, overlaps, solvers
+from clast.dvi import long_waves, overlaps, solvers, stepper
 from clast.kernels.rows import CENTRES, PER_MASS, VELOCITIES
 
 G = 9.81
@@ -50,15 +50,54 @@ def test_overlaps_are_parted_and_leave_no_speed():
     assert np.abs(sim.bodies.position.mean(0) - centre[1]).max() < 1e-15
 
 
-@pytest.mark.parametrize("shape", [clast.Sphere(0.05), clast.Polyhedron.box(0.06, 0.06, 0.06)], ids=["balls", "cubes"])
-def test_a_heap_comes_to_rest_and_the_floor_bears_it(shape):
+def heap(shape):
+    """Sixty bodies that fall into an open box, a simulation."""
     stuff = clast.Material(density=2500, friction=0.5, restitution=0.0)
     scene = clast.Scene()
     scene.add(clast.Plane(), material=stuff)
     for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)):
         scene.add(clast.Plane((x, y, 0)), position=(-0.2 * x, -0.2 * y, 0), material=stuff)
     scene.fill(shape, count=60, box=((-0.2, -0.2, 0.0), (0.2, 0.2, 1.2)), material=stuff, seed=1)
-    sim = clast.Simulation(scene, clast.Complementarity(), dt=5e-3)
+    return clast.Simulation(scene, clast.Complementarity(), dt=5e-3)
+
+
+def loads(pair, impulse):
+    """Sum of the impulses (c,3) [N s] of each two bodies; pair (c,2): their numbers."""
+    found = {}
+    for two, push in zip(map(tuple, pair.tolist()), impulse, strict=True):
+        found[two] = found.get(two, 0.0) + push
+    return found
+
+
+def test_impulses_are_handed_on_whole_however_contact_points_change(monkeypatch):
+    """Two bodies that touch in two steps begin the second one with what they pressed in the first, though points of faces come, go and move."""
+    sim, begun = heap(clast.Polyhedron.box(0.06, 0.06, 0.06)), []
+
+    def hold(constraints, impulse, *_):
+        begun.append((sim.state.bodies.number[constraints.body], impulse.copy()))
+
+    monkeypatch.setattr(stepper, "hold", hold)
+    monkeypatch.setattr(
+        stepper.Hard, "_look_again", lambda self: None
+    )  # a second solve begins with what the first found
+    sim.step(120)
+    changed, common = 0, 0
+    for _ in range(30):
+        before = loads(begun[-1][0], sim.stepper.impulse)
+        points = len(begun[-1][0])
+        sim.step()
+        after = loads(*begun[-1])
+        for two in before.keys() & after.keys():
+            np.testing.assert_allclose(after[two], before[two], rtol=1e-9, atol=1e-15)
+        changed += len(begun[-1][0]) != points
+        common += len(before.keys() & after.keys())
+    assert changed > 10  # steps in which there are other points
+    assert common > 30 * 60
+
+
+@pytest.mark.parametrize("shape", [clast.Sphere(0.05), clast.Polyhedron.box(0.06, 0.06, 0.06)], ids=["balls", "cubes"])
+def test_a_heap_comes_to_rest_and_the_floor_bears_it(shape):
+    sim = heap(shape)
     sim.step(600)
     weight, sums, count = G * sim.bodies.mass[5:].sum(), [], []
     for _ in range(10):
@@ -130,3 +169,19 @@ def test_a_tall_column_comes_to_rest_with_the_iterations_of_a_low_one():
     assert np.abs(sim.bodies.velocity).max() < 1e-3 * np.sqrt(G * RADIUS)
     force = sim.contacts().force[0]
     assert force[2] == pytest.approx(G * sim.bodies.mass[1:].sum(), rel=1e-3)
+
+
+def test_what_was_just_built_may_be_solved_for_longer(monkeypatch):
+    """No contact remembers anything in the first step; what its solve leaves undone would let a wall of bricks sink by 2 % of their height."""
+    allowed, solve = [], solvers.solve
+
+    def listen(*given, iterations, **options):
+        allowed.append(iterations)
+        return solve(*given, iterations=iterations, **options)
+
+    monkeypatch.setattr(solvers, "solve", listen)
+    column(60, 3 * 5e-3)
+    assert allowed[0] == 10 * allowed[1] == 10 * allowed[2]
+    allowed.clear()
+    column(60, 2 * 5e-3, iterations=30)  # what a user says counts
+    assert allowed == [30, 30]

@@ -20,7 +20,7 @@ from ..kernels import backend
 from ..kernels.backend import kernel
 from ..kernels.rows import CENTRES, SPINS, VELOCITIES
 from ..motion.integrate import Space, Watch
-from ..motion.rotation import inverse_chunk
+from ..motion.rotation import inverse_chunk, rotation_between
 from ..motion.slots import find_named, find_slots, name_pairs, place_of
 from ..motion.state import State
 from ..motion.stepper import Stepper
@@ -252,7 +252,7 @@ class Hard(Nearby, Swept, Stepper):
             self.impulse,
             solver=method.solver,
             tolerance=self._tolerance(cones.layers),
-            iterations=complementarity.iterations_for(method, cones.count, joints is not None, cold),
+            iterations=complementarity.iterations_for(method, cones.count, joints is not None, self.patches, cold),
             workspace=self.workspace,
             **self.method.options,
         )
@@ -348,7 +348,8 @@ class Hard(Nearby, Swept, Stepper):
         self.solids = state.turning
         self.plain = not self.solids and bool((molds.count[used] == 1)[molds.volume[used] > 0.0].all())
         self._inner = {"COUPLES": self.couples, "SOFT": self.soft}
-        memory = {"PATCHES": any(family.slots != 1 for family in families_of(state.parts))}
+        self.patches = any(family.slots != 1 for family in families_of(state.parts))
+        memory = {"PATCHES": self.patches}
 
         def chunked(row, **bound):
             return kernel(row, grain=4, **bound)
@@ -486,20 +487,3 @@ class Hard(Nearby, Swept, Stepper):
         if self.joints is None:
             del tally["open"]
         return {"solver": self.method.solver, **tally, "residual": self.residual}
-
-
-def rotation_between(before, after):
-    """Rotation vector (3,) [rad], world axes, that turns one orientation (4,) into the other."""
-    w, x, y, z = (float(c) for c in before)
-    a, b, c, d = (float(v) for v in after)
-    q = np.array(
-        [
-            a * w + b * x + c * y + d * z,
-            b * w - a * x + d * y - c * z,
-            c * w - a * y + b * z - d * x,
-            d * w - a * z + c * x - b * y,
-        ]
-    )
-    q *= 1.0 if q[0] >= 0.0 else -1.0
-    sine = float(np.linalg.norm(q[1:]))
-    return q[1:] * (2.0 * math.atan2(sine, float(q[0])) / sine if sine > 0.0 else 2.0)

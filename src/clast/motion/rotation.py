@@ -153,3 +153,20 @@ def inverse_chunk(c, chunk, bodies, rows, inverses, inverse):
         values = world_inverse(load4(bodies.orientation, i), load_matrix(inverses, bodies.mold[i]))
         for j in range(6):
             inverse[i, j] = per_size * values[j]
+
+
+def rotation_between(before, after):
+    """Rotation vector (3,) [rad], world axes, that turns one orientation (4,) into the other."""
+    w, x, y, z = (float(c) for c in before)
+    a, b, c, d = (float(v) for v in after)
+    q = np.array(
+        [
+            a * w + b * x + c * y + d * z,
+            b * w - a * x + d * y - c * z,
+            c * w - a * y + b * z - d * x,
+            d * w - a * z + c * x - b * y,
+        ]
+    )
+    q *= 1.0 if q[0] >= 0.0 else -1.0
+    sine = float(np.linalg.norm(q[1:]))
+    return q[1:] * (2.0 * math.atan2(sine, float(q[0])) / sine if sine > 0.0 else 2.0)

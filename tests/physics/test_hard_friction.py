@@ -120,7 +120,7 @@ def test_warm_start_saves_iterations():
     used = {}
     for warm in (True, False):
         sim = packed(40, warm=warm)
-        sim.step(200)
+        sim.step(300)
         before = sim.stepper.tally["iterations"]
         sim.step(50)
         used[warm] = sim.stepper.tally["iterations"] - before

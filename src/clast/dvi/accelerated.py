@@ -42,7 +42,7 @@ SUMS = 4  # of contacts: slope, length, miss, curvature of what is compliant
 # What contacts miss together along a pile or a tower shows in none of them, and an error that is left in every step moves what should rest. So a
 # solve does this part of the iterations that it may, up to a number, and as many as bodies lie on top of each other, up to another, unless the error is a
 # small part of the tolerance. Bodies at rest then come closer to the solution from step to step, until there is nothing left to do.
-LEAST, MOST = 0.3, 120
+LEAST, MOST = 0.3, 60
 FEWEST = 30
 EXACT = 1e-3
 BLOCKS = CHUNK // WIDTH  # of lanes a chunk; sums are by chunk, so that they do not depend on how the work is divided

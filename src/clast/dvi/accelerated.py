@@ -40,10 +40,10 @@ NEW, TURNED, TERM, SUM = (np.uintp(WIDTH * row) for row in (0, 3, 6, 10))
 MADE_ROWS = 14
 SUMS = 4  # of contacts: slope, length, miss, curvature of what is compliant
 # What contacts miss together along a pile or a tower shows in none of them, and an error that is left in every step moves what should rest. So a
-# solve does this part of the iterations that it may, up to a number, and as many as bodies lie on top of each other, up to another, unless the error is a
-# small part of the tolerance. Bodies at rest then come closer to the solution from step to step, until there is nothing left to do.
-LEAST, MOST = 0.3, 60
-FEWEST = 30
+# solve does this part of the iterations that it may, and no fewer than so many and no more than so many of them, unless the error is a small part of the
+# tolerance. Bodies at rest then come closer to the solution from step to step, until there is nothing left to do. 1,000 balls ended at 4e-6 m/s after 3 s with
+# 20 and with 30, with contacts that stayed the same to 0.1 %; with 12 they went on at 2e-5 to 2e-4 m/s.
+LEAST, FEWEST, MOST = 0.3, 20, 60
 EXACT = 1e-3
 BLOCKS = CHUNK // WIDTH  # of lanes a chunk; sums are by chunk, so that they do not depend on how the work is divided
 PARTS = 8  # of the work a thread: one that is held up leaves the others with little to wait for
@@ -410,7 +410,7 @@ def descend(cones, impulse, tolerance, iterations, largest, buffers):
     kernel(lay_entries, grain=4)((2 * count + CHUNK - 1) // CHUNK, CHUNK, cones.entry, constraints, arm, lever)
     kernel(lay_bodies, grain=4)(bodies, CHUNK, cones.rows, cones.free, free)
     lanes.change[:] = velocity[:] = 0.0
-    fewest = max(min(math.ceil(LEAST * iterations), MOST), math.ceil(min(FEWEST, cones.layers)))
+    fewest = min(max(math.ceil(LEAST * iterations), FEWEST), MOST)
     goal = (
         tolerance * cones.norm,
         EXACT * tolerance * cones.norm,

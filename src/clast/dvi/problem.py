@@ -54,13 +54,12 @@ class BodyCones:
     inverse (n,6): inverse inertia, or (0,6) for balls; free (n,6): velocity and spin without contacts, filled in before
     anything is asked. has: constants for the kernels of `clast.dvi.constraints`. joints: None, or a function (rows,
     fresh) that restores joints in the velocities of bodies; fresh: they know of no impulse of a joint yet. typical [m]: radius
-    of a body, 0 if piles of them are to be solved without their long waves. layers: how many of them lie on top of each other.
+    of a body, 0 if piles of them are to be solved without their long waves.
     """
 
     def __init__(self, constraints, rows, inverse, free, has, width, joints=None, typical=0.0):
         self.constraints, self.rows, self.inverse, self.free = constraints, rows, inverse, free
         self.has, self.width, self.joints, self.typical = has, width, joints, typical
-        self.layers = math.inf
         self.count = len(constraints.gap)
         self.normal, self.limit, self.size = constraints.normal, constraints.limit, constraints.size
         self.shift = np.zeros(self.count)

@@ -231,7 +231,6 @@ class Hard(Nearby, Swept, Stepper):
         )
         self.cones = cones
         self.touched = whole = np.diff(cones.start[: n + 1]) > 0
-        cones.layers = self._layers()
         if joints is not None:
             whole = joints.begin(rows, whole)
             loads = joints.forces(rows) if joints.pulling else loads
@@ -251,7 +250,7 @@ class Hard(Nearby, Swept, Stepper):
             cones,
             self.impulse,
             solver=method.solver,
-            tolerance=self._tolerance(cones.layers),
+            tolerance=self._tolerance(self._layers()),
             iterations=complementarity.iterations_for(method, cones.count, joints is not None, self.patches, cold),
             workspace=self.workspace,
             **self.method.options,

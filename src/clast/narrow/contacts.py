@@ -86,19 +86,19 @@ def contact_row(q, at, place, start, number, shapes, label, centre, pairs, point
     within_one, within_two = shapes.number[s] - label[one], shapes.number[t] - label[two]
     sign = -1.0 if swap else 1.0
     k = at + start[place[q]]
-    for c in range(pairs.slot[q], pairs.slot[q + 1]):
-        if points.gap[c] < np.inf:
-            contacts.pair[k, 0], contacts.pair[k, 1] = number[one], number[two]
-            # These are zero for most, and memory that nobody writes to costs nothing.
-            if within_one != 0 or within_two != 0:
-                contacts.shape[k, 0], contacts.shape[k, 1] = within_one, within_two
-            if points.feature[c] != 0:
-                contacts.feature[k] = points.feature[c]
-            contacts.gap[k] = points.gap[c]
-            for i in range(3):
-                contacts.normal[k, i] = sign * points.normal[c, i]
-                contacts.point[k, i] = centre[a, i] + points.arm[c, i]
-            k += 1
+    # The first of its slots are in use.
+    for c in range(pairs.slot[q], pairs.slot[q] + points.count[q]):
+        contacts.pair[k, 0], contacts.pair[k, 1] = number[one], number[two]
+        # These are zero for most, and memory that nobody writes to costs nothing.
+        if within_one != 0 or within_two != 0:
+            contacts.shape[k, 0], contacts.shape[k, 1] = within_one, within_two
+        if points.feature[c] != 0:
+            contacts.feature[k] = points.feature[c]
+        contacts.gap[k] = points.gap[c]
+        for i in range(3):
+            contacts.normal[k, i] = sign * points.normal[c, i]
+            contacts.point[k, i] = centre[a, i] + points.arm[c, i]
+        k += 1
 
 
 def families_in(shapes, listed):

@@ -19,9 +19,10 @@ CLOSE = 1e-10  # a step of Newton's method by this fraction of the root is the l
 # semi-axes (3) [m], place (3) [m], differences of squares of semi-axes (3) [m^2], semi-axis times place (3) [m^2]; principal directions in the plane of an edge (3, 3), and the
 # directions into its two faces (3, 3).
 START, END, ONE, TWO, AXES, PLACE, BEYOND, WEIGHT, FIRST, SECOND, BESIDE, ACROSS = (LANES * 3 * i for i in range(12))
-# What is found: the nearest way out, the way through the far side, signed distance [m] and unit vector (1, 3) each; the root and whether it is still climbed to.
-NEAR, FAR, TAU, GOING = (LANES * i for i in (36, 40, 44, 45))
-ROOM = LANES * 46
+# What is found: the nearest way out, the way through the far side, signed distance [m] and unit vector (1, 3) each; the roots of both, and whether they are
+# still climbed to.
+NEAR, FAR, NEAR_TAU, NEAR_GOING, FAR_TAU, FAR_GOING = (LANES * i for i in (36, 40, 44, 45, 46, 47))
+ROOM = LANES * 48
 STEP = np.uintp(LANES)
 
 
@@ -48,71 +49,71 @@ def repeat_first(work, used, columns):
             work[k + np.uintp(j)] = work[k]
 
 
-@part
-def near_roots(work):
-    """`ellipsoid_point.secular_root` of all lanes, written to TAU, where it says why the method climbs to it."""
+@func
+def start_roots(work):
+    """Where both roots of all lanes are climbed to from, and what that takes."""
     for j in range(LANES):
         i = np.uintp(j)
         a, p, d = lane(work, AXES, i), lane(work, PLACE, i), lane(work, BEYOND, i)
         w = (a[0] * lifted(p[0], a[0]), a[1] * lifted(p[1], a[1]), a[2] * lifted(p[2], a[2]))
         put_lane(work, WEIGHT, i, w)
-        work[TAU + i], work[GOING + i] = max(w[0] - d[0], w[1] - d[1], w[2] - d[2]), 1.0
-    for _ in range(STEPS):
-        going = 0
-        for j in range(LANES):
-            i = np.uintp(j)
-            w, d = lane(work, WEIGHT, i), lane(work, BEYOND, i)
-            tau = work[TAU + i]
-            i0, i1, i2 = 1.0 / (tau + d[0]), 1.0 / (tau + d[1]), 1.0 / (tau + d[2])
-            y0, y1, y2 = w[0] * i0, w[1] * i1, w[2] * i2
-            square = y0 * y0 + y1 * y1 + y2 * y2
-            slope = y0 * y0 * i0 + y1 * y1 * i1 + y2 * y2 * i2
-            step = (math.sqrt(square) - 1.0) * square / slope
-            on = work[GOING + i] > 0.0
-            after = tau + step if on else tau
-            on = on & (step > CLOSE * after)
-            work[TAU + i], work[GOING + i] = after, 1.0 if on else 0.0
-            going += 1 if on else 0
-        if going == 0:
-            break
+        work[NEAR_TAU + i], work[NEAR_GOING + i] = max(w[0] - d[0], w[1] - d[1], w[2] - d[2]), 1.0
+        own = w[0] if d[0] == 0.0 else (w[1] if d[1] == 0.0 else w[2])
+        work[FAR_TAU + i], work[FAR_GOING + i] = -own, 1.0
 
 
-@part
-def far_roots(work):
-    """The greatest tau < 0 of all lanes with sum of (w / (tau + d))^2 = 1, written to TAU; 0 if there is none before the next d.
+@func
+def near_step(work, i):
+    """A step of `ellipsoid_point.secular_root`, which says why the method climbs to it: 1 if there is more to do, else 0."""
+    w, d, tau = lane(work, WEIGHT, i), lane(work, BEYOND, i), work[NEAR_TAU + i]
+    i0, i1, i2 = 1.0 / (tau + d[0]), 1.0 / (tau + d[1]), 1.0 / (tau + d[2])
+    y0, y1, y2 = w[0] * i0, w[1] * i1, w[2] * i2
+    square = y0 * y0 + y1 * y1 + y2 * y2
+    slope = y0 * y0 * i0 + y1 * y1 * i1 + y2 * y2 * i2
+    step = (math.sqrt(square) - 1.0) * square / slope
+    on = work[NEAR_GOING + i] > 0.0
+    after = tau + step if on else tau
+    on = on & (step > CLOSE * after)
+    work[NEAR_TAU + i], work[NEAR_GOING + i] = after, 1.0 if on else 0.0
+    return 1 if on else 0
+
+
+@func
+def far_step(work, i):
+    """A step to the greatest tau < 0 with sum of (w / (tau + d))^2 = 1, or 0 if there is none before the next d: 1 if there is more to do, else 0.
 
     Towards 0 the sum grows and is convex, so Newton's method comes down to the zero from the side of 0 and never passes it.
     """
-    for j in range(LANES):
-        i = np.uintp(j)
-        w, d = lane(work, WEIGHT, i), lane(work, BEYOND, i)
-        own = w[0] if d[0] == 0.0 else (w[1] if d[1] == 0.0 else w[2])
-        work[TAU + i], work[GOING + i] = -own, 1.0
+    w, d, tau = lane(work, WEIGHT, i), lane(work, BEYOND, i), work[FAR_TAU + i]
+    i0, i1, i2 = 1.0 / (tau + d[0]), 1.0 / (tau + d[1]), 1.0 / (tau + d[2])
+    y0, y1, y2 = w[0] * i0, w[1] * i1, w[2] * i2
+    slope = -2.0 * (y0 * y0 * i0 + y1 * y1 * i1 + y2 * y2 * i2)
+    step = (y0 * y0 + y1 * y1 + y2 * y2 - 1.0) / slope
+    last = -min(positive(d[0]), positive(d[1]), positive(d[2]))
+    on = work[FAR_GOING + i] > 0.0
+    # Before the next pole, or there is none.
+    there = (tau > last) & (last > -math.inf) & (slope > 0.0)
+    after = (tau - step if there else 0.0) if on else tau
+    after = after if after > last else 0.0
+    on = on & there & (step > -CLOSE * after)
+    work[FAR_TAU + i], work[FAR_GOING + i] = after, 1.0 if on else 0.0
+    return 1 if on else 0
+
+
+@part
+def find_roots(work, far):
+    """The roots of all lanes; far: those of the far side too, in the same loop, because each step waits for its divisions."""
+    start_roots(work)
     for _ in range(STEPS):
         going = 0
-        for j in range(LANES):
-            i = np.uintp(j)
-            w, d = lane(work, WEIGHT, i), lane(work, BEYOND, i)
-            tau = work[TAU + i]
-            i0, i1, i2 = 1.0 / (tau + d[0]), 1.0 / (tau + d[1]), 1.0 / (tau + d[2])
-            y0, y1, y2 = w[0] * i0, w[1] * i1, w[2] * i2
-            slope = -2.0 * (y0 * y0 * i0 + y1 * y1 * i1 + y2 * y2 * i2)
-            step = (y0 * y0 + y1 * y1 + y2 * y2 - 1.0) / slope
-            last = -min(positive(d[0]), positive(d[1]), positive(d[2]))
-            on = work[GOING + i] > 0.0
-            # Before the next pole, or there is none.
-            there = (tau > last) & (last > -math.inf) & (slope > 0.0)
-            after = (tau - step if there else 0.0) if on else tau
-            on = on & there & (step > -CLOSE * after)
-            work[TAU + i], work[GOING + i] = after, 1.0 if on else 0.0
-            going += 1 if on else 0
+        if far:
+            for j in range(LANES):
+                going += near_step(work, np.uintp(j)) + far_step(work, np.uintp(j))
+        else:
+            for j in range(LANES):
+                going += near_step(work, np.uintp(j))
         if going == 0:
             break
-    for j in range(LANES):
-        i = np.uintp(j)
-        d = lane(work, BEYOND, i)
-        last = -min(positive(d[0]), positive(d[1]), positive(d[2]))
-        work[TAU + i] = work[TAU + i] if work[TAU + i] > last else 0.0
 
 
 @func
@@ -121,12 +122,12 @@ def positive(d):
     return d if d > 0.0 else math.inf
 
 
-@func
-def write_ways(work, at):
-    """Signed distance and unit vector in principal axes from TAU, to `at`; no far way where it is zero."""
+@part
+def write_ways(work, root, at):
+    """Signed distance and unit vector in principal axes from the root at `root`, to `at`; no far way where it is zero."""
     for j in range(LANES):
         i = np.uintp(j)
-        a, x, d, tau = lane(work, AXES, i), lane(work, PLACE, i), lane(work, BEYOND, i), work[TAU + i]
+        a, x, d, tau = lane(work, AXES, i), lane(work, PLACE, i), lane(work, BEYOND, i), work[np.uintp(root) + i]
         p0, p1, p2 = lifted(x[0], a[0]), lifted(x[1], a[1]), lifted(x[2], a[2])
         n0, n1, n2 = p0 / (tau + d[0]), p1 / (tau + d[1]), p2 / (tau + d[2])
         inverse = 1.0 / math.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
@@ -140,14 +141,13 @@ def write_ways(work, at):
         work[k + 3 * STEP] = n2 * math.copysign(1.0, x[2])
 
 
-@func
+@part
 def find_ways(work, far):
     """The ways out of all lanes; far: those through the far side too."""
-    near_roots(work)
-    write_ways(work, NEAR)
+    find_roots(work, far)
+    write_ways(work, NEAR_TAU, NEAR)
     if far:
-        far_roots(work)
-        write_ways(work, FAR)
+        write_ways(work, FAR_TAU, FAR)
 
 
 @part

@@ -202,6 +202,7 @@ class Surfaces(NamedTuple):
     first: np.ndarray  # (k,) int32, first triangle of the node
     last: np.ndarray  # (k,) int32, behind its last triangle
     epsilon: np.ndarray  # (m,) [m], thickness of the halo around the triangles in which contacts act
+    skin: np.ndarray  # (m,) [m], how far outside of its triangles a body ends: a capsule at its halo, others at them
     shortest: np.ndarray  # (m,) [m], shortest edge
     inner: np.ndarray  # (m,) [m], radius of the largest ball about the centre of mass inside; 0 if that lies outside
     outer: np.ndarray  # (m,) [m], radius of the least ball about the centre of mass around, without halo

@@ -8,6 +8,7 @@ import clast
 from clast import Clump, Cylinder, MeshWall, Plane, Quad, Scene, Sphere, find_contacts, load_mesh
 from clast.broad.bins import sort_shapes
 from clast.broad.search import periodic_box
+from clast.narrow.contacts import contacts_among
 from clast.tables import FREE, SPHERE
 
 WAND = Clump([(0.0, 0.0, 0.0), (0.09, 0.0, 0.0), (0.15, 0.05, 0.0)], [0.06, 0.05, 0.04])
@@ -261,3 +262,15 @@ def test_results_do_not_share_memory_with_the_scene():
     found = clast.find_contacts(scene)
     found.point[:] = 7.0
     assert scene.bodies.position[0].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_pairs_name_bodies_by_their_numbers_not_by_their_rows():
+    """Of some bodies of a scene, as they are when others have left it."""
+    scene = clast.Scene()
+    scene.add(clast.Sphere(1.0), position=[(0, 0, 0), (9, 0, 0), (1.5, 0, 0), (4.75, 0, 0), (3.25, 0, 0)])
+    left = type(scene.bodies)(*(column[[0, 2, 3, 4]] for column in scene.bodies))
+    found = contacts_among(scene, left, 0.0, "bins", "opm", True, pairs=np.array([(2, 0), (3, 2), (3, 4)]))
+    assert found.pair.tolist() == [[0, 2], [3, 4]]
+    np.testing.assert_allclose(found.gap, [-0.5, -0.5])
+    with pytest.raises(ValueError, match="pairs\\[0\\]"):
+        contacts_among(scene, left, 0.0, "bins", "opm", True, pairs=np.array([(0, 1)]))

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from test_hull_distance import least_over_features
 
-from clast.narrow.ellipsoid_polyhedron import hull_ellipsoid
+from clast.narrow import ellipsoid_polyhedron
 from clast.narrow.ellipsoid_triangle import triangle_ellipsoid
 from clast.narrow.polyhedron_facet import APART, CROSSING, FAR, hull_facet
 from clast.narrow.polyhedron_sphere import hull_ball
@@ -22,6 +22,11 @@ SOLIDS = [
     Polyhedron([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]),
     Polyhedron.box(2.0, 0.05, 0.03),
 ]
+
+
+def hull_ellipsoid(h, k, hull, c, q, size, margin):
+    room = np.empty(ellipsoid_polyhedron.work_width(hull))
+    return ellipsoid_polyhedron.hull_ellipsoid(h, k, hull, c, q, size, margin, room)
 
 
 def vector(x):

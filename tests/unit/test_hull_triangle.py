@@ -319,6 +319,33 @@ def test_the_end_of_a_trough_is_no_deeper_than_the_trough():
         assert (found[:, 3] > -0.01).all()
 
 
+# Where a polyhedron is, seen from a sheet, and how it is turned (x, y, z, w).
+DEEP = [
+    ((1.1445, 0.3184, 0.0441), (0.6500, -0.5103, -0.5595, -0.0633)),
+    ((-1.0298, 1.0435, -0.2997), (0.4954, -0.0054, -0.6862, 0.5326)),
+    ((-0.3655, -0.9940, -0.0094), (-0.2786, -0.7757, 0.0368, -0.5651)),
+    ((-0.3345, -0.9207, 0.2410), (-0.3829, -0.2250, -0.0260, 0.8956)),
+    ((0.7341, 1.1681, 0.2300), (0.7150, -0.5345, 0.4418, -0.0885)),
+    ((-1.0105, -0.0420, -0.0045), (0.5483, 0.5967, 0.3673, -0.4566)),
+]
+
+
+@pytest.mark.parametrize(("centre", "turn"), DEEP)
+def test_an_edge_of_a_sheet_with_a_corner_in_a_polyhedron_is_felt(centre, turn):
+    """An edge is nearly as deep below a face as it has a way out across an edge of the polyhedron; edge and corner of the sheet each left it to the other."""
+    solid, turn = Polyhedron.random(faces=14, seed=3, radius=0.9), Rotation.from_quat(turn)
+    sheet = np.array([(-0.75, -0.55, 0), (0.75, -0.55, 0), (0.75, 0.55, 0), (-0.75, 0.55, 0)])
+    found = touch(solid, MeshWall(sheet, [(0, 1, 2), (0, 2, 3)]), centre, turn)
+    corners, normals = turn.apply(solid.vertices) + centre, turn.apply(solid.hull.normal.T)
+    along = corners[solid.hull.edge[:, 1]] - corners[solid.hull.edge[:, 0]]
+    directions = np.vstack([normals, np.eye(3)[2:], np.cross(along[:, None], np.eye(3)[:2]).reshape(-1, 3)])
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    directions = np.vstack([directions, -directions])
+    room = (sheet @ directions.T).min(0) - (corners @ directions.T).max(0)
+    assert room.max() < -0.1
+    assert found[:, 3].min() == pytest.approx(room.max(), abs=1e-12)
+
+
 def test_a_corner_of_a_sheet_inside_a_polyhedron_is_felt():
     """However deep: also past the centre, where the way out is longer than half the polyhedron."""
     random = np.random.default_rng(11)

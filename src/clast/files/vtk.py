@@ -149,6 +149,7 @@ def _drawn(surfaces):
     the skin around them."""
     start = np.asarray(surfaces["triangle_start"], dtype=int)
     corner = np.asarray(surfaces["corner"], dtype=float).T.reshape(-1, 3, 3)
+    # By their normals, as trajectories of before the column `skin` have them too.
     thin = (np.asarray(surfaces["normal"]) == 0.0).min(axis=0)
     if not thin.any():
         return start, corner

@@ -86,19 +86,19 @@ def contact_row(q, at, place, start, number, shapes, label, centre, pairs, point
     within_one, within_two = shapes.number[s] - label[one], shapes.number[t] - label[two]
     sign = -1.0 if swap else 1.0
     k = at + start[place[q]]
-    for c in range(pairs.slot[q], pairs.slot[q + 1]):
-        if points.gap[c] < np.inf:
-            contacts.pair[k, 0], contacts.pair[k, 1] = number[one], number[two]
-            # These are zero for most, and memory that nobody writes to costs nothing.
-            if within_one != 0 or within_two != 0:
-                contacts.shape[k, 0], contacts.shape[k, 1] = within_one, within_two
-            if points.feature[c] != 0:
-                contacts.feature[k] = points.feature[c]
-            contacts.gap[k] = points.gap[c]
-            for i in range(3):
-                contacts.normal[k, i] = sign * points.normal[c, i]
-                contacts.point[k, i] = centre[a, i] + points.arm[c, i]
-            k += 1
+    # The first of its slots are in use.
+    for c in range(pairs.slot[q], pairs.slot[q] + points.count[q]):
+        contacts.pair[k, 0], contacts.pair[k, 1] = number[one], number[two]
+        # These are zero for most, and memory that nobody writes to costs nothing.
+        if within_one != 0 or within_two != 0:
+            contacts.shape[k, 0], contacts.shape[k, 1] = within_one, within_two
+        if points.feature[c] != 0:
+            contacts.feature[k] = points.feature[c]
+        contacts.gap[k] = points.gap[c]
+        for i in range(3):
+            contacts.normal[k, i] = sign * points.normal[c, i]
+            contacts.point[k, i] = centre[a, i] + points.arm[c, i]
+        k += 1
 
 
 def families_in(shapes, listed):
@@ -140,11 +140,12 @@ def measure(field, listed, margin, triangles=TRIANGLES, tree=True):
     # As many as there can be: of large arrays memory that nobody writes to costs nothing.
     contacts = empty_geometry(len(listed) * max([FAMILIES[k].slots for k in present], default=1))
     at, last = 0, {}
+    every = np.arange(min(batch, len(listed)))
     for first in range(0, len(listed), batch):
         pairs, of = listed[first : first + batch], families[first : first + batch]
         count, looks = np.zeros(len(pairs) if len(present) > 1 else 0, np.int32), []
         for k in present:
-            place = np.nonzero(of == k)[0] if len(present) > 1 else np.arange(len(pairs))
+            place = np.nonzero(of == k)[0] if len(present) > 1 else every[: len(pairs)]
             pair = np.ascontiguousarray(pairs[place] if len(present) > 1 else pairs)
             if FAMILIES[k].walls:
                 swap = is_wall(shapes.kind[pair[:, 0]])
@@ -263,17 +264,13 @@ def expand_pairs(pairs, bodies, shapes):
     if len(bodies.number) == 0 and len(pairs):
         raise ValueError("find_contacts: pairs names bodies, but the scene is empty")
     count = len(bodies.number)
-    plain = count > 0 and bodies.number[0] == 0 and bodies.number[-1] == count - 1 and in_order(bodies.number)
-    if plain and len(shapes.body) == count and in_order(shapes.body):
+    if shapes.centre is bodies.position:  # every body is one shape
         listed, odd = np.empty((len(pairs), 2), np.int32), np.empty(len(pairs), np.bool_)
-        kernel(expand_row)(len(pairs), pairs, shapes.kind, listed, odd)
+        kernel(expand_row)(len(pairs), pairs, bodies.number, shapes.kind, listed, odd)
         if not odd.any():
             return listed
-    if plain:
-        row = np.clip(pairs, 0, count - 1)  # numbers are rows
-    else:
-        order = np.argsort(bodies.number, kind="stable")
-        row = order[np.minimum(np.searchsorted(bodies.number, pairs, sorter=order), count - 1)]
+    order = np.argsort(bodies.number, kind="stable")
+    row = order[np.minimum(np.searchsorted(bodies.number, pairs, sorter=order), count - 1)]
     wrong = (bodies.number[row] != pairs).any(1) | (pairs[:, 0] == pairs[:, 1])
     if wrong.any():
         first = int(np.argmax(wrong))
@@ -295,17 +292,12 @@ def expand_pairs(pairs, bodies, shapes):
     return pick_pairs(a, b, shapes)
 
 
-def in_order(numbers):
-    """Whether whole numbers grow by one from row to row."""
-    return bool((numbers[1:] - numbers[:-1] == 1).all())
-
-
-def expand_row(k, pairs, kinds, listed, odd):
-    """Pair k of shapes with the lower number first where bodies, their one shape and its number have the same row; odd: it is no pair."""
+def expand_row(k, pairs, numbers, kinds, listed, odd):
+    """Pair k of shapes with the lower number first, where numbers of bodies are rows of their one shape; odd: they are not, or are no pair."""
     a, b = min(pairs[k, 0], pairs[k, 1]), max(pairs[k, 0], pairs[k, 1])
-    odd[k] = a < 0 or b >= len(kinds) or a == b
+    odd[k] = a < 0 or b >= len(numbers) or a == b
     if not odd[k]:
-        odd[k] = is_wall_kind(kinds[a]) and is_wall_kind(kinds[b])
+        odd[k] = numbers[a] != a or numbers[b] != b or (is_wall_kind(kinds[a]) and is_wall_kind(kinds[b]))
         listed[k, 0], listed[k, 1] = a, b
 
 

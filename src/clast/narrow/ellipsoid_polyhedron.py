@@ -13,34 +13,45 @@ import math
 import numpy as np
 
 from ..broad.near import asleep
-from ..kernels.backend import func, kernel, part
+from ..kernels.backend import func, kernel, part, search
 from ..kernels.kinds import turn_of
 from ..kernels.launch import same
-from ..kernels.vec import (
-    add,
-    cross,
-    dot,
-    load4,
-    matrix_vector,
-    norm,
-    normalize,
-    quat_multiply,
-    rotate,
-    scale,
-    sub,
-    unrotate,
-)
+from ..kernels.vec import add, dot, load4, norm, quat_multiply, rotate, scale, sub, unrotate
 from ..shapes.ellipsoid_form import load_form, own_axes
 from .curvature import wall_radius
-from .ellipsoid_point import far_in_shadow, far_in_space, nearest_in_shadow, nearest_in_space, stretched, support
+from .ellipsoid_point import stretched, support
+from .ellipsoid_ways import (
+    END,
+    FAR,
+    LANES,
+    NEAR,
+    ONE,
+    ROOM,
+    START,
+    TWO,
+    lane,
+    put_lane,
+    repeat_first,
+    ways_of_corners,
+    ways_of_edges,
+)
 from .ellipsoids import between
 from .polyhedra import ball_radius, conjugate
 from .polyhedron_plane import corner, face_normal
-from .polyhedron_polyhedron import above, reach_along
+from .polyhedron_polyhedron import heights, highest, list_edges, list_high_edges, reach_along
 from .polyhedron_sphere import CORNER, FACE, SIDE
 from .superquadric_flat import within_face
 
-MANY = 63  # corners of a polyhedron that are told apart as bits of a set
+BLOCK = 16  # pairs a task
+# Columns of `work` behind the lanes: heights of the ellipsoid's centre over the faces, then of its deepest point; edges that are looked at; corners.
+HEIGHTS = ROOM
+
+
+def work_width(hulls):
+    """Columns of `work` that an ellipsoid with any of these hulls needs."""
+    faces = int(np.diff(hulls.face_start).max(initial=0))
+    edges = int(np.diff(hulls.edge_start).max(initial=0))
+    return HEIGHTS + 2 * faces + edges + int(np.diff(hulls.vertex_start).max(initial=0))
 
 
 @func
@@ -52,102 +63,110 @@ def separation(h, k, hulls, c, axes, size, n):
 
 
 @func
-def face_separation(h, k, hulls, c, axes, size, limit):
-    """The greatest separation over the normals of faces, ends with the first above limit: (s [m], n, face)."""
-    best, n, face = -math.inf, (0.0, 0.0, 0.0), hulls.face_start[h]
-    for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
-        f = np.uintp(i)
-        m = face_normal(hulls, f)
-        height = dot(m, c) - k * hulls.offset[f]
-        if height > best:
-            u = stretched(axes, size, m)
-            s = height - math.sqrt(dot(u, u))
-            if s > best:
-                best, n, face = s, m, i
-                if s > limit:
-                    break
-    return best, n, face
+def face_separation(h, k, hulls, c, axes, size, work):
+    """The greatest separation over the normals of faces: (s [m], n, face); heights of c over the faces stay in work."""
+    first = hulls.face_start[h]
+    count = hulls.face_start[h + 1] - first
+    heights(hulls.normal, hulls.offset, first, count, k, c, work, HEIGHTS)
+    face_gaps(hulls.normal, first, count, axes, size, work, HEIGHTS, HEIGHTS + count)
+    f = highest(work, HEIGHTS + count, count)
+    return work[np.uintp(HEIGHTS + count + f)], face_normal(hulls, np.uintp(first + f)), first + f
+
+
+@search
+def face_gaps(normal, first, count, axes, size, work, high, at):
+    """Write what the ellipsoid leaves of the heights at `high` over `count` faces from `first` on to work from `at` on."""
+    for i in range(count):
+        f = np.uintp(first + i)
+        u = stretched(axes, size, (normal[0, f], normal[1, f], normal[2, f]))
+        work[np.uintp(at + i)] = work[np.uintp(high + i)] - math.sqrt(dot(u, u))
 
 
 @func
-def corner_bit(v, h, hulls):
-    """A corner of hull h as one bit of a set; all from MANY on are one."""
-    return np.uint64(1) << np.uint64(min(v - hulls.vertex_start[h], MANY))
-
-
-@part
-def edge_separation(h, k, hulls, c, axes, size, better, start):
-    """The edge with the greatest separation above `better` [m], and which corners may have more: (edge or -1, s, n, corners as bits).
+def edge_separation(h, k, hulls, c, axes, size, better, start, shallow, work):
+    """The edge with the greatest separation above `better` [m]: (edge or -1, s, n).
 
     start: unit, the best n so far. Neither a ball about the centre that lies in the ellipsoid nor its deepest point along `start` is farther away than the
-    ellipsoid itself: an edge with less room to one of them is not looked at, nor a corner whose faces all have the deep point below them by more.
+    ellipsoid itself: an edge with less room to one of them is not looked at. shallow [m]: above it there is no way out through the far side.
     """
-    ball = min(size[0], size[1], size[2])
+    first = hulls.face_start[h]
+    faces = hulls.face_start[h + 1] - first
     deep = sub(c, support(axes, size, start)[1])
-    found, best, n, corners = -1, better, (0.0, 0.0, 0.0), np.uint64(0)
-    for i in range(hulls.edge_start[h], hulls.edge_start[h + 1]):
-        e = np.uintp(i)
-        f, g = np.uintp(hulls.edge_face[e, 0]), np.uintp(hulls.edge_face[e, 1])
-        one, two = face_normal(hulls, f), face_normal(hulls, g)
-        deep_f, deep_g = dot(one, deep) - k * hulls.offset[f], dot(two, deep) - k * hulls.offset[g]
-        # Any n between the two normals is a sum of them by parts of at least 1 together.
-        if not max(deep_f, deep_g) > min(best, 0.0):
-            continue
-        corners |= corner_bit(hulls.edge[e, 0], h, hulls) | corner_bit(hulls.edge[e, 1], h, hulls)
-        cosine, inverse = hulls.edge_bend[e, 0], hulls.edge_bend[e, 1]
-        high_f, high_g = dot(one, c) - k * hulls.offset[f], dot(two, c) - k * hulls.offset[g]
-        near = above(high_f, high_g, cosine, inverse, best + ball)
-        if near and above(deep_f, deep_g, cosine, inverse, best):
-            p = corner(hulls, k, np.uintp(hulls.edge[e, 0]))
-            u = normalize(sub(corner(hulls, k, np.uintp(hulls.edge[e, 1])), p))
-            beside = cross(u, one)
-            s, m = nearest_in_shadow(sub(p, c), axes, size, one, beside)
-            if s > best and best < 0.0 and not (dot(m, beside) < 0.0 and dot(m, cross(two, u)) < 0.0):
-                s, m = far_in_shadow(sub(p, c), axes, size, one, beside)
-            if s > best and dot(m, beside) < 0.0 and dot(m, cross(two, u)) < 0.0:
-                found, best, n = i, s, (-m[0], -m[1], -m[2])
-    return found, best, n, corners
+    heights(hulls.normal, hulls.offset, first, faces, k, deep, work, HEIGHTS + faces)
+    at = HEIGHTS + 2 * faces
+    found, best, n = -1, better, start
+    count = list_edges(h, hulls, best, min(size[0], size[1], size[2]), work, HEIGHTS, HEIGHTS + faces, at)
+    for block in range(0, count, LANES):
+        used = min(LANES, count - block)
+        for j in range(used):
+            e, i = np.uintp(work[np.uintp(at + block + j)]), np.uintp(j)
+            put_lane(work, START, i, corner(hulls, k, np.uintp(hulls.edge[e, 0])))
+            put_lane(work, END, i, corner(hulls, k, np.uintp(hulls.edge[e, 1])))
+            put_lane(work, ONE, i, face_normal(hulls, np.uintp(hulls.edge_face[e, 0])))
+            put_lane(work, TWO, i, face_normal(hulls, np.uintp(hulls.edge_face[e, 1])))
+        repeat_first(work, used, 12)
+        ways_of_edges(c, axes, size, best <= shallow, work)
+        for j in range(used):
+            i = np.uintp(j)
+            if work[NEAR + i] > best:
+                m = lane(work, NEAR + LANES, i)
+                found, best, n = int(work[np.uintp(at + block + j)]), work[NEAR + i], (-m[0], -m[1], -m[2])
+    return found, best, n
 
 
 @func
-def too_deep(d, axes, size, depth):
-    """Whether a point inside at d from the centre is as deep as minus `depth` times the shortest semi-axis at the least: an ellipsoid 1 - level times as
-    large is inside about it, and so is a ball."""
-    u = matrix_vector(axes, d)
-    x, y, z = u[0] / size[0], u[1] / size[1], u[2] / size[2]
-    level = 1.0 + depth
-    return level > 0.0 and x * x + y * y + z * z <= level * level
+def list_corners(h, hulls, least, work, deep_at, at):
+    """Write the corners of hull h at faces with a height above `least` at deep_at to work behind the edges from `at` on: where, and how many."""
+    first, corners = hulls.vertex_start[h], hulls.vertex_start[h + 1] - hulls.vertex_start[h]
+    where, count = at + hulls.edge_start[h + 1] - hulls.edge_start[h], 0
+    for i in range(corners):
+        work[np.uintp(where + i)] = -1.0
+    for i in range(list_high_edges(h, hulls, least, work, deep_at, at)):
+        e = np.uintp(work[np.uintp(at + i)])
+        for end in range(2):
+            v = hulls.edge[e, np.uintp(end)]
+            work[np.uintp(where + v - first)] = v
+    for i in range(corners):
+        v = work[np.uintp(where + i)]
+        work[np.uintp(where + count)] = v
+        count += 1 if v >= 0.0 else 0
+    return where, count
 
 
-@part
-def corner_separation(h, k, hulls, c, axes, size, better, start, corners):
-    """The corner with the greatest separation above `better` [m]: (corner or -1, s, n). start: unit, the best n so far; corners: see
-    `edge_separation`.
+@func
+def corner_separation(h, k, hulls, c, axes, size, better, start, shallow, work):
+    """The corner with the greatest separation above `better` [m]: (corner or -1, s, n). start: unit, the best n so far; shallow: see `edge_separation`.
 
-    Of corners outside the ellipsoid only the nearest can be touched, but for the far side of a body that is thinner than both are deep in each other; those
-    farther back along `start` are not looked at while both may be apart.
+    Corners whose faces all have the deepest point along `start` below them by more are not looked at. Of corners outside the ellipsoid only the nearest
+    can be touched, but for the far side of a body that is thinner than both are deep in each other.
     """
-    u = stretched(axes, size, start)
-    level = dot(start, c) - math.sqrt(dot(u, u))
-    ball = min(size[0], size[1], size[2])
+    first = hulls.face_start[h]
+    faces = hulls.face_start[h + 1] - first
+    deep = sub(c, support(axes, size, start)[1])
+    heights(hulls.normal, hulls.offset, first, faces, k, deep, work, HEIGHTS + faces)
     found, best, n = -1, better, start
     nearest, least, way = -1, math.inf, start
-    for i in range(hulls.vertex_start[h], hulls.vertex_start[h + 1]):
-        x = corner(hulls, k, np.uintp(i))
-        if corners & corner_bit(i, h, hulls) != np.uint64(0) and (best < 0.0 or level - dot(start, x) < least):
-            if best < 0.0 and too_deep(sub(x, c), axes, size, best / ball):
-                continue
-            gap, m = nearest_in_space(sub(x, c), axes, size)
+    at, count = list_corners(h, hulls, min(best, 0.0), work, HEIGHTS + faces, HEIGHTS + 2 * faces)
+    for block in range(0, count, LANES):
+        used = min(LANES, count - block)
+        for j in range(used):
+            put_lane(work, START, np.uintp(j), corner(hulls, k, np.uintp(work[np.uintp(at + block + j)])))
+        repeat_first(work, used, 3)
+        far = best <= shallow
+        ways_of_corners(c, axes, size, far, work)
+        for j in range(used):
+            i, v = np.uintp(j), int(work[np.uintp(at + block + j)])
+            gap, m = work[NEAR + i], lane(work, NEAR + LANES, i)
             if gap > 0.0 and gap < least:
-                nearest, least, way = i, gap, (-m[0], -m[1], -m[2])
-            for j in range(2):
+                nearest, least, way = v, gap, (-m[0], -m[1], -m[2])
+            for _ in range(2 if far else 1):
                 if gap <= 0.0 and gap > best:
                     m = (-m[0], -m[1], -m[2])
                     s = separation(h, k, hulls, c, axes, size, m)
                     if s > best:
-                        found, best, n = i, s, m
+                        found, best, n = v, s, m
                 # That way may lead through the polyhedron, when the one through the far side does not.
-                gap, m = far_in_space(sub(x, c), axes, size) if j == 0 and best < 0.0 else (-math.inf, m)
+                gap, m = work[FAR + i], lane(work, FAR + LANES, i)
     if nearest >= 0:
         s = separation(h, k, hulls, c, axes, size, way)
         if s > best:
@@ -164,19 +183,19 @@ def along_edge(edge, k, hulls, y):
 
 
 @part
-def hull_ellipsoid(h, k, hulls, c, q, size, margin):
+def hull_ellipsoid(h, k, hulls, c, q, size, margin, work):
     """Hull h at size factor k against an ellipsoid: (found 0 or 1, gap [m], n, point [m], feature).
 
     c: the ellipsoid's centre from the polyhedron's centre, in its axes [m]; unit quaternion q turns the ellipsoid's own axes into
     those of the polyhedron; size: its semi-axes [m]. gap is negative when overlapping, n the unit normal from the polyhedron to the
     ellipsoid, point the touched point of the polyhedron's surface; that of the ellipsoid is a gap away along n. Nothing is found if
-    gap > margin. feature: 4 * (face) + FACE, 4 * (corner) + CORNER or 4 * (edge) + SIDE, each counted within its hull.
+    gap > margin. work: room, see `work_width`. feature: 4 * (face) + FACE, 4 * (corner) + CORNER or 4 * (edge) + SIDE, each counted within its hull.
     """
     zero = (0.0, 0.0, 0.0)
     if norm(c) - k * hulls.outer[h] - max(size[0], size[1], size[2]) > margin:
         return 0, 0.0, zero, zero, 0
     axes = own_axes(q)
-    gap, n, which = face_separation(h, k, hulls, c, axes, size, margin)
+    gap, n, which = face_separation(h, k, hulls, c, axes, size, work)
     if gap > margin:
         return 0, 0.0, zero, zero, 0
     # While both overlap by less than all radii of curvature there is one way out: the face, if the ellipsoid is above its inside, else the edge.
@@ -186,13 +205,13 @@ def hull_ellipsoid(h, k, hulls, c, q, size, margin):
         x = sub(sub(c, support(axes, size, n)[1]), scale(gap, n))
         if within_face(x, which, k, hulls):
             return 1, gap, n, x, 4 * (which - hulls.face_start[h]) + FACE
-    edge, s, m, corners = edge_separation(h, k, hulls, c, axes, size, gap, n)
+    edge, s, m = edge_separation(h, k, hulls, c, axes, size, gap, n, shallow, work)
     v, t = -1, -1.0
     if edge >= 0:
         gap, n = s, m
         t = along_edge(edge, k, hulls, sub(c, support(axes, size, n)[1]))
     if not (gap > shallow and 0.0 <= t <= 1.0):
-        v, s, m = corner_separation(h, k, hulls, c, axes, size, gap, n, corners)
+        v, s, m = corner_separation(h, k, hulls, c, axes, size, gap, n, shallow, work)
     if v >= 0:
         gap, n = s, m
     if gap > margin:
@@ -207,39 +226,49 @@ def hull_ellipsoid(h, k, hulls, c, q, size, margin):
     return 1, gap, n, sub(y, scale(gap, n)), 4 * (which - hulls.face_start[h]) + FACE
 
 
-def points_row(k, where, bodies, shapes, parts, hulls, forms, pairs, points, edges, margin):
-    """The contact point of the k-th pair of a list, an ellipsoid and a polyhedron in either order, with a gap up to margin [m].
+@func
+def pair_points(where, tables, pairs, points, edges, margin, work):
+    """Contact points of pairs, an ellipsoid and a polyhedron in either order, with a gap up to margin [m].
 
-    where: first pair, pairs before the first slot.
+    where: first pair, the pair behind the last, pairs before the first slot. A function of its own, as in `polyhedra`.
     """
-    first, spheres = where
-    p = first + k
-    a, b = pairs.shape[p, 0], pairs.shape[p, 1]
-    if asleep(p, a, b, spheres, pairs, margin):
-        return
-    c = pairs.slot[p - spheres]
-    swap = parts.feature[shapes.part[a]] < 0
-    s, t = (b, a) if swap else (a, b)
-    body, other, part = shapes.body[s], shapes.body[t], shapes.part[t]
-    q = load4(bodies.orientation, body)
-    centre = unrotate(q, between(s, t, shapes.centre, edges))
-    turn = quat_multiply(conjugate(q), turn_of(t, bodies, shapes, parts))
-    size = scale(bodies.scale[other], (parts.size[part, 0], parts.size[part, 1], parts.size[part, 2]))
-    hull = parts.feature[shapes.part[s]]
-    found, gap, n, x, feature = hull_ellipsoid(hull, bodies.scale[body], hulls, centre, turn, size, margin)
-    touches = found == 1 and gap <= margin
-    points.gap[c] = gap if touches else np.inf
-    points.count[p - spheres] = 1 if touches else 0
-    if touches:
-        n = rotate(q, n)
-        arm = add(rotate(q, x), scale(0.5 * gap, n))
-        if swap:
-            arm = add(arm, between(a, b, shapes.centre, edges))
-        one, two = ball_radius(s, bodies, shapes, parts), wall_radius(load_form(forms, t), n)
-        points.radius[c], points.feature[c] = one * two / (one + two), feature
-        for i in range(3):
-            points.normal[c, i] = -n[i] if swap else n[i]
-            points.arm[c, i] = arm[i]
+    bodies, shapes, parts, hulls, forms = tables
+    first, last, spheres = where
+    for p in range(first, last):
+        a, b = pairs.shape[p, 0], pairs.shape[p, 1]
+        if asleep(p, a, b, spheres, pairs, margin):
+            continue
+        c = pairs.slot[p - spheres]
+        swap = parts.feature[shapes.part[a]] < 0
+        s, t = (b, a) if swap else (a, b)
+        body, other, part = shapes.body[s], shapes.body[t], shapes.part[t]
+        q = load4(bodies.orientation, body)
+        centre = unrotate(q, between(s, t, shapes.centre, edges))
+        turn = quat_multiply(conjugate(q), turn_of(t, bodies, shapes, parts))
+        size = scale(bodies.scale[other], (parts.size[part, 0], parts.size[part, 1], parts.size[part, 2]))
+        hull = parts.feature[shapes.part[s]]
+        found, gap, n, x, feature = hull_ellipsoid(hull, bodies.scale[body], hulls, centre, turn, size, margin, work)
+        touches = found == 1 and gap <= margin
+        points.gap[c] = gap if touches else np.inf
+        points.count[p - spheres] = 1 if touches else 0
+        if touches:
+            n = rotate(q, n)
+            arm = add(rotate(q, x), scale(0.5 * gap, n))
+            if swap:
+                arm = add(arm, between(a, b, shapes.centre, edges))
+            one, two = ball_radius(s, bodies, shapes, parts), wall_radius(load_form(forms, t), n)
+            points.radius[c], points.feature[c] = one * two / (one + two), feature
+            for i in range(3):
+                points.normal[c, i] = -n[i] if swap else n[i]
+                points.arm[c, i] = arm[i]
+
+
+def points_block(block, where, bodies, shapes, parts, hulls, forms, pairs, points, edges, margin, width):
+    """Contact points of a block of pairs; where: first pair, pairs, pairs before the first slot."""
+    first, count, spheres = where
+    begin = first + block * BLOCK
+    mine = (begin, min(begin + BLOCK, first + count), spheres)
+    pair_points(mine, (bodies, shapes, parts, hulls, forms), pairs, points, edges, margin, np.empty(width))
 
 
 def find_points(look, rows, margin):
@@ -247,5 +276,6 @@ def find_points(look, rows, margin):
     first, count = rows
     there = look.there
     tables = there.bodies, there.shapes, there.parts, there.hulls, there.forms, look.pairs, look.points
-    find = kernel(points_row, grain=16)
-    find(count, same(first, look.spheres_count), *tables, look.edges, margin)
+    find = kernel(points_block, grain=2, allocates=True)
+    where, blocks = same(first, count, look.spheres_count), (count + BLOCK - 1) // BLOCK
+    find(blocks, where, *tables, look.edges, margin, look.once("ellipsoid_width", lambda: work_width(look.hulls)))

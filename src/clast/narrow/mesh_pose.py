@@ -68,14 +68,6 @@ def mesh_first(p, pair, shapes):
 
 
 @func
-def skin_of(surfaces, row):
-    """How far outside of its triangles [m] a body ends at size factor 1: a capsule, whose triangles have no normals, at its halo, others at them."""
-    t = surfaces.triangle_start[row]
-    thin = surfaces.normal[0, t] == 0.0 and surfaces.normal[1, t] == 0.0 and surfaces.normal[2, t] == 0.0
-    return surfaces.epsilon[row] if thin else 0.0
-
-
-@func
 def put_turn(pose, p, m):
     """Write a matrix into row p."""
     for i in range(3):
@@ -107,7 +99,7 @@ def pose_row(p, bodies, shapes, parts, surfaces, pair, box, edges, pose, who):
     size, own = bodies.scale[other], bodies.scale[shapes.body[s]]
     q = load4(bodies.orientation, shapes.body[s])
     mesh, tree, sheet, ball = surfaces.part[shapes.part[s]], surfaces.part[row], -1, 0.0
-    halo, lean = own * surfaces.epsilon[mesh], 0.5 * own * skin_of(surfaces, mesh)
+    halo, lean = own * surfaces.epsilon[mesh], 0.5 * own * surfaces.skin[mesh]
     sense, radius, half = 0.0, 0.0, 0.0
     pose[p, OVAL], pose[p, POWER], pose[p, POWER + 1] = 0.0, 0.0, 0.0
     if is_wall(shapes.kind[t]):
@@ -127,7 +119,7 @@ def pose_row(p, bodies, shapes, parts, surfaces, pair, box, edges, pose, who):
             turn = quat_multiply(conjugate(q), load4(bodies.orientation, other))
             put_turn(pose, p, scaled(size, quat_matrix(turn)))
             halo += size * surfaces.epsilon[tree]
-            lean -= 0.5 * size * skin_of(surfaces, tree)
+            lean -= 0.5 * size * surfaces.skin[tree]
         else:
             ball = shapes.radius[t]
             tilt = quat_multiply(conjugate(q), turn_of(t, bodies, shapes, parts))

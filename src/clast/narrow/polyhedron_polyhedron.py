@@ -115,6 +115,21 @@ def highest(work, at, count):
 
 
 @func
+def list_high_edges(h, hulls, least, work, deep_at, at):
+    """Write the edges of hull h of whose two faces one has a height above `least` at deep_at to work from `at` on; returns how many.
+
+    Lists are made without branches, which the processor could not foresee.
+    """
+    start, count = hulls.face_start[h], 0
+    for edge in range(hulls.edge_start[h], hulls.edge_start[h + 1]):
+        e = np.uintp(edge)
+        f, g = hulls.edge_face[e, 0] - start, hulls.edge_face[e, 1] - start
+        work[np.uintp(at + count)] = edge
+        count += 1 if max(work[np.uintp(deep_at + f)], work[np.uintp(deep_at + g)]) > least else 0
+    return count
+
+
+@func
 def list_edges(h, hulls, better, inner, work, centre_at, deep_at, at):
     """Write the edges of hull h that may have a separation above `better` to work from `at` on; returns how many.
 
@@ -124,14 +139,8 @@ def list_edges(h, hulls, better, inner, work, centre_at, deep_at, at):
     """
     start = hulls.face_start[h]
     faces, bend = hulls.edge_face, hulls.edge_bend
-    least = min(better, 0.0)
-    # First by the deep corner, which leaves few; lists are made without branches, which the processor could not foresee.
-    some = 0
-    for edge in range(hulls.edge_start[h], hulls.edge_start[h + 1]):
-        e = np.uintp(edge)
-        f, g = faces[e, 0] - start, faces[e, 1] - start
-        work[np.uintp(at + some)] = edge
-        some += 1 if max(work[np.uintp(deep_at + f)], work[np.uintp(deep_at + g)]) > least else 0
+    # First by the deep corner, which leaves few.
+    some = list_high_edges(h, hulls, min(better, 0.0), work, deep_at, at)
     count = 0
     for i in range(some):
         e = np.uintp(work[np.uintp(at + i)])

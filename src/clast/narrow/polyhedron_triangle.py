@@ -38,6 +38,7 @@ RISES = 0.2
 ON_CORNER = 1e-9  # of the outer radius: what stands so near to a corner of the mesh is left to the corner's owner
 PARALLEL = 1e-12  # squared sine between two edges below which they do not cross
 NEAREST = 1e-9  # the same cosine where the two are apart and a contact is the nearest place around it
+DEEPER = 1.25  # a way out of an edge so many times as long as it is deep below a face is none: corners that lie in a trough touch at its end
 LONG = 20.0  # a way out of a corner so many times as long as the nearest is none: others feel what touches there
 STRAIGHT = 0.9999  # cosine above which two edges at a corner of the mesh are one straight line
 IN_LINE = 1e-5  # sine below which they are one edge: the numbers of a file have seven digits
@@ -185,26 +186,28 @@ def rises_from_vertex(n, meshes, v, slack):
 
 
 @func
-def least_face_depth(h, k, hulls, meshes, e, ends, a, b, low, high, q):
-    """The least depth [m] below one face of a part of edge e of the mesh, or of the line it is in, of the faces it may leave through.
+def least_face_depths(h, k, hulls, meshes, e, ends, a, b, low, high, q):
+    """The least depth [m] below one face of a part of edge e of the mesh, or of the line it is in: of the faces through which a vertex may leave, and
+    of those through which the edge may.
 
     The part lies inside the polyhedron, from `low` to `high` of the way from a to b; ends: the vertices at a and b that may have
     their say, else -1.
     """
     u = sub(b, a)
     one, two = add(a, scale(low, u)), add(a, scale(high, u))
-    least = math.inf
+    of_vertex, of_edge = math.inf, math.inf
     for i in range(hulls.face_start[h], hulls.face_start[h + 1]):
         f = np.uintp(i)
         n = face_normal(hulls, f)
         depth = k * hulls.offset[f] - min(dot(n, one), dot(n, two))
-        if depth < least:
+        if depth < of_vertex:
             m = unrotate(q, n)
-            rises = rises_from_edge(m, meshes, e, RISES)
-            rises = rises or (ends[0] >= 0 and rises_from_vertex(m, meshes, ends[0], RISES))
-            rises = rises or (ends[1] >= 0 and rises_from_vertex(m, meshes, ends[1], RISES))
-            least = depth if rises else least
-    return least
+            rises = ends[0] >= 0 and rises_from_vertex(m, meshes, ends[0], RISES)
+            if rises or (ends[1] >= 0 and rises_from_vertex(m, meshes, ends[1], RISES)):
+                of_vertex = depth
+            elif depth < of_edge and rises_from_edge(m, meshes, e, RISES):
+                of_edge = depth
+    return of_vertex, of_edge
 
 
 @func
@@ -340,8 +343,9 @@ def edge_touches(h, k, hulls, meshes, e, j, c, q, shift, size, margin, work, cou
         first = one if low <= 0.0 and pointed(c, meshes, one) else -1
         last = two if high >= 1.0 and pointed(c, meshes, two) else -1
         if max(first, last) >= 0:
-            least = least_face_depth(h, k, hulls, meshes, e, (first, last), a, b, low, high, q)
-            if -gap > least + ON_CORNER * outer:
+            ends = (first, last)
+            of_vertex, of_edge = least_face_depths(h, k, hulls, meshes, e, ends, a, b, low, high, q)
+            if -gap > min(of_vertex, DEEPER * of_edge) + ON_CORNER * outer:
                 return count
     feature = 4.0 * (3 * (found - hulls.edge_start[h]) + j) + EDGE_EDGE
     v = corner(hulls, k, np.uintp(hulls.edge[found, 0]))

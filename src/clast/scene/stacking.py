@@ -318,6 +318,7 @@ def empty_surfaces():
         first=whole,
         last=whole,
         epsilon=none,
+        skin=none,
         shortest=none,
         inner=none,
         outer=none,

@@ -75,6 +75,7 @@ class Capsule:
             first=np.array([0], np.int32),
             last=np.array([3], np.int32),
             epsilon=np.array([self.radius]),
+            skin=np.array([self.radius]),
             # Points nearer than this are one: of a ball that touches beside an end, the end is none.
             shortest=np.array([min(self.radius, 0.5 * self.length)]),
             inner=np.zeros(1),

@@ -180,6 +180,7 @@ def build_surface(vertices, triangles, epsilon, ball):
         first=tree.first,
         last=tree.last,
         epsilon=np.array([epsilon]),
+        skin=np.zeros(1),
         shortest=np.array([np.sqrt(square.min())]),
         inner=np.array([inner_ball(corner)]),
         outer=np.array([np.sqrt(np.einsum("vi,vi->v", vertices, vertices).max())]),

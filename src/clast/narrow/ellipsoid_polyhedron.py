@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from ..broad.near import asleep
-from ..kernels.backend import func, kernel, part
+from ..kernels.backend import func, kernel
 from ..kernels.kinds import turn_of
 from ..kernels.launch import same
 from ..kernels.vec import (
@@ -75,7 +75,7 @@ def corner_bit(v, h, hulls):
     return np.uint64(1) << np.uint64(min(v - hulls.vertex_start[h], MANY))
 
 
-@part
+@func
 def edge_separation(h, k, hulls, c, axes, size, better, start):
     """The edge with the greatest separation above `better` [m], and which corners may have more: (edge or -1, s, n, corners as bits).
 
@@ -119,7 +119,7 @@ def too_deep(d, axes, size, depth):
     return level > 0.0 and x * x + y * y + z * z <= level * level
 
 
-@part
+@func
 def corner_separation(h, k, hulls, c, axes, size, better, start, corners):
     """The corner with the greatest separation above `better` [m]: (corner or -1, s, n). start: unit, the best n so far; corners: see
     `edge_separation`.
@@ -163,7 +163,7 @@ def along_edge(edge, k, hulls, y):
     return dot(sub(y, p), u) / dot(u, u)
 
 
-@part
+@func
 def hull_ellipsoid(h, k, hulls, c, q, size, margin):
     """Hull h at size factor k against an ellipsoid: (found 0 or 1, gap [m], n, point [m], feature).
 

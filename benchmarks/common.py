@@ -200,9 +200,10 @@ def clast_here():
 
 
 def environment(**extra):
-    """Environment for child processes: clast is found in the source tree even where it is not installed."""
+    """Environment for child processes: clast is found in the source tree even where it is not installed, with bytecode, as installations have."""
     paths = [str(ROOT / "src")] + ([os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else [])
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **extra}
+    around = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**around, "PYTHONPATH": os.pathsep.join(paths), **extra}
 
 
 def child(script, *arguments, **extra):

@@ -102,7 +102,8 @@ def lines(results):
     first = results.get("start", {})
     if "import" in first:
         bare = f"{first['import_numpy_numba']:.2f} s"
-        table.append(("import", "", f"{first['import']:.2f} s", "numpy and numba alone", bare, "", ""))
+        loaded = f"{first['import']:.3f} s; all names {first['import_all_names']:.2f} s"
+        table.append(("import", "", loaded, "numpy and numba alone", bare, "", ""))
         for name in ("warm", "cold"):
             remark = f"{first[f'{name}_compiled']} kernels compiled"
             seconds = f"{first[f'{name}_first_step']:.2f} s"

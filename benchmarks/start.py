@@ -170,15 +170,6 @@ def compilation(repeats=5):
     return found
 
 
-def empty():
-    """Time to import numpy and numba alone, in this process: what clast cannot go below."""
-    start = time.perf_counter()
-    import numba  # noqa: F401
-    import numpy  # noqa: F401
-
-    return {"import": time.perf_counter() - start}
-
-
 def run(repeats=5):
     """Medians over processes [s] and the number of kernels compiled in a cold and in a warm start."""
     here, reason = clast_here()
@@ -189,9 +180,8 @@ def run(repeats=5):
     with tempfile.TemporaryDirectory() as folder:
         cold = child("start.py", "--worker", "spheres", NUMBA_CACHE_DIR=folder)
         again = child("start.py", "--worker", "spheres", NUMBA_CACHE_DIR=folder)
-    warm, bare = [], []
+    warm = []
     for _ in range(repeats):
-        bare.append(child("start.py", "--empty"))
         warm.append(child("start.py", "--worker", "spheres"))
     fresh = [name for w in (again, *warm) for name in w["compiled"]]
     if fresh:
@@ -199,8 +189,9 @@ def run(repeats=5):
     if not cold["compiled"]:
         raise SystemExit("a cold start compiled nothing: the counter does not count, or the cache is somewhere else")
     return {
-        "import": median([w["import"] for w in warm]),
-        "import_numpy_numba": median([b["import"] for b in bare]),
+        "import": median([importing(IMPORTS[0]) for _ in range(repeats)]),
+        "import_all_names": median([w["import"] for w in warm]),
+        "import_numpy_numba": median([importing(IMPORTS[2]) for _ in range(repeats)]),
         "warm_first_step": median([w["first_step"] for w in warm]),
         "cold_first_step": cold["first_step"],
         "cold_compiled": len(cold["compiled"]),
@@ -244,8 +235,9 @@ def table(repeats, wheel, tests):
             tell(f"{what}, from the wheel", seconds_of(found), others)
     with Others() as others:
         everything = [child("start.py", "--worker", "spheres")["import"] for _ in range(repeats)]
-        alone = [importing() for _ in range(repeats)]
-    tell("import clast", f"{min(alone):.3f} s; with all that its names load {min(everything):.3f} s", others)
+        alone, used, floor = ([importing(code) for _ in range(repeats)] for code in IMPORTS)
+    words = f"with Scene and Simulation {min(used):.3f} s, with all that its names load {min(everything):.3f} s"
+    tell("import clast", f"{min(alone):.3f} s; {words}; numpy and numba alone {min(floor):.3f} s", others)
     layers = ["default"] + (["tbb"] if importlib.util.find_spec("tbb") else [])
     for layer in layers:
         with Others() as others:
@@ -272,9 +264,13 @@ def table(repeats, wheel, tests):
             tell(f"{name}, fresh clone", f"{took:.0f} s wall: {said}", others)
 
 
-def importing():
-    """Wall time [s] of `import clast` in a new process."""
-    code = "import time; t = time.perf_counter(); import clast; print(time.perf_counter() - t)"
+# Nothing of numba is imported before the first of clast's names is used.
+IMPORTS = ("import clast", "import clast; clast.Scene; clast.Simulation", "import numpy, numba")
+
+
+def importing(what):
+    """Wall time [s] of imports in a new process."""
+    code = f"import time; t = time.perf_counter(); {what}; print(time.perf_counter() - t)"
     return float(subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True).stdout)
 
 
@@ -369,7 +365,6 @@ def main():
     parser.add_argument("--wheel", metavar="FILE", help="also from this wheel, see `make wheel`")
     parser.add_argument("--tests", action="store_true", help="also the tests of a fresh clone, quick and all; an hour")
     parser.add_argument("--worker", choices=BUILDERS, help=argparse.SUPPRESS)
-    parser.add_argument("--empty", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--compilation", action="store_true", help="processor seconds of compiling, and small steps")
     parser.add_argument("--compiling", choices=("spheres", "cubes"), help=argparse.SUPPRESS)
     parser.add_argument("--stepping", action="store_true", help=argparse.SUPPRESS)
@@ -384,8 +379,8 @@ def main():
     if options.crowd:
         print(json.dumps(crowd(options.crowd)))
         return
-    if options.worker or options.empty:
-        print(json.dumps(worker(options.worker) if options.worker else empty()))
+    if options.worker:
+        print(json.dumps(worker(options.worker)))
         return
     json.dump((compilation if options.compilation else run)(options.repeats), sys.stdout, indent=2)
     print()

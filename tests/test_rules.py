@@ -1,6 +1,7 @@
 """Rules that the sources keep: imports run downhill, files stay short, the public names are the visible ones."""
 
 import ast
+import functools
 import importlib
 import inspect
 import re
@@ -46,10 +47,16 @@ def room(path):
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+@functools.cache
+def parsed(text):
+    """The tree of a source; several rules look at each."""
+    return ast.parse(text)
+
+
 def imported_rooms(path, inside=True):
     """(line, room) of every import from the package; inside: also those that stand inside functions."""
     package = ("clast", *path.relative_to(SOURCE).parent.parts)
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree) if inside else tree.body:
         if isinstance(node, ast.Import):
             targets = [tuple(name.name.split(".")) for name in node.names]
@@ -102,7 +109,7 @@ def undocumented_loops(path):
     """Uses of exec, eval and prange without a comment on the line or the one above it that says why."""
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute)
         word = (node.func.id if isinstance(node.func, ast.Name) else node.func.attr) if called else None
         if word in ("exec", "eval", "prange") and "#" not in "".join(lines[node.lineno - 2 : node.lineno]):
@@ -121,7 +128,7 @@ def called_by(node):
 
 def read_unbound(text):
     """Names that kernels of a file bind, and that functions which they call read from the file, where these are not bound."""
-    tree = ast.parse(text)
+    tree = parsed(text)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and called_by(node.func) == "kernel"]
     words = [word for call in calls for word in call.keywords]
     bound = {word.arg for word in words if word.arg not in FLAGS}
@@ -157,7 +164,7 @@ def test_the_rule_about_bound_names_sees_one():
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_every_file_begins_by_saying_what_is_in_it(path):
     text = path.read_text(encoding="utf-8")
-    assert not text.strip() or ast.get_docstring(ast.parse(text))
+    assert not text.strip() or ast.get_docstring(parsed(text))
 
 
 def test_the_public_names_are_the_visible_ones():

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import types
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import NamedTuple
 
@@ -117,19 +118,24 @@ class Package:
 
     def names(self):
         command = [sys.executable, "-c", NAMES, str(self.folder)]
-        surroundings = os.environ | {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        surroundings = os.environ | {"PYTHONPATH": str(self.folder)}
         done = subprocess.run(command, env=surroundings, capture_output=True, text=True, timeout=100)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
+
+    def write(self, file, text):
+        """Put a file in the place of another, of which no bytecode stays: within a second and of the same length it would be taken for the new one's."""
+        file.write_text(text)
+        Path(cache_from_source(file)).unlink(missing_ok=True)
 
     def changed(self, name, old, new):
         """Kernels whose names change with an edit of a file, which is taken back."""
         (file,) = self.folder.rglob(name)
         text = file.read_text()
         assert text.count(old) == 1
-        file.write_text(text.replace(old, new))
+        self.write(file, text.replace(old, new))
         after = self.names()
-        file.write_text(text)
+        self.write(file, text)
         assert after.keys() == self.before.keys()
         return {row for row, name in after.items() if name != self.before[row]}
 
@@ -633,6 +639,20 @@ def test_no_function_takes_its_arithmetic_from_the_kernel_that_calls_it_first():
     for function, expected in ((plain, False), (large, False), (fused, True)):
         for text in function.inspect_llvm().values():
             assert ("fmul contract" in text or "fmul nsz contract" in text) == expected
+
+
+def test_only_small_functions_are_put_into_every_place_that_calls_them():
+    """numba hands that down too: large ones were taken into a kernel as often as they were called, down to the last."""
+    small, large, most = (mark(lambda x: 2.0 * x) for mark in (backend.func, backend.part, backend.search))
+
+    @numba.njit(forceinline=True)
+    def calling(x):
+        return small(x) + large(x) + most(x)
+
+    assert calling(1.0) == 6.0
+    for function, expected in ((small, True), (large, False), (most, False)):
+        (text,) = function.inspect_llvm().values()
+        assert ("alwaysinline" in text) == expected
 
 
 @backend.func

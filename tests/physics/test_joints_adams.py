@@ -38,7 +38,7 @@ def test_five_seconds_are_as_recorded(name, reference_data):
 
 @pytest.mark.parametrize("name", ["Distance_Case02", "RevSpherical_Case01"])
 def test_errors_fall_with_the_time_step(name, reference_data):
-    case, rows = adams.CASES[name], 141
+    case, rows = adams.CASES[name], 61
     exact = run(case, reference_data, rows, 12)[2]
     misses = []
     for steps in (3, 6):

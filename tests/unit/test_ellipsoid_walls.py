@@ -295,8 +295,8 @@ def at_barycentric(u, v, a, b, c, centre, axes, size):
 def distance_to_triangle(x, corners):
     """Of a point from each triangle (t,3,3), zero inside."""
     a, b, c = corners[:, 0], corners[:, 1], corners[:, 2]
-    weights = [np.linalg.lstsq(np.c_[q - p, r - p], x - p, rcond=None)[0] for p, q, r in zip(a, b, c, strict=True)]
-    inside = np.array([w.min() > -1e-4 and w.sum() < 1 + 1e-4 for w in weights])
+    weights = (np.linalg.pinv(np.stack([b - a, c - a], axis=2)) @ (x - a)[:, :, None])[:, :, 0]  # least squares
+    inside = (weights.min(1) > -1e-4) & (weights.sum(1) < 1 + 1e-4)
     normal = np.cross(b - a, c - a)
     height = np.abs(np.sum(normal * (x - a), 1)) / np.linalg.norm(normal, axis=1)
     return np.where(inside, height, 1.0)

@@ -50,14 +50,16 @@ def test_inside_a_torus():
     exact = shape.vertices[rng.integers(len(shape.vertices), size=300)].copy()
     exact[:, 0] = rng.uniform(-1.6, 1.6, 300)
     x = np.concatenate([rng.uniform(-1.5, 1.5, (600, 3)) * (1, 1, 0.4), middle, level, exact])
-    a, b, c = (shape.vertices[shape.triangles[:, k]] for k in range(3))
-    # Points on the surface itself are neither.
+    corners = shape.vertices[shape.triangles]
+    centre = corners.mean(1)
+    reach = np.linalg.norm(corners - centre[:, None], axis=2).max(1)
+    # Points on the surface itself are neither; only triangles in whose ball a point lies can be that near.
     near = [
         min(
-            np.linalg.norm(np.array(point_nearest(tuple(p), tuple(i), tuple(j), tuple(k))) - p)
-            for i, j, k in zip(a, b, c, strict=True)
+            (np.linalg.norm(np.array(point_nearest(tuple(p), *map(tuple, t))) - p) for t in corners[beside]),
+            default=1.0,
         )
-        for p in x
+        for p, beside in zip(x, np.linalg.norm(x[:, None] - centre, axis=2) < reach + 1e-6, strict=True)
     ]
     x = x[np.array(near) > 1e-6]
     expected = by_solid_angle(shape, x)

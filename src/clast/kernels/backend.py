@@ -53,6 +53,9 @@ FUSE = {"contract", "nsz"}  # the fast-math flags that do not reorder sums
 
 # Left open, fastmath is that of the kernel which first calls a function in a process, and stays so for all that call it
 # later: results would depend on the order of compilation by a last bit. So it is said for every function.
+# So is `forceinline`, which numba hands down as well: with it left open all that a row calls was put into it, and polyhedra against all walls
+# became one function of 25,000 instructions, 19 s to compile; as calls 13 s, and steps take no longer. Ellipsoids and superquadrics with polyhedra
+# took 6 to 8 % longer with calls, so all of theirs are `func`.
 
 
 # numba makes two more functions of each one, through which Python and C could call it and which take every array of
@@ -120,6 +123,8 @@ def inner(function, **flags):
 
 def always_inner(function, **flags):
     """The same in the CUDA simulator too."""
+    # numba asks for it twice: 14 of the 227 ms that the modules of a simulation took to import.
+    function.__signature__ = inspect.signature(function)
     options: dict[str, Any] = {"error_model": "numpy", "pipeline_class": InnerCompiler} | flags | INNER
     compiled = numba.njit(**options)(function)
     compiled.__class__ = Inner
@@ -138,18 +143,18 @@ def fused(function):
 
 def part(function):
     """Like `func`, for large functions that are called from several places: compiled once, not into each of them."""
-    return inner(function, _nrt=False, fastmath=False)
+    return inner(function, forceinline=False, _nrt=False, fastmath=False)
 
 
 def within(function):
     """Like `part`, for functions that `reached.stored` ones call, and no kernels: these run on the CPU whatever the device."""
-    return always_inner(function, _nrt=False, fastmath=False)
+    return always_inner(function, forceinline=False, _nrt=False, fastmath=False)
 
 
 def search(function):
     """Like `part`, for loops that look for the largest of many numbers: they become vector instructions only where the
     compiler need not care for what is not a number. Products and sums are fused. No sum is reordered."""
-    return inner(function, _nrt=False, fastmath=FUSE | {"nnan"})
+    return inner(function, forceinline=False, _nrt=False, fastmath=FUSE | {"nnan"})
 
 
 def bind(function, **names):

@@ -24,7 +24,7 @@ import math
 import numpy as np
 
 from ..kernels import backend
-from ..kernels.backend import func, kernel, part
+from ..kernels.backend import func, kernel
 from ..shapes.ellipsoid_form import adjugate, times
 
 NO, YES, MAYBE = 0, 1, 2
@@ -213,7 +213,7 @@ def form_of(lane, row, k):
     return (lane[row, k], lane[row + 1, k], lane[row + 2, k], lane[row + 3, k], lane[row + 4, k], lane[row + 5, k])
 
 
-@part
+@func
 def characteristic_lanes(lane, used):
     """Whether two ellipsoids touch, LANES pairs at a time: the same answers as `separated`.
 

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from ..kernels.backend import func, kernel, part
+from ..kernels.backend import func, kernel
 from ..kernels.vec import dot, normalize
 from ..shapes.ellipsoid_form import TINY, adjugate, combine, mean_form, section, support, tangents, times
 
@@ -283,7 +283,7 @@ def solve_lanes(lane, used):
             lane[STATE, k] = max(lane[STATE, k], lane[DONE, k] if sure else 0.0)
 
 
-@part
+@func
 def climb(d, m1, m2, n):
     """The local maximum of F that is reached from the unit vector n, and F there."""
     f, s, done = -math.inf, (0.0, 0.0, 0.0), 0.0
@@ -294,7 +294,7 @@ def climb(d, m1, m2, n):
     return n, f
 
 
-@part
+@func
 def improve(d, m1, m2, n, f):
     """From the local maximum n of F to a better one while its reflection is better."""
     for _ in range(8):
@@ -366,7 +366,7 @@ def lowest(bits):
     return k
 
 
-@part
+@func
 def search(d, m1, m2, least, n, gap):
     """The global maximum of F, negative everywhere, and where; n with F = gap is a local maximum, the better the faster.
 
@@ -407,7 +407,7 @@ def search(d, m1, m2, least, n, gap):
     return n, gap
 
 
-@part
+@func
 def common_normal(d, m1, m2, least):
     """The common normal (3,) of two ellipsoids, from 1 to 2, and their gap [m].
 
@@ -416,7 +416,7 @@ def common_normal(d, m1, m2, least):
     return common_normal_from(d, m1, m2, least, first_guess(d, m1, m2))
 
 
-@part
+@func
 def common_normal_from(d, m1, m2, least, n):
     """What `common_normal` finds, started from the unit vector n; a good start is faster and changes nothing else."""
     n, gap = climb(d, m1, m2, n)

@@ -2,7 +2,7 @@
 
 import math
 
-from ..kernels.backend import func, part
+from ..kernels.backend import func
 from ..kernels.vec import add, cross, dot, norm, normalize, scale, sub
 from ..shapes.ellipsoid_form import least_curvature, own_axes
 from .ellipsoid_point import (
@@ -27,7 +27,7 @@ def across(axis):
     return p, cross(axis, p)
 
 
-@part
+@func
 def ellipsoid_cylinder(c, q, size, axis, radius, half_length, sense):
     """Against a cylinder about the origin along `axis` (unit); half_length may be infinite.
 
@@ -51,7 +51,7 @@ def ellipsoid_cylinder(c, q, size, axis, radius, half_length, sense):
 # Rims. A frame is (axis, p, r): three unit vectors at right angles; the place on a rim is the angle from p towards r.
 
 
-@part
+@func
 def at_rim(angle, c, axes, size, frame, radius, height):
     """Gap, normal and slope of the gap along the rim, at one place of the rim at this height."""
     axis, p, r = frame
@@ -61,7 +61,7 @@ def at_rim(angle, c, axes, size, frame, radius, height):
     return gap, n, cosine * dot(n, r) - sine * dot(n, p)
 
 
-@part
+@func
 def settle(low, low_slope, high, high_slope, c, axes, size, frame, radius, height):
     """Gap, normal and place between low (slope < 0) and high (slope > 0) where the slope along the rim vanishes.
 
@@ -87,7 +87,7 @@ def settle(low, low_slope, high, high_slope, c, axes, size, frame, radius, heigh
     return gap, n, middle
 
 
-@part
+@func
 def across_rim(angle, c, axes, size, frame, radius, height):
     """Gap and normal at one place of a rim, among the normals at right angles to it."""
     axis, p, r = frame
@@ -96,7 +96,7 @@ def across_rim(angle, c, axes, size, frame, radius, height):
     return nearest_in_shadow(sub(place, c), axes, size, radial, axis)
 
 
-@part
+@func
 def nearest_on_rim(c, axes, size, frame, radius, height):
     """Least gap and its normal over a whole rim, from either side: several places may be locally nearest.
 
@@ -127,7 +127,7 @@ def nearest_on_rim(c, axes, size, frame, radius, height):
     return best, normal
 
 
-@part
+@func
 def nearest_on_disc_edge(c, axes, size, frame, radius, height, start):
     """Least gap and its normal over the edge of a disc that has no nearer point inside.
 
@@ -171,7 +171,7 @@ def solid_gap(n, c, axes, size, frame, radius, half_length):
     return -dot(n, c) - math.sqrt(dot(u, u)) - radius * math.sqrt(x * x + y * y) - half_length * abs(dot(n, axis))
 
 
-@part
+@func
 def best_over_rim(angle, c, axes, size, frame, radius, half_length, up):
     """The best of a few normals that point at the rim at one angle from outside, and its gap."""
     axis, p, r = frame
@@ -190,7 +190,7 @@ def best_over_rim(angle, c, axes, size, frame, radius, half_length, up):
     return best, n
 
 
-@part
+@func
 def climb(gap, n, c, axes, size, frame, radius, half_length):
     """Nearest local maximum of `solid_gap` from unit n on, by Newton's method with a shift that keeps it uphill."""
     axis, _, _ = frame
@@ -235,7 +235,7 @@ def climb(gap, n, c, axes, size, frame, radius, half_length):
     return gap, n
 
 
-@part
+@func
 def way_out_over_rim(c, axes, size, frame, radius, half_length, up):
     """Gap and normal of the shortest way out of a solid cylinder over its upper (up = 1) or lower (-1) rim."""
     turn = 2.0 * math.pi / RIM_SAMPLES
@@ -256,7 +256,7 @@ def way_out_over_rim(c, axes, size, frame, radius, half_length, up):
     return best, normal
 
 
-@part
+@func
 def against_solid(c, axes, size, frame, radius, half_length):
     """Gap and normal against a solid cylinder."""
     axis, p, r = frame
@@ -300,7 +300,7 @@ def against_solid(c, axes, size, frame, radius, half_length):
     return gap, n
 
 
-@part
+@func
 def other_end(n, c, axes, size, frame):
     """The normal of the second place where an ellipsoid reaches far from the axis, opposite to the farthest one.
 
@@ -321,7 +321,7 @@ def other_end(n, c, axes, size, frame):
     return m
 
 
-@part
+@func
 def way_out_over_end(gap, n, foot, c, axes, size, frame, radius, half_length):
     """Of an ellipsoid deep in a sheet: gap and normal of the way out over one of its rims, if it is shorter."""
     axis, p, r = frame
@@ -335,7 +335,7 @@ def way_out_over_end(gap, n, foot, c, axes, size, frame, radius, half_length):
     return gap, n
 
 
-@part
+@func
 def against_sheet(c, axes, size, frame, radius, half_length):
     """Gap and normal against a finite hollow cylinder, from the side of the ellipsoid's centre."""
     axis, p, r = frame

@@ -7,7 +7,7 @@ what it later has to tell apart.
 
 import math
 
-from ..kernels.backend import func, part
+from ..kernels.backend import func
 from ..kernels.vec import add, dot, matrix_vector, scale
 
 # Coordinates of the point below this fraction of the semi-axis count as this fraction. Then no denominator vanishes where
@@ -67,7 +67,7 @@ def foot_on_plane(c, axes, size, n, distance):
     return -depth, add(c, add(scale(along_arm, arm), scale(-stay * depth, n)))
 
 
-@part
+@func
 def secular_root(w0, w1, w2, d0, d1, d2):
     """The tau > 0 with sum of (w / (tau + d))^2 = 1; all d >= 0, one of them 0 with w > 0, all w >= 0.
 
@@ -93,7 +93,7 @@ def lifted(p, s):
     return max(abs(p), FLOOR * s)
 
 
-@part
+@func
 def nearest_in_space(d, axes, size):
     """Greatest of n.d - h(n) over all unit n, and that n: signed distance of the point at d from the centre [m]."""
     p = matrix_vector(axes, d)
@@ -146,13 +146,13 @@ def extreme_in_shadow(d, axes, size, p, q, sense):
     return far, add(scale(math.copysign(n0, x), first), scale(math.copysign(n1, y), second))
 
 
-@part
+@func
 def nearest_in_shadow(d, axes, size, p, q):
     """The same as `nearest_in_space` over unit n in the plane of unit p and q only: distance of a straight line."""
     return extreme_in_shadow(d, axes, size, p, q, -1.0)
 
 
-@part
+@func
 def farthest_in_shadow(d, axes, size, p, q):
     """How far the shadow of an ellipsoid with centre d on the plane of unit p and q reaches from the origin [m], and the
     unit n to there. Of two equally far places one is taken.

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from ..broad.near import asleep
-from ..kernels.backend import func, kernel, part, search
+from ..kernels.backend import func, kernel, search
 from ..kernels.kinds import turn_of
 from ..kernels.launch import same
 from ..kernels.vec import add, dot, load4, norm, quat_multiply, rotate, scale, sub, unrotate
@@ -182,7 +182,7 @@ def along_edge(edge, k, hulls, y):
     return dot(sub(y, p), u) / dot(u, u)
 
 
-@part
+@func
 def hull_ellipsoid(h, k, hulls, c, q, size, margin, work):
     """Hull h at size factor k against an ellipsoid: (found 0 or 1, gap [m], n, point [m], feature).
 

@@ -7,7 +7,7 @@ sides and of its corners. Contacts with wall triangles, which know their neighbo
 
 import math
 
-from ..kernels.backend import func, part
+from ..kernels.backend import func
 from ..kernels.vec import add, cross, dot, norm, normalize, scale, sub
 from ..shapes.ellipsoid_form import own_axes
 from .ellipsoid_point import nearest_in_shadow, nearest_in_space, stretched, support
@@ -46,7 +46,7 @@ def within(y, p, r, s, m):
     return min(one, two, three) >= 0.0
 
 
-@part
+@func
 def triangle_ellipsoid(p, r, s, c, q, size):
     """Triangle with corners p, r, s against an ellipsoid: (gap [m], n, point [m]).
 

@@ -19,7 +19,7 @@ Deeper in, where a needle pierces a wall, it is the depth through that feature.
 
 import math
 
-from ..kernels.backend import func, part
+from ..kernels.backend import func
 from ..kernels.vec import add, dot, load, matrix_vector, norm, scale, sub
 from ..shapes.ellipsoid_form import least_curvature, own_axes
 from .ellipsoid_point import foot_on_plane, greatest_radius, nearest_in_shadow, nearest_in_space, stretched, support
@@ -57,7 +57,7 @@ def face_foot(c, axes, size, meshes, t):
     return gap, foot, n
 
 
-@part
+@func
 def corner_contact(c, axes, size, meshes, v):
     """Whether vertex v has a contact, its gap and normal. All triangles around it get the same answer, bit for bit."""
     corner = load(meshes.vertex, v)
@@ -112,7 +112,7 @@ def claims_face(foot, gap, c, axes, size, meshes, t):
     return True
 
 
-@part
+@func
 def yields_face(gap, c, axes, size, meshes, t):
     """Whether a neighbour of nearly the same plane is nearer and also under the ellipsoid; see `walls.yields`."""
     for k in range(3):
@@ -161,7 +161,7 @@ def along_arc(angle, d, axes, size, p, q):
     return dot(n, d) - h, dot(sub(d, arm), sub(scale(cosine, q), scale(sine, p))), n
 
 
-@part
+@func
 def outward_normal(c, axes, size, meshes, e):
     """Whether edge e can push an ellipsoid that its triangles have cut deep into, and the shortest way it does so.
 
@@ -216,7 +216,7 @@ def edge_parameter(gap, n, c, axes, size, meshes, e):
     return place
 
 
-@part
+@func
 def edge_contact(c, axes, size, meshes, e):
     """Whether edge e has a contact between its corners, its gap and normal."""
     best = -math.inf
@@ -255,7 +255,7 @@ def edge_contact(c, axes, size, meshes, e):
     return True, gap, n
 
 
-@part
+@func
 def shorter_way_out(gap, n, c, axes, size, meshes, t):
     """Of an ellipsoid deep in triangle t: the gap, normal and feature of the way out through an edge, if it is shorter."""
     feature = FACE

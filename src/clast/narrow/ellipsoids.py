@@ -11,7 +11,7 @@ import numpy as np
 
 from ..broad.near import asleep, image, repeats
 from ..kernels import backend
-from ..kernels.backend import func, fused, kernel, part
+from ..kernels.backend import func, fused, kernel
 from ..kernels.vec import dot
 from ..shapes.ellipsoid_form import LEAST_AXIS, LEAST_RADIUS, adjugate, load_form, times
 from .characteristic import ANSWER, NO, characteristic_lanes
@@ -80,7 +80,7 @@ def contains(d, outer, inner):
     return within and least_reach(d, outer, inner) <= 1.0
 
 
-@part
+@func
 def least_reach(d, outer, inner):
     """The least t + d.(outer - inner / t)^-1 d over 0 < t <= 1 where that matrix is positive definite.
 

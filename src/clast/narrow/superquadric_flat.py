@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from ..kernels.backend import func, part
+from ..kernels.backend import func
 from ..kernels.vec import add, cross, dot, norm, normalize, scale, sub
 from ..shapes.superquadric import inside_ball, norm2
 from .ellipsoid_triangle import across as any_across
@@ -59,7 +59,7 @@ def faces(n, f, x, size, e):
     return norm(miss) <= FACING * (size[0] + size[1] + size[2])
 
 
-@part
+@func
 def one_top(n, x, size, e):
     """Uphill to the separation of a superquadric from the point x, while it has one top: (n, s [m]); from several starts where one does not lead there."""
     w = normalize(x) if dot(x, x) > 0.0 else n
@@ -89,7 +89,7 @@ def edge_bound(x, way, least, size, e):
     return point_bound(add(x, scale(along, way)), least, size, e)
 
 
-@part
+@func
 def by_corners(n, best, d, m, h, k, hulls, size, e, shallow):
     """The best separation above `best` that corners of the hull offer from n on: (s [m], n, corner, whether that is the distance, the last
     two corners).
@@ -124,7 +124,7 @@ def shared(hulls, i, last):
     return (1 if last[0] in (a, b) else 0) + (1 if last[1] in (a, b) else 0)
 
 
-@part
+@func
 def by_edges(n, best, y, d, m, h, k, hulls, size, e, shallow, last):
     """The best separation above `best` that edges of the hull offer: (s [m], n, point of the edge, whether that is the distance).
 
@@ -154,7 +154,7 @@ def by_edges(n, best, y, d, m, h, k, hulls, size, e, shallow, last):
     return best, n, y, False
 
 
-@part
+@func
 def each_corner(n, best, y, d, m, h, k, hulls, size, e):
     """The best separation above `best` of all corners of the hull: (s [m], n, corner).
 
@@ -192,7 +192,7 @@ def within_face(y, face, k, hulls):
     return inside
 
 
-@part
+@func
 def hull_separation(d, m, h, k, hulls, size, e, margin):
     """The greatest separation [m] of a superquadric and hull h at size factor k, centre at d, turned by matrix m, n from the
     superquadric to the hull, and the point of the hull; a greater separation than margin may be any above it."""
@@ -256,7 +256,7 @@ def first_corner(n, p, r, s):
     return p if a <= b and a <= c else (r if b <= c else s)
 
 
-@part
+@func
 def corners_uphill(n, p, r, s, size, e):
     """Uphill from n to the tops of the corners that come first: (n, separation [m] along it, corner), the best on the way."""
     best, top, at = -math.inf, n, p
@@ -271,7 +271,7 @@ def corners_uphill(n, p, r, s, size, e):
     return top, best, at
 
 
-@part
+@func
 def triangle_separation(p, r, s, size, e, limit):
     """The greatest separation [m] of a superquadric and the triangle p, r, s, a sheet, n from the superquadric to it, and the point of it.
 

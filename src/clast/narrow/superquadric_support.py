@@ -8,7 +8,7 @@ are the radii of curvature there.
 
 import math
 
-from ..kernels.backend import func, part
+from ..kernels.backend import func
 from ..kernels.vec import add, cross, dot, normalize, scale, sub
 from ..shapes.superquadric import norm_slopes, power
 from ..shapes.superquadric import reach_of as reach
@@ -49,7 +49,7 @@ def second_norm(x, y, h, one, two, p):
     return k * (a - a * a * u * u), -k * a * u * b * v, k * (b - b * b * v * v)
 
 
-@part
+@func
 def radii(n, t, u, size, e):
     """Matrix of radii of curvature (tt, tu, uu) [m] across unit n, along unit t and u at right angles to it, all in its own axes."""
     x, y, z = size[0] * abs(n[0]), size[1] * abs(n[1]), size[2] * abs(n[2])
@@ -87,7 +87,7 @@ def outward(m, v):
 # and a segment about its centre with axis other[3], radius other[4][0] and half length other[4][1], a cylinder.
 
 
-@part
+@func
 def value(n, d, size, e, other):
     """f(n), and from the point of the first that is farthest along n to that of the other that is farthest back."""
     h, x = reach(n, size, e)
@@ -128,7 +128,7 @@ def across(n):
     return t, cross(n, t)
 
 
-@part
+@func
 def climb(n, d, size, e, other):
     """The unit n with the greatest f uphill from n, and f [m]: Newton's method within a radius that it can be trusted in.
 
@@ -174,7 +174,7 @@ def slope_at(t, x, p, q, size, e):
     return dot(sub(x, reach(add(scale(c, p), scale(s, q)), size, e)[1]), sub(scale(c, q), scale(s, p)))
 
 
-@part
+@func
 def level_at(low, high, end, x, p, q, size, e):
     """The angle t from low to high where `slope_at` comes from above zero to below: by parabolas where they can be trusted, else by halving
     (Chandrupatla 1997), 8 to 12 slopes in place of the 46 of halving alone. At the ends of the arc, 0 and `end`, it need not."""
@@ -213,7 +213,7 @@ def level_at(low, high, end, x, p, q, size, e):
     return a if abs(f) < abs(g) else b
 
 
-@part
+@func
 def around_edge(x, p, q, angle, size, e):
     """The unit n = cos t p + sin t q, t from 0 to angle, with the greatest n . x - h(n): around each top of a few samples.
 
@@ -257,7 +257,7 @@ def side_normal(k, size):
     return normalize(((k % 3 - 1) / size[0], (k // 3 % 3 - 1) / size[1], (k // 9 - 1) / size[2]))
 
 
-@part
+@func
 def highest(n, d, size, e, other):
     """`climb` from the best of n, the way to the other and the axes."""
     best, top = value(n, d, size, e, other)[0], n

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from ..broad.near import asleep, local_centre
-from ..kernels.backend import func, kernel, part
+from ..kernels.backend import func, kernel
 from ..kernels.kinds import turn_of
 from ..kernels.launch import same
 from ..kernels.vec import (
@@ -66,7 +66,7 @@ def sizes(factor, parts, row):
     return (factor * a, factor * (b if b > 0.0 else a), factor * (c if b > 0.0 else a))
 
 
-@part
+@func
 def greatest(d, size, e, other, margin):
     """The greatest separation [m] of two smooth bodies and its n; a greater one than margin may be any above it."""
     best, n = -math.inf, (1.0, 0.0, 0.0)
@@ -115,7 +115,7 @@ def bent(n, size, e):
     return min(max(math.sqrt(max(tt * uu - tu * tu, 0.0)), SHARPEST * low), FLATTEST * high)
 
 
-@part
+@func
 def rod_separation(d, axis, radius, half, size, e):
     """The greatest separation [m] of a superquadric and a solid cylinder about d, and n from the superquadric to it."""
     u = sub(d, scale(dot(d, axis), axis))
@@ -162,7 +162,7 @@ def rod_separation(d, axis, radius, half, size, e):
     return best, n
 
 
-@part
+@func
 def shell_separation(d, axis, radius, half, size, e):
     """The same inside a hollow cylinder: (whether the point is within its length, gap [m], n). Its rims are not felt."""
     p, q = across(axis)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ..kernels.backend import func, part
+from ..kernels.backend import func
 from ..kernels.vec import add, cross, dot, matrix_vector, normalize, scale, sub
 from .ellipsoid_point import STEPS, lifted, shadow, turned_back
 
@@ -100,7 +100,7 @@ def far_step(work, i):
     return 1 if on else 0
 
 
-@part
+@func
 def find_roots(work, far):
     """The roots of all lanes; far: those of the far side too, in the same loop, because each step waits for its divisions."""
     start_roots(work)
@@ -122,7 +122,7 @@ def positive(d):
     return d if d > 0.0 else math.inf
 
 
-@part
+@func
 def write_ways(work, root, at):
     """Signed distance and unit vector in principal axes from the root at `root`, to `at`; no far way where it is zero."""
     for j in range(LANES):
@@ -141,7 +141,7 @@ def write_ways(work, root, at):
         work[k + 3 * STEP] = n2 * math.copysign(1.0, x[2])
 
 
-@part
+@func
 def find_ways(work, far):
     """The ways out of all lanes; far: those through the far side too."""
     find_roots(work, far)
@@ -150,7 +150,7 @@ def find_ways(work, far):
         write_ways(work, FAR_TAU, FAR)
 
 
-@part
+@func
 def ways_of_corners(c, axes, size, far, work):
     """The ways out for points START (3) [m]: NEAR and, if asked for, FAR, unit vectors from the ellipsoid's centre outward in the axes of START.
 
@@ -179,7 +179,7 @@ def ways_of_corners(c, axes, size, far, work):
             put_lane(work, FAR + LANES, i, turned_back(axes, lane(work, FAR + LANES, i)))
 
 
-@part
+@func
 def ways_of_edges(c, axes, size, far, work):
     """The way out for edges from START to END [m] of a polyhedron whose faces have the normals ONE and TWO: NEAR, or -inf if none lies between these.
 

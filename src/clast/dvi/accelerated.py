@@ -318,14 +318,15 @@ def spin_energy(i, w, free, inverse):
 
 
 @stored(_nrt=False, error_model="numpy", no_cfunc_wrapper=True)
-def iterate(threads, parts, goal, largest, lanes, graph, tension, soft, couple, lever, impulse, velocity, ahead):
+def iterate(threads, parts, goal, largest, lanes, graph, options, impulse, velocity, ahead):
     """Iterate from the impulses (c,width), in place, until the miss of the contacts is small; returns iterations and the largest curvature.
 
-    goal: tolerance and exact tolerance [m/s], both times the root of the number of contacts, fewest and most iterations; velocity, ahead: (n,8), written
-    over. Restarts where momentum points uphill (O'Donoghue & Candes 2015). The step is one over the largest curvature met; a step that was much too
+    goal: tolerance and exact tolerance [m/s], both times the root of the number of contacts, fewest and most iterations; options: tension, soft, couple and lever, each
+    an array or None; velocity, ahead: (n,8), written over. Restarts where momentum points uphill (O'Donoghue & Candes 2015). The step is one over the largest curvature met; a step that was much too
     long is taken back.
     """
     tolerance, exact, fewest, most = goal
+    tension, soft, couple, lever = options
     spread(body_part, 0, parts, threads, (parts, 0.0, graph, lever, impulse, velocity, ahead))
     where = velocity  # at y
     theta, momentum, used, longest = 1.0, 0.0, 0, 0.0
@@ -419,7 +420,7 @@ def descend(cones, impulse, tolerance, iterations, largest, buffers):
     )
     pace = buffers.paces.setdefault(count.bit_length(), Pace())
     threads, began = pace.choose() if count > ALONE else 1, time.perf_counter()
-    about = lanes, graph, tension, soft, couple, lever, impulse, velocity, ahead
+    about = lanes, graph, (tension, soft, couple, lever), impulse, velocity, ahead
     used, largest = iterate(threads, parts, goal, largest, *about)
     if count > ALONE:
         pace.note(threads, (time.perf_counter() - began) / max(used, 1))

@@ -209,6 +209,30 @@ def test_the_simulator_agrees(name, simulated):
     compare(simulated(name)[0], here, 1e-12)
 
 
+HARD = """
+import clast
+scene = clast.Scene()
+scene.add(clast.Plane())
+scene.add(clast.Sphere(0.05), position=[(0, 0, 0.05), (0.01, 0, 0.145)], velocity=(0.1, 0, 0))
+sim = clast.Simulation(scene, clast.Complementarity(iterations=10), dt=5e-3)
+sim.step(2)
+print(*sim.bodies.velocity.ravel())
+"""
+
+
+def test_hard_contacts_run_in_the_simulator_on_the_cpu():
+    """Their iterations are compiled code that calls functions which stay plain Python there."""
+    found = []
+    for simulated in ("0", "1"):
+        environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": simulated}
+        run = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", HARD], env=environment, check=True, capture_output=True
+        )
+        found.append(np.array(run.stdout.split(), float))
+    assert np.abs(found[0]).max() > 1e-2
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-7)
+
+
 def called(calls):
     """Kernels and the types of their arguments, from what `note` wrote."""
 

@@ -15,7 +15,9 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from ..kernels.backend import Pace, fused, kernel
+from ..kernels import backend
+from ..kernels.ahead import plain_spread
+from ..kernels.backend import Pace, bind, fused, kernel
 from ..kernels.reached import stored
 from ..kernels.rows import PER_INERTIA, PER_MASS
 from ..kernels.spread import spread
@@ -24,8 +26,8 @@ from ..motion.rotation import symmetric_vector
 from .constraints import CHUNK, WIDTH
 from .projections import project3, project6
 
-# Where the numbers of a contact stand in a block of `Lanes.contact`: rows of WIDTH numbers, as unsigned numbers, which numba does not test for being
-# negative and which must not meet signed ones: their sum would be a floating-point number.
+# Where the numbers of a contact stand in a block of `Lanes.contact`: rows of WIDTH numbers. Unsigned, because numba tests signed ones for being negative, and
+# then loops over lanes do not become vector instructions.
 ROW = np.uintp(WIDTH)
 NORMAL, ONE, TWO, BIAS, PER_SIZE, PER_REST, FRICTION = (np.uintp(WIDTH * row) for row in (0, 3, 6, 9, 10, 11, 12))
 ROWS = 13
@@ -42,7 +44,7 @@ SUMS = 4  # of contacts: slope, length, miss, curvature of what is compliant
 # What contacts miss together along a pile or a tower shows in none of them, and an error that is left in every step moves what should rest. So a
 # solve does this part of the iterations that it may, and no fewer than so many and no more than so many of them, unless the error is a small part of the
 # tolerance. Bodies at rest then come closer to the solution from step to step, until there is nothing left to do. 1,000 balls ended at 4e-6 m/s after 3 s with
-# 20 and with 30, with contacts that stayed the same to 0.1 %; with 12 they went on at 2e-5 to 2e-4 m/s.
+# 20 and with 30; with 12 they went on at 2e-5 to 2e-4 m/s.
 LEAST, FEWEST, MOST = 0.3, 20, 60
 EXACT = 1e-3
 BLOCKS = CHUNK // WIDTH  # of lanes a chunk; sums are by chunk, so that they do not depend on how the work is divided
@@ -201,14 +203,17 @@ def contact_part(p, parts, momentum, step, lanes, tension, soft, couple, velocit
             made[SUM + np.uintp(m)] = made[TERM + np.uintp(m)] = 0.0
         for block in range(chunk * BLOCKS, min((chunk + 1) * BLOCKS, blocks)):
             used = min(WIDTH, count - block * WIDTH)
-            for j in range(WIDTH):
+            for j in range(used):
                 i, k = np.uintp(block * WIDTH + j), np.uintp(j)
                 a, b = np.uintp(lanes.body[i, 0]), np.uintp(lanes.body[i, 1])
                 for m in range(6):
                     seen[k + np.uintp(m * WIDTH)] = velocity[a, m]
                     seen[k + VELOCITY_B + np.uintp(m * WIDTH)] = velocity[b, m]
                 for m in range(width):
-                    seen[k + IMPULSE + np.uintp(m * WIDTH)] = impulse[i, m] if j < used else 0.0
+                    seen[k + IMPULSE + np.uintp(m * WIDTH)] = impulse[i, m]
+            for j in range(used, WIDTH):
+                for m in range(SEEN_ROWS):
+                    seen[np.uintp(m * WIDTH + j)] = 0.0
             first, own = np.uintp(block * ROWS * WIDTH), np.uintp(block * width * WIDTH)
             step_block(momentum, step, lanes.contact, first, tension, soft, couple, seen, change, own, made)
             for m in range(SUMS * WIDTH):
@@ -319,17 +324,18 @@ def spin_energy(i, w, free, inverse):
 
 @stored(_nrt=False, error_model="numpy", no_cfunc_wrapper=True)
 def iterate(threads, parts, goal, largest, lanes, graph, options, impulse, velocity, ahead):
-    """Iterate from the impulses (c,width), in place, until the miss of the contacts is small; returns iterations and the largest curvature.
+    """Iterate from the impulses (c,width), in place, until the miss of the contacts is small; returns iterations, the largest curvature, and whether the
+    last iteration stands or was taken back.
 
-    goal: tolerance and exact tolerance [m/s], both times the root of the number of contacts, fewest and most iterations; options: tension, soft, couple and lever, each
-    an array or None; velocity, ahead: (n,8), written over. Restarts where momentum points uphill (O'Donoghue & Candes 2015). The step is one over the largest curvature met; a step that was much too
+    goal: tolerance and exact tolerance [m/s], both times the root of the number of contacts, fewest and most iterations; options: tension, soft,
+    couple and lever, each an array or None; velocity, ahead: (n,8), written over. Restarts where momentum points uphill (O'Donoghue & Candes 2015). The step is one over the largest curvature met; a step that was much too
     long is taken back.
     """
     tolerance, exact, fewest, most = goal
     tension, soft, couple, lever = options
     spread(body_part, 0, parts, threads, (parts, 0.0, graph, lever, impulse, velocity, ahead))
     where = velocity  # at y
-    theta, momentum, used, longest = 1.0, 0.0, 0, 0.0
+    theta, momentum, used, longest, stands = 1.0, 0.0, 0, 0.0, True
     while used < most:
         about = (parts, momentum, 1.0 / largest, lanes, tension, soft, couple, where, impulse)
         spread(contact_part, 0, parts, threads, about)
@@ -351,8 +357,9 @@ def iterate(threads, parts, goal, largest, lanes, graph, options, impulse, veloc
         # Where a step changed nothing but last digits, so does the change of velocity.
         longest = max(longest, length)
         met = curvature / length if length > 1e-18 * longest else 0.0
-        fine = math.isfinite(met)
-        if not (fine and math.isfinite(slope) and math.isfinite(miss) and met <= 1.5 * largest):
+        fine = math.isfinite(met) and math.isfinite(slope) and math.isfinite(length) and math.isfinite(miss)
+        stands = fine and met <= 1.5 * largest
+        if not stands:
             largest *= min(1.05 * met / largest, 4.0) if fine else 4.0
             spread(return_part, 0, parts, threads, (parts, lanes.change, impulse))
             spread(body_part, 0, parts, threads, (parts, 0.0, graph, lever, impulse, velocity, ahead))
@@ -367,7 +374,7 @@ def iterate(threads, parts, goal, largest, lanes, graph, options, impulse, veloc
         left = largest * math.sqrt(miss)
         if left <= (tolerance if used >= fewest else exact):
             break
-    return used, largest
+    return used, largest, stands
 
 
 class Buffers:
@@ -386,7 +393,10 @@ class Buffers:
 
 
 def descend(cones, impulse, tolerance, iterations, largest, buffers):
-    """Iterate from impulses inside the cones, in place, until the miss of the contacts is small; returns iterations and the largest curvature."""
+    """Iterate from impulses inside the cones, in place, until the miss of the contacts is small: see `iterate` for what is returned.
+
+    Where the last iteration was taken back impulses are inside the cones up to rounding only.
+    """
     constraints, count, n, get = cones.constraints, cones.count, len(cones.free), buffers.get
     chunks, bodies = (count + CHUNK - 1) // CHUNK, (n + CHUNK - 1) // CHUNK
     blocks, parts = (count + WIDTH - 1) // WIDTH, PARTS * numba.get_num_threads()
@@ -421,7 +431,8 @@ def descend(cones, impulse, tolerance, iterations, largest, buffers):
     pace = buffers.paces.setdefault(count.bit_length(), Pace())
     threads, began = pace.choose() if count > ALONE else 1, time.perf_counter()
     about = lanes, graph, (tension, soft, couple, lever), impulse, velocity, ahead
-    used, largest = iterate(threads, parts, goal, largest, *about)
+    run = bind(iterate.py_func, spread=plain_spread) if backend.SIMULATED else iterate
+    used, largest, stands = run(threads, parts, goal, largest, *about)
     if count > ALONE:
         pace.note(threads, (time.perf_counter() - began) / max(used, 1))
-    return used, largest
+    return used, largest, stands

@@ -38,8 +38,9 @@ class Complementarity:
 
     solver: "apgd", "barzilai-borwein", "gauss-seidel" or "jacobi". tolerance [m/s]: error of the velocities of bodies at which a solve may end:
     contacts may miss their conditions, root mean square, by this divided by the number of layers that lie on top of each other; "auto" is a
-    hundredth of what gravity adds to a velocity in a step. iterations: the most a step may take; "auto" is 40, 80 with polyhedra or meshes,
-    up to 400 where contacts are few, ten times that where no contact knows of a step before. A step that ends there goes on with what it has, and the report says how many did and by how much they missed.
+    hundredth of what gravity adds to a velocity in a step. iterations: the most a step may take; "auto" is 40, 80 where particles touch
+    each other or walls at several points, up to 400 where contacts are few, and ten times that where no contact remembers a step before; 200 with joints.
+    A step that ends there goes on with what it has, and the report says how many did and by how much they missed.
     coulomb: True for Coulomb friction itself; False for the cone problem, which lifts sliding contacts by friction
     times the way they slide in a step. warm: begin with the impulses of the last step.
     stabilisation: the part of an overlap that one step takes away, above 0, by moving bodies apart without giving them speed (with joints: by their velocities,

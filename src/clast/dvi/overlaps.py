@@ -28,7 +28,7 @@ DEEP = 5e-3  # deeper ones are looked after in every step, others in every fourt
 EVERY = 4
 STUCK = 0.99  # part of the largest friction below which a contact did not slide
 ITERATIONS = 20
-PART = 0.1  # of the error at the start: what ends the solve
+PART = 0.1  # of the error at the start: the tolerance of the solve, which a thousandth of it ends sooner
 
 # Bound to the kernels: what the scene has.
 SOFT = False  # some contacts are compliant

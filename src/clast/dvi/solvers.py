@@ -12,7 +12,8 @@ It is the minimum of g.W g/2 + q.g over the friction cones. The solvers see W on
     rho (c,) [kg], norm      residual = sqrt(sum_i |g_i - P_i(g_i - rho_i u_i)|^2 / rho_i^2) / norm
 
 All gradient solvers step by 1/size, so that heavy and light bodies, and sliding and pushing, converge alike; the cones
-stay exact (see `cone`). An iteration is one `velocity` and one launch of `passes.pass_block`.
+stay exact (see `cone`). An iteration is one `velocity` and one launch of `passes.pass_block`; contacts of bodies without joints have an object that
+iterates by itself, `descend` (see `accelerated`), which apgd leaves it to.
 """
 
 import math
@@ -201,19 +202,30 @@ def apgd(run):
 
 def descended(cones, impulse, tolerance, iterations, space):
     """The same for contacts of bodies, which iterate without velocities of contacts (`accelerated`); in place on the impulse."""
-    _, _, sums = space.reserve(cones.count, cones.width)
-    tables, states = (cones.normal, cones.limit, cones.size, cones.rho), (impulse, impulse, impulse, impulse)
-    # What is kept from the step before may be outside of cones that have changed since.
-    pass_kernel(cones.width)(len(sums), tables, *states, 0.0, 0.0, 1.0, NOTHING, impulse, sums)
-    used = 0
+    used, inside = 0, False
     while True:
+        if not inside:
+            # What is kept from the step before may be outside of cones that have changed since.
+            project(cones, impulse, space)
+            inside = True
         if used < iterations:
             long_waves.correct(cones, impulse, space)
-            more, space.curvature = cones.descend(impulse, tolerance, iterations - used, space.curvature, space.buffers)
+            more, space.curvature, inside = cones.descend(
+                impulse, tolerance, iterations - used, space.curvature, space.buffers
+            )
             used += more
+            if not inside:
+                continue
         velocity, residual = measure(cones, impulse, space)
         if residual <= tolerance or used >= iterations:
             return Solution(impulse, velocity, residual, used, residual <= tolerance)
+
+
+def project(cones, impulse, space):
+    """Impulses (c,width) at the nearest points of their cones, in place."""
+    _, _, sums = space.reserve(cones.count, cones.width)
+    tables, states = (cones.normal, cones.limit, cones.size, cones.rho), (impulse, impulse, impulse, impulse)
+    pass_kernel(cones.width)(len(sums), tables, *states, 0.0, 0.0, 1.0, NOTHING, impulse, sums)
 
 
 def jacobi(run, omega=0.3, relaxation=1.0, look=8):
@@ -330,7 +342,7 @@ def solve(
     solver: a name in SOLVERS; tolerance: of the residual, in the unit of `cones.norm`; iterations: at most so many in
     all; coulomb: true Coulomb friction instead of the cone problem (see `coulomb`), then the residual is that of the
     true problem; guess(impulse, tolerance): may improve the impulse before the solver begins, and returns the steps it
-    took; options: what the solver itself takes (omega, relaxation, look). Returns a Solution; its velocity is an array
+    took, and is not asked where cones iterate by themselves; options: what the solver itself takes (omega, relaxation, look). Returns a Solution; its velocity is an array
     of the workspace, valid until the next solve.
     """
     method = pick("solver", solver, SOLVERS)

@@ -32,7 +32,8 @@ def is_nearer(row, step, slot, least, constraints, points, history):
 def recall_chunk(c, chunk, constraints, pairs, points, history, impulse):
     """Give the contacts of a chunk the impulses that they had in the last step; zero to those that are new.
 
-    Every contact point of the last step gives its impulse to the nearest one that its pair has now, so that none is lost and none is there twice.
+    Every contact point of the last step gives its impulse to the nearest one that its pair of shapes has now, so that no part of it is lost or there twice. Of
+    a point that goes on to another triangle of a wall, or to another part of a body, it is lost.
     """
     for row in range(c * chunk, min(len(constraints.gap), (c + 1) * chunk)):
         i = np.uintp(row)

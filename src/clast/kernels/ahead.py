@@ -160,7 +160,13 @@ class Rehearsal:
         """In place of a call of a `reached.stored` function."""
         if self.hear(compiled, arguments):
             return Outer.__call__(compiled, *arguments)
-        return backend.bind(compiled.py_func, spread=plain_spread)(*arguments)
+        return backend.bind(compiled.py_func, spread=self.spread)(*arguments)
+
+    def spread(self, row, first, last, threads, arguments):
+        """In place of `spread`."""
+        for i in range(first, last):
+            row(i, *arguments)
+            self.go_on()
 
     def hear(self, compiled, arguments):
         """Put down a call of a function that is no kernel; whether it is there already, compiled."""

@@ -55,7 +55,7 @@ FUSE = {"contract", "nsz"}  # the fast-math flags that do not reorder sums
 # later: results would depend on the order of compilation by a last bit. So it is said for every function.
 # So is `forceinline`, which numba hands down as well: with it left open all that a row calls was put into it, and polyhedra against all walls
 # became one function of 25,000 instructions, 19 s to compile; as calls 13 s, and steps take no longer. Ellipsoids and superquadrics with polyhedra
-# took 6 to 8 % longer with calls, so all of theirs are `func`.
+# took 6 to 8 % longer with calls, so theirs are `func`.
 
 
 # numba makes two more functions of each one, through which Python and C could call it and which take every array of

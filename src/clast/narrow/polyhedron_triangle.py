@@ -38,7 +38,9 @@ RISES = 0.2
 ON_CORNER = 1e-9  # of the outer radius: what stands so near to a corner of the mesh is left to the corner's owner
 PARALLEL = 1e-12  # squared sine between two edges below which they do not cross
 NEAREST = 1e-9  # the same cosine where the two are apart and a contact is the nearest place around it
-DEEPER = 1.25  # a way out of an edge so many times as long as it is deep below a face is none: corners that lie in a trough touch at its end
+# The way out of an edge does not count if it is so many times as long as the edge is deep below a face through which it may leave: a corner that lies in a
+# trough touches at its end.
+DEEPER = 1.25
 LONG = 20.0  # a way out of a corner so many times as long as the nearest is none: others feel what touches there
 STRAIGHT = 0.9999  # cosine above which two edges at a corner of the mesh are one straight line
 IN_LINE = 1e-5  # sine below which they are one edge: the numbers of a file have seven digits

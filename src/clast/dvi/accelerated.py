@@ -422,12 +422,7 @@ def descend(cones, impulse, tolerance, iterations, largest, buffers):
     kernel(lay_bodies, grain=4)(bodies, CHUNK, cones.rows, cones.free, free)
     lanes.change[:] = velocity[:] = 0.0
     fewest = min(max(math.ceil(LEAST * iterations), FEWEST), MOST)
-    goal = (
-        tolerance * cones.norm,
-        EXACT * tolerance * cones.norm,
-        fewest,
-        iterations,
-    )
+    goal = tolerance * cones.norm, EXACT * tolerance * cones.norm, fewest, iterations
     pace = buffers.paces.setdefault(count.bit_length(), Pace())
     threads, began = pace.choose() if count > ALONE else 1, time.perf_counter()
     about = lanes, graph, (tension, soft, couple, lever), impulse, velocity, ahead

@@ -157,7 +157,7 @@ def test_order_of_memory(plain, monkeypatch):
 def every_kernel_parallel(monkeypatch, chunk):
     """Give all threads a share even of the smallest loop."""
     monkeypatch.setattr(
-        backend.CPU, "launch", staticmethod(lambda k, count, given: k.loop(count, *given) if count else None)
+        backend.CPU, "launch", staticmethod(lambda k, count, given: k.loop(count, given) if count else None)
     )
     monkeypatch.setattr(backend.CPU, "chunk", chunk)
 

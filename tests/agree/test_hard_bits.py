@@ -125,7 +125,7 @@ def with_threads(threads, monkeypatch, kept, make):
 def launch_on_all(kernel, count, arguments):
     """As backend.CPU.launch, but with all threads however few rows there are."""
     if (count[-1] if kernel.phased else count) > 0:
-        kernel.loop(count, *arguments)
+        kernel.loop(count, arguments)
 
 
 def restarted(solver, make, moments, folder, **options):

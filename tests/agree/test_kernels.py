@@ -476,14 +476,14 @@ def watched_loop(row):
 def test_only_columns_that_the_code_names_are_handed_over():
     loop, packed, ran = watched_loop(named_row)
     table, target = Table(np.zeros(3), np.ones(3), np.zeros(3)), np.zeros(3)
-    loop(3, table, target)
-    loop(3, table, target.copy(), threads=1)
+    loop(3, (table, target))
+    loop(3, (table, target.copy()), threads=1)
     assert ran == [(3, 0), (3, 1)]
     for given, _ in packed:
         assert type(given) is Table
         assert given.a is None and given.b is table.b and given.c is None
     assert packed[0][1] is target
-    loop(3, Other(*table), target)  # another class in the same place
+    loop(3, (Other(*table), target))  # another class in the same place
     assert type(packed[2][0]) is Other
 
 
@@ -491,11 +491,11 @@ def test_the_same_arguments_are_packed_once():
     loop, packed, ran = watched_loop(named_row)
     table, target = Table(np.zeros(3), np.ones(3), np.zeros(3)), np.zeros(3)
     for count in (3, 2, 1):
-        loop(count, table, target)
+        loop(count, (table, target))
     assert len(packed) == 1 and [count for count, _ in ran] == [3, 2, 1]
-    loop(3, table._replace(b=np.ones(3)), target)
+    loop(3, (table._replace(b=np.ones(3)), target))
     assert len(packed) == 2
-    loop(3, table, target)
+    loop(3, (table, target))
     assert len(packed) == 3
 
 
@@ -505,11 +505,11 @@ def test_launches_in_turn_that_differ_in_numbers_are_packed_once_each():
     families = launch.same(0, 300), launch.same(300, 400), launch.same(700, 5)
     for _ in range(10):
         for where in families:
-            loop(3, where, table, target)
+            loop(3, (where, table, target))
     assert len(ran) == 30 and len(packed) <= len(families) + 1
     assert {block.arguments[0] for block in loop.blocks} == set(families)
     # Of tables that are no longer handed over nothing stays in memory.
-    loop(3, families[0], table, target.copy())
+    loop(3, (families[0], table, target.copy()))
     assert all(block.arguments[2] is not target for block in loop.blocks)
 
 
@@ -518,7 +518,7 @@ def test_a_loop_keeps_few_blocks():
     table, target = Table(np.zeros(3), np.ones(3), np.zeros(3)), np.zeros(3)
     for k in range(200):
         for _ in range(2):
-            loop(3, launch.same(k, 300), table, target)
+            loop(3, (launch.same(k, 300), table, target))
     assert 0 < len(loop.blocks) <= launch.MOST
 
 
@@ -526,7 +526,7 @@ def test_blocks_of_large_tables_are_not_kept():
     loop, packed, _ = watched_loop(named_row)
     table = Table(np.zeros(3), np.ones(launch.HELD // 8), np.zeros(3))
     for _ in range(2):
-        loop(3, table, np.zeros(3))
+        loop(3, (table, np.zeros(3)))
     assert len(packed) == 2 and not loop.blocks
 
 
@@ -569,13 +569,13 @@ def spread_over_threads():
             backend.set_threads(most)
             for threads in (0, 1):
                 target, thread = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
-                kernel.loop(rows, target, thread, threads=threads)
+                kernel.loop(rows, (target, thread), threads)
                 assert target.tolist() == [1] * rows
                 if rows >= most and numba.threading_layer() != "tbb":  # which may leave all to one
                     assert len(set(thread.tolist())) == (1 if threads else most), (rows, most, threads)
             target = np.ones(8 * 30)
             start = np.arange(8, len(target) + 1, 8)
-            backend.kernel(after_row, grain=1, phased=True, allocates=True).loop(start, target)
+            backend.kernel(after_row, grain=1, phased=True, allocates=True).loop(start, (target,))
             assert target.tolist() == np.repeat(2.0 ** np.arange(30), 8).tolist()
 
 

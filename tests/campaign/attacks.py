@@ -773,7 +773,7 @@ def share_everything():
 
     def launch(kernel, count, arguments):
         if (int(count[-1]) if kernel.phased else count) > 0:
-            kernel.loop(count, *arguments)
+            kernel.loop(count, arguments)
 
     backend.CPU.launch, backend.CPU.chunk = staticmethod(launch), 8
 

@@ -45,7 +45,7 @@ class Smooth(Stepper):
             self.ledger = Ledger(may_lose(law), np.where(box.length > 0.0, scene.gravity, 0.0))
             law = with_ledger(law)
         self.law = law
-        with backend.use(self.device):
+        with self.on_device:
             search = copy(BROAD[self.method.broad])
             about = {
                 "kept": len(law.keeps),
@@ -76,14 +76,14 @@ class Smooth(Stepper):
         """End the step, and note what contacts lost: it shows at the velocities that bodies have then."""
         self.finish()
         began = clock.perf_counter()
-        with backend.use(self.device):
+        with self.on_device:
             self.ledger.note(self.state, self.dt)
         self.seconds["contacts"] += clock.perf_counter() - began
 
     def start(self):
         """Forces at the very beginning, which the first kick needs; no time passes. Later calls do nothing."""
         if self.fresh:
-            with backend.use(self.device):
+            with self.on_device:
                 self.rebuild()
                 self.together(self._first_forces)
             self.fresh = False
@@ -95,7 +95,7 @@ class Smooth(Stepper):
     def _move(self):
         """End the step before, if that is still to be done, and move all bodies to the end of this one."""
         began = clock.perf_counter()
-        with backend.use(self.device):
+        with self.on_device:
             self._advance(self._kernels.through if self._open else self._kernels.move, self.dt)
         self.drive(self.poses((self.steps + 1) * self.dt))
         if self.device.peak(self._status) > 0:
@@ -106,7 +106,7 @@ class Smooth(Stepper):
         """End the step: add up the forces of every body in a fixed order, and kick with them."""
         if self._open:
             began = clock.perf_counter()
-            with backend.use(self.device):
+            with self.on_device:
                 self._advance(self._kernels.finish, self.dt)
             self._open = False
             self.seconds["bodies"] += clock.perf_counter() - began
@@ -129,7 +129,7 @@ class Smooth(Stepper):
     def _find_pairs(self):
         """Make the list of pairs anew if a body may have moved out of it."""
         state, began = self.state, clock.perf_counter()
-        with backend.use(self.device):
+        with self.on_device:
             self.meet_ghosts()
             far = math.sqrt(self.device.peak(self._moved))
             if state.has_parts:
@@ -162,7 +162,7 @@ class Smooth(Stepper):
     def _collide(self):
         """Forces of all contacts."""
         began = clock.perf_counter()
-        with backend.use(self.device):
+        with self.on_device:
             self._forces(self.dt)
         self._open = True
         self.seconds["contacts"] += clock.perf_counter() - began
@@ -285,7 +285,7 @@ class Smooth(Stepper):
         kept."""
         self.steps = steps
         self.carry_on(groups)
-        with backend.use(self.device):
+        with self.on_device:
             self.state.rebuild()
             results.recall(self.state, groups)
         self.fresh = False

@@ -344,7 +344,7 @@ class JointSystem:
 
     def _launch(self, name, *arguments):
         if self._single:
-            self._kernels[name].loop(self.group_count, *arguments)
+            self._kernels[name].loop(self.group_count, arguments)
         else:
             self._kernels[name](self.group_count, *arguments)
 

@@ -149,7 +149,7 @@ class Rehearsal:
                 self.launchers.add(compiled)
                 self.hear(compiled, given)
         if self.note(loop.compiled, loop.types(arguments), lambda: kernel_address(kernel), kernel.title):
-            loop(count, *arguments, threads=1)
+            loop(count, arguments, 1)
             return
         row = backend.bind(kernel.row, **kernel.bound)
         for i in range(rows):

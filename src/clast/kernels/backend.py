@@ -236,7 +236,7 @@ class Kernel:
         loop._cache = Store(scope[self.name], known=self.reached)
         return loop
 
-    def plain_loop(self, count, *arguments, threads=1):
+    def plain_loop(self, count, arguments, threads=1):
         """The loop in plain Python, where `func` compiles nothing."""
         row = bind(self.row, **self.bound)
         for i in range(int(count[-1]) if self.phased else count):
@@ -330,11 +330,11 @@ class CPU:
             if pace is None:
                 pace = kernel.paces[size] = Pace()
             threads, start = pace.choose(), perf_counter()
-            kernel.loop(count, *arguments, threads=threads)
+            kernel.loop(count, arguments, threads)
             pace.note(threads, perf_counter() - start)
         elif rows > 0:
             # Waiting for a second thread takes longer than a little work, above all on a busy machine.
-            kernel.loop(count, *arguments, threads=1)
+            kernel.loop(count, arguments, 1)
 
     empty = staticmethod(np.empty)
     zeros = staticmethod(np.zeros)
@@ -356,7 +356,10 @@ class CPU:
     def peak(array):
         """The largest entry, or 0 where there is none."""
         # NumPy's maximum takes 3 us, also of one number.
-        return float(array.max()) if len(array) > 20 else float(max(array.tolist(), default=0.0))
+        count = len(array)
+        if count == 1:
+            return array.item()
+        return float(array.max()) if count > 20 else float(max(array.tolist(), default=0.0))
 
     @staticmethod
     def put(target, rows, values):

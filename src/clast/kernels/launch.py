@@ -63,22 +63,30 @@ class Loop:
         self.run = run
         self.senders = {}  # by the classes of the arguments
         self.blocks = []
+        self.last = None  # the block that was run again last, which is mostly that of the next launch
         self.used = True  # whether a block was run again since the last was kept
         self.waits = 0  # launches until one is kept again
 
-    def __call__(self, count, *arguments, threads=0):
-        """threads: 1, or 0 for as many as numba.get_num_threads() tells."""
+    def __call__(self, count, arguments, threads=0):
+        """arguments: a tuple; threads: 1, or 0 for as many as numba.get_num_threads() tells."""
+        block = self.last
+        if block is None or not all(map(is_, arguments, block.arguments)):
+            block = self.find(arguments)
+        self.run(block.address, block.part, count, threads)
+
+    def find(self, arguments):
+        """The block of these arguments, if it is kept, or a new one."""
         for block in self.blocks:
             if all(map(is_, arguments, block.arguments)):
-                self.used, self.waits = True, 0
-                break
-        else:
-            block = Block(arguments, *self.pack(arguments))
-            self.hold(block)
-        self.run(block.address, block.part, count, threads)
+                self.used, self.waits, self.last = True, 0, block
+                return block
+        block = Block(arguments, *self.pack(arguments))
+        self.hold(block)
+        return block
 
     def hold(self, block):
         """Keep a block for launches to come, beside those that differ from it in numbers alone."""
+        self.last = None
         self.blocks = [other for other in self.blocks if all(map(alike, other.arguments, block.arguments))]
         if self.waits > 0:
             self.waits -= 1

@@ -23,6 +23,7 @@ LIMITS = {
     "stabilisation": (TINY, 1.0, "above 0 and at most 1"),
     "recovery": (0.0, math.inf, "0 m/s or more, or None"),
     "threshold": (0.0, math.inf, "0 m/s or more, or None"),
+    "sleep": (TINY, math.inf, "above 0 m/s, 'auto', or None"),
     "omega": (TINY, math.nextafter(2.0, 0.0), "above 0 and below 2"),
     "relaxation": (TINY, 1.0, "above 0 and at most 1"),
 }
@@ -49,6 +50,8 @@ class Complementarity:
     threshold [m/s]: slower impacts do not rebound; None is twice what gravity adds in a step.
     omega, relaxation: of the solver "jacobi", omega and lambda of Negrut et al. 2010. broad: as in DEM.
     ledger: whether contacts tell what they lose, for `Simulation.ledger`; not with joints.
+    sleep [m/s]: bodies that were slower than this for 50 steps sleep, until forces on them balance no more; "auto" is a fiftieth of what gravity adds to a
+    velocity in a step. None: nobody sleeps. Not with joints, nor with a ledger.
     """
 
     solver: str = "apgd"
@@ -63,6 +66,7 @@ class Complementarity:
     relaxation: float = 1.0
     broad: str = "bins"
     ledger: bool = False
+    sleep: float | str | None = None
 
     def __post_init__(self):
         pick("solver", self.solver, solvers.SOLVERS)
@@ -75,7 +79,9 @@ class Complementarity:
                 raise TypeError(f"Complementarity: {name} = {getattr(self, name)!r} must be True or False")
         for name, (least, most, words) in LIMITS.items():
             value = getattr(self, name)
-            if (value is None and name in ("recovery", "threshold")) or (name == "tolerance" and value == "auto"):
+            if (value is None and name in ("recovery", "threshold", "sleep")) or (
+                name in ("tolerance", "sleep") and value == "auto"
+            ):
                 continue
             if isinstance(value, bool) or not isinstance(value, Real):
                 raise TypeError(f"Complementarity: {name} must be a number {words}, got {value!r}")
@@ -84,6 +90,8 @@ class Complementarity:
         for name, default in (("omega", Complementarity.omega), ("relaxation", Complementarity.relaxation)):
             if self.solver != "jacobi" and getattr(self, name) != default:
                 raise ValueError(f"Complementarity: {name} is an option of solver='jacobi', not of {self.solver!r}")
+        if self.ledger and self.sleep is not None:
+            raise ValueError("Complementarity: a ledger is kept where nobody sleeps; leave sleep= or ledger=True out")
 
     @property
     def options(self):

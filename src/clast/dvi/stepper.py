@@ -167,6 +167,7 @@ class Hard(Nearby, Swept, Stepper):
         if state.triangulated:
             self.look_for_crossings(crossing, False, self.time)
         self.near = find_near(state.pairs, state.points, self.order)
+        self._notice()
         self._fill(self._closing(self.slack, self.scene.gravity))
         self.seconds["contacts"] += clock.perf_counter() - began
 
@@ -260,9 +261,18 @@ class Hard(Nearby, Swept, Stepper):
             cones.begin(self.impulse)  # the solver had nothing to do, but forces act all the same
         if joints is not None:
             joints.aim(rows, self.dt)
-        state.history.live[:] = 0
+        self._forget()
         self._kernels.remember(chunks, CHUNK, constraints, state.points, self.impulse, state.history)
         self.seconds["solver"] += clock.perf_counter() - began
+
+    # What is done otherwise where bodies sleep, see `clast.dvi.sleeping`.
+
+    def _notice(self):
+        """Before contacts are chosen: who must wake; nobody sleeps."""
+
+    def _forget(self):
+        """Before contacts remember their impulses: those of the step before go."""
+        self.state.history.live[:] = 0
 
     def _count(self):
         """Keep the book of what the solver did."""

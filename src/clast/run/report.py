@@ -171,7 +171,8 @@ class Report:
                     f"{told['solver']}, {told['iterations'] / told['steps']:.1f} iterations a step, "
                     f"{told['missed']:,} of {told['steps']:,} steps missed the tolerance, worst residual "
                     f"{told['worst']:.2g} m/s, stabilisation added at most {told['stabilisation']:.3g} J"
-                    + (f", joints open by at most {told['open']:.2g} m" if "open" in told else ""),
+                    + (f", joints open by at most {told['open']:.2g} m" if "open" in told else "")
+                    + (f", {told['asleep']:,} bodies sleep" if "asleep" in told else ""),
                 )
             )
         return "\n".join(f"{name:<10} {text}" for name, text in lines)

@@ -16,6 +16,7 @@ from ..dem.method import DEM
 from ..dem.stepper import Smooth
 from ..dvi.ledger import Accounted
 from ..dvi.method import Complementarity
+from ..dvi.sleeping import Resting
 from ..dvi.stepper import Hard
 from ..errors import ClastError, Unavailable, pick
 from ..files import checkpoint
@@ -108,8 +109,10 @@ class Simulation:
     def _make_stepper(self, dt):
         given = self.scene, self.method, self.device, self.box, dt
         if self.team is None:
-            chosen = Accounted if self.method.ledger and isinstance(self.method, Complementarity) else None
-            return (chosen or STEPPERS[type(self.method)])(*given)
+            chosen = STEPPERS[type(self.method)]
+            if isinstance(self.method, Complementarity):
+                chosen = Accounted if self.method.ledger else Hard if self.method.sleep is None else Resting
+            return chosen(*given)
         if not isinstance(self.method, DEM):
             raise ValueError(
                 f"Simulation: {self.team.size} processes share a run by clast.DEM(...) only; start one process for "

@@ -53,6 +53,7 @@ WORDS = {
     "solver.missed": "solver steps that missed the tolerance",
     "solver.worst": "solver residual, the worst [m/s]",
     "solver.residual": "solver residual of the last step [m/s]",
+    "solver.asleep": "bodies that sleep",
     "ranks.bodies": "processes: free bodies of each",
     "ranks.ghosts": "processes: bodies known of others",
     "ranks.moved": "processes: bodies that came from others",

@@ -386,6 +386,7 @@ class RunKeys(Section):
     )
     recovery: float | None = key("complementarity: fastest that overlaps are parted [m/s]", "0.1", None, ge=0)
     threshold: float | None = key("complementarity: slower impacts do not rebound [m/s]", "0.1", None, ge=0)
+    sleep: Any = key('complementarity: bodies that are slower [m/s] for long sleep, or "auto"', '"auto"', None)
     omega: float | None = key("complementarity: step of the solver jacobi", "0.3", None, gt=0)
     relaxation: float | None = key("complementarity: share of a new value, solver jacobi", "1.0", None, gt=0, le=1)
     overlap_limit: float = key(
@@ -413,7 +414,7 @@ METHODS = {
     ),
     "complementarity": (
         *("solver", "tolerance", "iterations", "coulomb", "warm"),
-        *("stabilisation", "recovery", "threshold", "omega", "relaxation"),
+        *("stabilisation", "recovery", "threshold", "sleep", "omega", "relaxation"),
     ),
 }
 WALLS = {"plane": PlaneKeys, "cylinder": CylinderKeys, "cone": ConeKeys, "quad": QuadKeys, "mesh": MeshKeys}

@@ -192,27 +192,47 @@ def chain(links=200, load=1000.0):
     )
 
 
-def pile(count, seconds=3.8, radius=0.05):
-    """Balls that fall into an open box; prints what is left of their motion half a second after half a second."""
-    stuff = clast.Material(density=2500, friction=0.5, restitution=0.0)
-    side = round((count / 1.25) ** (1 / 3))
+ROUND, FLAT = clast.Sphere(1.0), clast.Ellipsoid(1.0, 0.8, 0.6)
+ROCK, CUBE = clast.Polyhedron.random(faces=14, seed=1), clast.Polyhedron.box(1.15, 1.15, 1.15)
+MIXTURE = ROUND, FLAT, ROCK, CUBE
+
+
+def pile(count, seconds=4.0, shapes=(ROUND,), side=None, walls=0.5, seed=1, radius=0.05, **options):
+    """Bodies that fall into an open box; prints what is left of their motion half a second after half a second.
+
+    shapes: of size factor 1, in turn, so many of each; side: bodies in a row along the floor; walls: their friction.
+    """
+    stuff, smooth = (clast.Material(density=2500, friction=mu, restitution=0.0) for mu in (0.5, walls))
+    side = side or round((count / 1.25) ** (1 / 3))
     length = side * 2.2 * radius
     scene = clast.Scene()
-    planes = {(0, 0, 1): (0, 0, 0), (1, 0, 0): (0, 0, 0), (-1, 0, 0): (length, 0, 0)}
-    for normal, place in (planes | {(0, 1, 0): (0, 0, 0), (0, -1, 0): (0, length, 0)}).items():
-        scene.add(clast.Plane(normal), position=place, material=stuff)
-    box = ((0, 0, 0), (length, length, 2.3 * radius * (count / side**2 + 3)))
-    scene.fill(clast.Sphere(radius), count=count, box=box, material=stuff, method="lattice", jitter=0.05, seed=1)
-    sim = clast.Simulation(scene, clast.Complementarity(), dt=5e-3)
+    scene.add(clast.Plane(), material=stuff)
+    for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+        place = (length * (x < 0), length * (y < 0), 0)
+        scene.add(clast.Plane((x, y, 0)), position=place, material=smooth)
+    high = 2.3 * radius * (count / side**2 + 3 * len(shapes))
+    for k, shape in enumerate(shapes):
+        low = high * k / len(shapes)
+        box = ((0, 0, low), (length, length, low + high / len(shapes)))
+        how = {"scale": radius, "material": stuff, "method": "lattice", "jitter": 0.05, "seed": seed + k}
+        scene.fill(shape, count=count // len(shapes), box=box, **how)
+    sim = clast.Simulation(scene, clast.Complementarity(**options), dt=5e-3)
     weight = 9.81 * sim.bodies.mass[5:].sum()
-    while sim.time < seconds:
-        sim.step(100)
+    what = f"pile of {count:,} {', '.join(type(shape).__name__ for shape in shapes)}"
+    while sim.time < seconds - 0.5 * sim.dt:
+        began, energies = time.process_time(), []
+        for _ in range(100):
+            sim.step()
+            energies.append(measure.energy(sim)["total"])
+        taken = (time.process_time() - began) / 100
         contacts = sim.contacts()
         floor = contacts.force[contacts.pair[:, 0] < 5].sum(0)[2] / weight
         speed = np.median(np.linalg.norm(sim.bodies.velocity[5:], axis=1)) / math.sqrt(9.81 * radius)
+        asleep = f", {sim.report().solver['asleep']:,} asleep" if "sleep" in options else ""
         print(
-            f"pile of {count:,}, {sim.time:.1f} s: speed {speed:.1e} sqrt(g r), {sim.touching():,} contacts, "
-            f"overlap {sim.report().deepest / radius:.1e} r, floor and walls bear {floor:.6f} of the weight; {told(sim)}",
+            f"{what}, {sim.time:.1f} s: speed {speed:.1e} sqrt(g r), {sim.touching():,} contacts, overlap {sim.report().deepest / radius:.1e} r, "
+            f"floor and walls bear {floor:.6f} of the weight, a step gained at most {max(np.diff(energies)) / (weight * radius):.1e} of weight times "
+            f"radius, {1e3 * taken:.1f} ms of processor time a step{asleep}; {told(sim)}",
             flush=True,
         )
 
@@ -265,6 +285,9 @@ def drum(friction=0.5, count=930, radius=0.15, ball=0.006, turns=10.0):
 
 SCENES = {
     "pile": lambda: [pile(count) for count in (1_000, 8_000, 20_000)],
+    "shapes": lambda: [pile(5_000, shapes=shapes) for shapes in ((FLAT,), (ROCK,), (CUBE,), MIXTURE)],
+    "slices": lambda: [pile(2_752, side=8, walls=0.0, seed=seed) for seed in (1, 2, 3)],
+    "sleep": lambda: [pile(count, sleep=sleep) for count in (1_000, 5_000) for sleep in (None, "auto")],
     "tower": lambda: (tower(), tower(60.0, 0.02)),
     "column": lambda: column(),
     "row": lambda: [row(solver=solver) for solver in SOLVERS],

@@ -81,7 +81,9 @@ def cones_of(sim):
     mover._touch()
     sim_free = np.ascontiguousarray(np.hstack([sim.state.bodies.velocity, sim.state.bodies.spin]))
     sim_free[sim.state.bodies.mass < np.inf, :3] += np.array(sim.scene.gravity) * sim.dt
-    cones = BodyCones(mover.constraints, sim.state.rows, mover.inverse, sim_free, mover._inner, mover.width)
+    cones = BodyCones(
+        mover.constraints, sim.state.pairs, sim.state.rows, mover.inverse, sim_free, mover._inner, mover.width
+    )
     impulse = np.zeros((cones.count, mover.width))
     mover._kernels.recall(
         (cones.count + blocks.CHUNK - 1) // blocks.CHUNK,

@@ -31,7 +31,7 @@ def problem(sim):
     mover._touch()
     free = np.hstack([state.bodies.velocity, state.bodies.spin])
     free[np.isfinite(state.bodies.mass), :3] += STEP * np.array(sim.scene.gravity)
-    return BodyCones(mover.constraints, state.rows, mover.inverse, free, mover._inner, mover.width)
+    return BodyCones(mover.constraints, state.pairs, state.rows, mover.inverse, free, mover._inner, mover.width)
 
 
 def assembled(sim, cones):

@@ -20,9 +20,11 @@ import numpy as np
 from ..kernels import primitives
 from ..kernels.backend import func, kernel
 from ..kernels.reached import stored
-from ..kernels.rows import CENTRE, PER_MASS
+from ..kernels.rows import CENTRE, PER_INERTIA, PER_MASS
+from ..kernels.sums import CHUNK, cut, high_half, limit_above
 from ..motion.rotation import turn_of
-from .constraints import CHUNK, arms
+from .constraints import arms
+from .others import ALONE, order_free
 
 # Bound to the kernels: what the scene has.
 COUPLES = False
@@ -30,6 +32,7 @@ COUPLES = False
 TALL = 64.0  # typical radii over which contacts are spread; what is smaller is left to the iterations, which rested a pile of 27 layers sooner
 CELL = 24.0  # edge of a cell in typical radii: shorter waves are left to the iterations
 MOST = 4096  # cells; bodies that are scattered wider have larger ones
+ELEMENT = 44  # numbers of a cell: half of an 8 by 8 matrix, and 8 loads
 MOMENTS = 28  # numbers a body has in `moments_chunk`
 SWEEPS = 400  # over the nodes at the most
 SMALL = 1e-5  # change of the factors that ends the sweeps
@@ -43,9 +46,10 @@ class Grid(NamedTuple):
     cells: tuple  # (3,) along each axis
 
 
-def grid_of(point, size):
-    """The grid over contact points (c,3) between bodies of this typical radius [m]; None if they are near each other."""
-    low, high = point.min(0), point.max(0)
+def grid_of(point, size, others=ALONE):
+    """The grid over contact points (c,3) between bodies of this typical radius [m], those of all processes; None if they are near each other."""
+    ends = others.largest(*point.max(0, initial=-np.inf), *(-point).max(0, initial=-np.inf))
+    low, high = -np.array(ends[3:]), np.array(ends[:3])
     if not TALL * size < (high - low).max() < np.inf:
         return None
     edge = CELL * size
@@ -128,13 +132,26 @@ def moments_chunk(c, chunk, rows, start, entry, constraints, impulse, velocity, 
                 moments[i, 25 + m] += power * arm
 
 
-def element_row(cell, grid, rows, inverse, first, order, moments, element, load):
-    """element (cells,8,8) and load (cells,8) of one cell: its bodies, in their order, seen from its eight nodes."""
-    act, move = np.empty((8, 6)), np.empty((8, 6))
-    for a in range(8):
-        load[cell, a] = 0.0
-        for b in range(8):
-            element[cell, a, b] = 0.0
+def bound_row(i, edge, rows, inverse, moments, bound):
+    """What body i adds to an element and to a load at the most, (n,2): hat functions are 1 at the most, and their slopes 1 / edge."""
+    force, torque = 0.0, 0.0
+    for j in range(6):
+        most = abs(moments[i, j])
+        for k in range(3):
+            most += abs(moments[i, 6 + 3 * j + k]) / edge
+        force += most * most if j < 3 else 0.0
+        torque += most * most if j >= 3 else 0.0
+    spin = inverse[i, 0] + inverse[i, 1] + inverse[i, 2] if len(inverse) > 0 else rows[i, PER_INERTIA]
+    bound[i, 0] = rows[i, PER_MASS] * force + spin * torque
+    bound[i, 1] = abs(moments[i, 24]) + (abs(moments[i, 25]) + abs(moments[i, 26]) + abs(moments[i, 27])) / edge
+
+
+def element_row(cell, grid, limit, rows, inverse, first, order, moments, element):
+    """element (cells,44,2) of one cell: its bodies seen from its eight nodes, the lower half of a symmetric matrix, then the load, as halves of sums that do
+    not depend on the order of bodies; limit (2,): of what a body adds to matrix and load."""
+    act, move, sums = np.empty((8, 6)), np.empty((8, 6)), np.zeros(ELEMENT)
+    for m in range(ELEMENT):
+        element[cell, m, 0] = element[cell, m, 1] = 0.0
     for at in range(first[cell], first[cell + 1]):
         i = np.uintp(order[at])
         _, x = place_in(rows[i, CENTRE], grid, 0)
@@ -154,32 +171,36 @@ def element_row(cell, grid, rows, inverse, first, order, moments, element, load)
                 move[a, j] = rows[i, PER_MASS] * act[a, j]
                 move[a, 3 + j] = w[j]
             slope = gx * moments[i, 25] + gy * moments[i, 26] + gz * moments[i, 27]
-            load[cell, a] -= phi * moments[i, 24] + slope
+            sums[ELEMENT - 8 + a] -= cut(phi * moments[i, 24] + slope, limit[1])
         for a in range(8):
             for b in range(a + 1):
                 total = 0.0
                 for j in range(6):
                     total += act[a, j] * move[b, j]
-                element[cell, a, b] += total
-    for a in range(8):
-        for b in range(a):
-            element[cell, b, a] = element[cell, a, b]
+                sums[a * (a + 1) // 2 + b] += cut(total, limit[0])
+        if at == first[cell + 1] - 1 or (at - first[cell]) % CHUNK == CHUNK - 1:
+            for m in range(ELEMENT):
+                high = high_half(sums[m], limit[0] if m < ELEMENT - 8 else limit[1])
+                element[cell, m, 0] += high
+                element[cell, m, 1] += sums[m] - high
+                sums[m] = 0.0
 
 
 @stored()
-def assemble(cells, element, load):
-    """The equations of all nodes: stencil (nodes,27), neighbour (i, j, k) - 1 of a node at 9 i + 3 j + k, and right side (nodes,)."""
+def assemble(cells, element):
+    """The equations of all nodes from elements (cells,44): stencil (nodes,27), neighbour (i, j, k) - 1 of a node at 9 i + 3 j + k, and right side (nodes,)."""
     nx, ny, nz = cells[0] + 1, cells[1] + 1, cells[2] + 1
     stencil, right = np.zeros((nx * ny * nz, 27)), np.zeros(nx * ny * nz)
-    for cell in range(len(load)):
+    for cell in range(len(element)):
         i, j, k = cell // (cells[1] * cells[2]), cell // cells[2] % cells[1], cell % cells[2]
         for a in range(8):
             ai, aj, ak = a >> 2, (a >> 1) & 1, a & 1
             node = ((i + ai) * ny + j + aj) * nz + k + ak
-            right[node] += load[cell, a]
+            right[node] += element[cell, ELEMENT - 8 + a]
             for b in range(8):
                 other = 9 * ((b >> 2) - ai + 1) + 3 * (((b >> 1) & 1) - aj + 1) + (b & 1) - ak + 1
-                stencil[node, other] += element[cell, a, b]
+                one, two = max(a, b), min(a, b)
+                stencil[node, other] += element[cell, one * (one + 1) // 2 + two]
     return stencil, right
 
 
@@ -230,16 +251,16 @@ def stretch_chunk(c, chunk, grid, s, constraints, impulse, trial, least):
     least[c] = lowest
 
 
-def energy_chunk(c, chunk, impulse, velocity, trial, after, sums):
-    """sums (chunks,2): d.u and d.W d over one chunk of contacts for the way d = trial - impulse, with the velocities at both ends."""
-    slope, curvature = 0.0, 0.0
+def energy_chunk(c, chunk, impulse, velocity, trial, after, terms):
+    """terms (2,c): d.u and d.W d of one chunk of contacts for the way d = trial - impulse, with the velocities at both ends."""
     for row in range(c * chunk, min(len(impulse), (c + 1) * chunk)):
         i = np.uintp(row)
+        slope, curvature = 0.0, 0.0
         for m in range(impulse.shape[1]):
             d = trial[i, m] - impulse[i, m]
             slope += d * velocity[i, m]
             curvature += d * (after[i, m] - velocity[i, m])
-    sums[c, 0], sums[c, 1] = slope, curvature
+        terms[0, i], terms[1, i] = slope, curvature
 
 
 def factors(cones, impulse, velocity, grid):
@@ -251,10 +272,14 @@ def factors(cones, impulse, velocity, grid):
     first, order = primitives.group(key, many + 1)
     gather = kernel(moments_chunk, grain=4, COUPLES=cones.has["COUPLES"])
     gather(chunks, CHUNK, rows, cones.start, cones.entry, cones.constraints, impulse, velocity, moments)
-    element, load = np.empty((many, 8, 8)), np.empty((many, 8))
+    bound = np.empty((n, 2))
+    kernel(bound_row)(n, grid.edge, rows, cones.inverse, moments, bound)
+    limit = np.array([limit_above(most) for most in cones.others.largest(*bound.max(0, initial=0.0))])
+    element = np.empty((many, ELEMENT, 2))
     fill = kernel(element_row, grain=2, allocates=True)
-    fill(many, grid, rows, cones.inverse, first, order, moments, element, load)
-    return solve_nodes(grid.cells, *assemble(grid.cells, element, load), SWEEPS, SMALL)
+    fill(many, grid, limit, rows, cones.inverse, first, order, moments, element)
+    element = cones.others.add(element)
+    return solve_nodes(grid.cells, *assemble(grid.cells, element[:, :, 0] + element[:, :, 1]), SWEEPS, SMALL)
 
 
 def correct(cones, impulse, space):
@@ -262,21 +287,22 @@ def correct(cones, impulse, space):
 
     space: Workspace of the solver. Nothing is done where contacts are near each other, or `cones.typical` is 0.
     """
-    grid = grid_of(cones.constraints.point, cones.typical) if cones.typical > 0.0 else None
+    others = cones.others
+    grid = grid_of(cones.constraints.point, cones.typical, others) if cones.typical > 0.0 else None
     if grid is None:
         return 0.0
     (trial, *_), (velocity, after), _ = space.reserve(cones.count, cones.width)
     cones.velocity(impulse, velocity)
     s = factors(cones, impulse, velocity, grid)
     chunks = (cones.count + CHUNK - 1) // CHUNK
-    least, sums = np.empty(chunks), np.empty((chunks, 2))
+    least, terms = np.empty(chunks), np.empty((2, cones.count))
     kernel(stretch_chunk, grain=4)(chunks, CHUNK, grid, s, cones.constraints, impulse, trial, least)
     cones.velocity(trial, after)
-    kernel(energy_chunk, grain=4)(chunks, CHUNK, impulse, velocity, trial, after, sums)
-    slope, curvature = sums.sum(axis=0).tolist()
+    kernel(energy_chunk, grain=4)(chunks, CHUNK, impulse, velocity, trial, after, terms)
+    slope, curvature = order_free(others, *terms[:, : cones.told])
     if not (slope < 0.0 and curvature > 0.0):
         return 0.0
-    lowest = float(least.min())
+    lowest = -others.largest(-float(least.min(initial=0.0)))[0]
     way = min(-slope / curvature, 1.0 / -lowest if lowest < 0.0 else np.inf)
     trial -= impulse
     trial *= way

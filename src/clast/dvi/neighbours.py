@@ -29,16 +29,32 @@ class Nearby:
         """Make the list of pairs anew if a body may have moved out of it."""
         began, state = clock.perf_counter(), self.state
         state.since += 1
+        self.meet_ghosts()
         self._look_ahead()
-        sort = (self.steps + 1) % SORT == 0
-        if sort or self._outgrown():
+        sort, outgrown = (self.steps + 1) % SORT == 0, self._outgrown()
+        if sort or outgrown:
             self._rebuild(sort)
+        else:
+            state.follow()
         self.seconds["pairs"] += clock.perf_counter() - began
 
     def _outgrown(self):
         """Whether the list may miss what can touch within a step: two bodies may have come towards each other, or a body and a wall."""
-        far = self._moved_out()
-        return far + max(far, self.state.walls_moved() + self.sweep - self.swept) >= ROOM * self.state.size
+        far, walls = self.farthest(self._moved_out(), self.state.walls_moved() + self.sweep - self.swept)
+        return far + max(far, walls) >= ROOM * self.state.size
+
+    # What several processes that share a run do otherwise, see `clast.mpi.hard`.
+
+    def meet_ghosts(self):
+        """Bring bodies that other processes move to where these have moved them; there are none."""
+
+    def farthest(self, far, walls):
+        """How far [m] bodies and walls have gone beyond the list, for all processes; far, walls: for this one."""
+        return far, walls
+
+    def make_list(self, sort, grow=None):
+        """Make the list of pairs anew, see State.rebuild."""
+        self.state.rebuild(sort=sort, grow=grow)
 
     def _look_ahead(self):
         """How far [m] bodies may go within a step at the velocities that they have: ahead (n,) each, sweep: the walls,
@@ -50,24 +66,28 @@ class Nearby:
         """
         state = self.state
         bodies = state.bodies
-        speed = np.sqrt(np.einsum("ni,ni->n", bodies.velocity, bodies.velocity))
-        if self.solids or self.clumps:
-            spin = np.sqrt(np.einsum("ni,ni->n", bodies.spin, bodies.spin))
-            speed += np.where(bodies.motion == FREE, self.outer[bodies.mold] * bodies.scale * spin, 0.0)
-        walls, part = self._wall_speed(), (1.0 + self.friction) * self.dt
-        free = bodies.motion == FREE
-        held = self._held()
-        self.ahead = np.where(free, np.where(held, part * speed, np.minimum(part * speed, state.size)), 0.0)
-        self.way = np.where(free, speed, 0.0) * self.dt
-        self.sweep = part * walls
-        self.span = np.full(len(speed), np.inf)
-        extent = np.minimum(self.outer[bodies.mold] * bodies.scale, state.size)
-        if (self.way > SWIFT * extent).any():
+        walls, held = self._wall_speed(), self._held()
+        self.ahead, self.way = self._ahead_of(bodies, held)
+        self.sweep = (1.0 + self.friction) * self.dt * walls
+        self.span = np.full(len(self.way), np.inf)
+        extent, free = np.minimum(self.outer[bodies.mold] * bodies.scale, state.size), bodies.motion == FREE
+        most = float(self.ahead.max(initial=0.0))
+        self.most, swift = self.others.largest(most, (self.way > SWIFT * extent).any())
+        if swift:
             self.span = np.where(free & ~held & (self._goes() > SWIFT * extent), extent, np.inf)
             if walls * self.dt > STILL * state.size:
                 self.span[[wall.row for wall in state.walls]] = -1.0
-        most = float(self.ahead.max(initial=0.0))
-        self.reach = self.slack + most + max(most, self.sweep)
+        self.reach = self.slack + self.most + max(self.most, self.sweep)
+
+    def _ahead_of(self, bodies, held):
+        """How far [m] each of these Bodies may go within a step, (n,), a typical radius at the most unless it is held (n,), and its way (n,) [m]."""
+        speed = np.sqrt(np.einsum("ni,ni->n", bodies.velocity, bodies.velocity))
+        free, part, size = bodies.motion == FREE, (1.0 + self.friction) * self.dt, self.state.size
+        if self.solids or self.clumps:
+            spin = np.sqrt(np.einsum("ni,ni->n", bodies.spin, bodies.spin))
+            speed += np.where(free, self.outer[bodies.mold] * bodies.scale * spin, 0.0)
+        ahead = np.where(free, np.where(held, part * speed, np.minimum(part * speed, size)), 0.0)
+        return ahead, np.where(free, speed, 0.0) * self.dt
 
     def _wall_speed(self):
         """How fast [m/s] the surface of any driven wall comes nearer to something at the most."""
@@ -88,7 +108,8 @@ class Nearby:
             return wall.reach
         state = self.state
         centre, here = state.rows[: len(state.bodies.number), CENTRES], state.bodies.position[wall.row]
-        away = np.maximum(np.abs(centre.min(0) - here), np.abs(centre.max(0) - here))
+        ends = np.array(self.others.largest(*centre.max(0), *(-centre).max(0)))
+        away = np.maximum(np.abs(-ends[3:] - here), np.abs(ends[:3] - here))
         return float(np.linalg.norm(away)) + self.widest
 
     def _look_at_drives(self):
@@ -125,7 +146,7 @@ class Nearby:
             bodies, shapes, parts = state.kernel_tables[:3]
             moved = state.reference, state.there.turned_from
             far = max(far, place_parts(bodies, shapes, parts, self.box, state.rows, *moved))
-        return far + float(self.ahead.max(initial=0.0)) - self.grown
+        return far + self.most - self.grown
 
     def _rebuild(self, sort):
         """Make the list of pairs, wide enough for what can touch within the next steps, and put it in order."""
@@ -137,11 +158,11 @@ class Nearby:
         state.margin = self.slack + ROOM * state.size + self.sweep
         if self.plain:
             # Each sphere is taken as large as it needs: one that is fast does not make the list of all others long.
-            state.rebuild(sort=sort, grow=self._grow)
+            self.make_list(sort, self._grow)
         else:
-            self.grown = float(self.ahead.max(initial=0.0))
+            self.grown = self.most
             state.margin += 2.0 * self.grown
-            state.rebuild(sort=sort)
+            self.make_list(sort)
             self._look_ahead()  # bodies stand in other rows
         if self.joints is not None:
             self.joints.renew(state.bodies)
@@ -150,6 +171,9 @@ class Nearby:
         order = np.arange(len(state.pairs.shape), dtype=np.int32)
         for column in (1, 0):
             order = order[primitives.group(np.ascontiguousarray(state.pairs.shape[order, column]), len(shapes.kind))[1]]
+        if state.ghosts:  # what another process tells of comes last
+            told = state.shapes.body[state.pairs.shape[order, 0]] < self.own()
+            order = np.concatenate([order[told], order[~told]])
         if self.joints is not None and len(self.joints.apart):
             order = order[~self._joined(state.pairs.shape[order])]
         self.order = order
@@ -159,9 +183,12 @@ class Nearby:
         """How much larger [m] shapes are taken for the list: what they go ahead in a step, and two more steps' way."""
         self.state.remember_walls()  # bodies may stand in other rows than before
         self._look_ahead()
-        shapes, size = self.state.shapes, self.state.size
-        self.grown = np.maximum(np.minimum(self.ahead + 2.0 * self.way, size), self.ahead)
+        shapes = self.state.shapes
+        self.grown = self._grown(self.ahead, self.way)
         return np.where(is_wall(shapes.kind), 0.0, self.grown[shapes.body])
+
+    def _grown(self, ahead, way):
+        return np.maximum(np.minimum(ahead + 2.0 * way, self.state.size), ahead)
 
     def _joined(self, pairs):
         """Which of these pairs of shapes (p,2) are of two bodies that are joined and must not collide."""

@@ -22,6 +22,7 @@ from ..kernels.vec import dot, load, load4, quat_exponential, quat_multiply, sca
 from ..motion.rotation import near_unit
 from . import solvers
 from .constraints import CHUNK, arms, opening
+from .others import ALONE, order_free
 
 SLOP = 1e-3  # overlaps up to this part of a typical radius are left alone: contacts that rest neither open nor close
 DEEP = 5e-3  # deeper ones are looked after in every step, others in every fourth
@@ -105,10 +106,10 @@ def hold(constraints, impulse, rows, size, slow):
     kernel(hold_chunk, grain=4, **has)(chunks, CHUNK, SLOP * size, slow, impulse, rows, constraints)
 
 
-def due(gap, size, soft, number):
+def due(gap, size, soft, number, others=ALONE):
     """Whether overlaps are to be looked after in step `number`; gap (c,) [m], soft (c,): of compliant contacts, or (0,)."""
     hard = gap[soft == 0.0] if len(soft) else gap
-    deepest = -float(hard.min(initial=0.0))
+    (deepest,) = others.largest(-float(hard.min(initial=0.0)))
     return deepest > DEEP * size or (deepest > SLOP * size and number % EVERY == 0)
 
 
@@ -117,25 +118,26 @@ def part_overlaps(cones, step, size, soft, orientation, workspace):
 
     cones: BodyCones of the step, solved; step: Step; size [m]: a typical radius; orientation (n,4) of the bodies, in place.
     """
-    constraints, rows, n = cones.constraints, cones.rows, len(cones.free)
+    constraints, rows, n, others = cones.constraints, cones.rows, len(cones.free), cones.others
     chunks = (cones.count + CHUNK - 1) // CHUNK
     bias = np.empty(cones.count)
     kernel(push_chunk, grain=4, SOFT=soft)(chunks, CHUNK, step, SLOP * size, rows, constraints, bias)
-    if not (bias < 0.0).any():
+    (square,) = order_free(others, np.square(np.minimum(bias[: cones.told], 0.0)))
+    if square == 0.0:
         return 0.0, 0
     pushed = rows.copy()
     pushed[:, VELOCITIES] = pushed[:, SPINS] = 0.0
     push = copy.copy(cones)
-    push.limit = np.zeros_like(constraints.limit)
+    push.limit, push.pulls = np.zeros_like(constraints.limit), False
     push.constraints = constraints._replace(bias=bias, limit=push.limit)
     push.rows, push.free, push.shift = pushed, np.zeros((n, 6)), np.zeros(cones.count)
     push.typical = 0.0  # there is no pressure yet that could be wrong as a whole
     curvature = workspace.curvature
     impulse = np.zeros((cones.count, cones.width))
-    tolerance = PART * float(np.sqrt(np.square(np.minimum(bias, 0.0)).sum())) / cones.norm
+    tolerance = PART * math.sqrt(square) / cones.norm
     found = solvers.solve(push, impulse, tolerance=tolerance, iterations=ITERATIONS, workspace=workspace)
     workspace.curvature = curvature
-    kernel(shift_chunk, grain=4)((n + CHUNK - 1) // CHUNK, CHUNK, step.dt, rows, pushed, orientation)
+    kernel(shift_chunk, grain=4)((n + CHUNK - 1) // CHUNK, CHUNK, step.dt, rows, pushed, orientation[:n])
     free = rows[:n, PER_MASS] > 0.0
-    lift = -(pushed[:n, VELOCITIES][free] @ np.array(step.gravity)) / rows[:n, PER_MASS][free]
-    return max(step.dt * float(lift.sum()), 0.0), found.iterations
+    lift = -(pushed[:n, VELOCITIES][free] * np.array(step.gravity)).sum(1) / rows[:n, PER_MASS][free]
+    return max(step.dt * order_free(others, lift)[0], 0.0), found.iterations

@@ -12,6 +12,7 @@ from ..kernels.rows import PER_MASS
 from . import accelerated
 from . import constraints as blocks
 from .constraints import CHUNK, Constraints
+from .others import ALONE
 
 COLOURS = 63  # contacts that find none of so many colours free are worked off one after the other
 
@@ -41,32 +42,70 @@ def colour_contacts(body, free, bodies):
     return colour
 
 
-def owner_row(e, rows, body, owner):
-    """The body that entry e = 2 * contact + side acts on; the number of bodies where it cannot move."""
-    i = np.uintp(body[np.uintp(e >> 1), np.uintp(e & 1)])
-    owner[e] = i if rows[i, PER_MASS] > 0.0 else len(rows)
+def bounds_row(k, pair, first, last):
+    """Where the contacts of a pair of shapes begin and end, which stand side by side: contact k, if it is the first or the last of them."""
+    p = pair[k]
+    if k == 0 or pair[k - 1] != p:
+        first[p] = k
+    if k == len(pair) - 1 or pair[k + 1] != p:
+        last[p] = k + 1
+
+
+def many_row(i, pairs, first, last, count):
+    """Number of contacts of body i."""
+    count[i] = 0
+    for at in range(pairs.start[i], pairs.start[i + 1]):
+        p = pairs.entry[at] >> 1
+        count[i] += last[p] - first[p]
+
+
+def entries_row(i, pairs, first, last, start, entry):
+    """Contacts of body i, 2 * contact + side, in the order in which the neighbour list has its pairs: that of the partners' numbers."""
+    to = start[i]
+    for at in range(pairs.start[i], pairs.start[i + 1]):
+        p, side = pairs.entry[at] >> 1, pairs.entry[at] & 1
+        for k in range(first[p], last[p]):
+            entry[to] = 2 * k + side
+            to += 1
+
+
+def contacts_of_bodies(bodies, pairs, pair):
+    """The contacts of the first so many bodies: start (bodies+1,), entry (e,), see `entries_row`; pair (c,): the row of Pairs of each contact."""
+    first, last = np.zeros(len(pairs.shape), np.int32), np.zeros(len(pairs.shape), np.int32)
+    kernel(bounds_row)(len(pair), pair, first, last)
+    count = np.empty(bodies, np.int32)
+    kernel(many_row)(bodies, pairs, first, last, count)
+    start = primitives.scan(count).astype(np.int32)
+    entry = np.empty(int(start[-1]), np.int32)
+    kernel(entries_row)(bodies, pairs, first, last, start, entry)
+    return start, entry
 
 
 class BodyCones:
     """The contacts of bodies as a cone problem u = D^T M^-1 D gamma + q; see `clast.dvi.solvers` for the members.
 
-    constraints: Constraints; rows (s,12): see `clast.motion.state`, whose velocities are those of the last impulse asked for;
+    constraints: Constraints of contacts between the Pairs of a list; rows (s,12): see `clast.motion.state`, whose velocities are those of the last impulse asked for;
     inverse (n,6): inverse inertia, or (0,6) for balls; free (n,6): velocity and spin without contacts, filled in before
     anything is asked. has: constants for the kernels of `clast.dvi.constraints`. joints: None, or a function (rows,
     fresh) that restores joints in the velocities of bodies; fresh: they know of no impulse of a joint yet. typical [m]: radius
-    of a body, 0 if piles of them are to be solved without their long waves.
+    of a body, 0 if piles of them are to be solved without their long waves. others: see `clast.dvi.others`; with other processes `free` is of the bodies that
+    this one moves, the first so many, and told says how many of the first contacts it counts: each is counted once.
     """
 
-    def __init__(self, constraints, rows, inverse, free, has, width, joints=None, typical=0.0):
+    def __init__(
+        self, constraints, pairs, rows, inverse, free, has, width, joints=None, typical=0.0, others=ALONE, told=None
+    ):
         self.constraints, self.rows, self.inverse, self.free = constraints, rows, inverse, free
-        self.has, self.width, self.joints, self.typical = has, width, joints, typical
+        self.has, self.width, self.joints, self.typical, self.others = has, width, joints, typical, others
         self.count = len(constraints.gap)
+        self.told = self.count if told is None else told
         self.normal, self.limit, self.size = constraints.normal, constraints.limit, constraints.size
         self.shift = np.zeros(self.count)
-        self.norm = math.sqrt(max(self.count, 1))
-        owner = np.empty(2 * self.count, np.int32)
-        kernel(owner_row)(2 * self.count, rows, constraints.body, owner)
-        self.start, self.entry = primitives.group(owner, len(rows) + 1)
+        counted = np.array([self.told, np.count_nonzero(self.limit[: self.told, 1])])
+        self.total, pulling = others.add(counted).tolist()  # contacts of all processes
+        self.pulls = pulling > 0
+        self.norm = math.sqrt(max(self.total, 1))
+        self.start, self.entry = contacts_of_bodies(len(free), pairs, constraints.pair)
         self._bodies = kernel(blocks.body_chunk, grain=4, **has)
         self._contacts = kernel(blocks.contact_chunk, grain=4, **has)
 
@@ -82,6 +121,7 @@ class BodyCones:
         chunks = (n + CHUNK - 1) // CHUNK
         shared = self.rows, self.inverse, self.free, self.start, self.entry, constraints.arm, constraints.length
         self._bodies(chunks, CHUNK, *shared, impulse)
+        self.others.meet(self.rows)
         if self.joints is not None:
             self.joints(self.rows, True)
 

@@ -26,7 +26,8 @@ from ..errors import pick
 from . import long_waves
 from .accelerated import Buffers
 from .coulomb import correct
-from .passes import NOTHING, RESIDUAL, STEP, SUMS, chunks, pass_kernel
+from .others import order_free
+from .passes import NONE, NOTHING, RESIDUAL, STEP, SUMS, chunks, pass_kernel
 
 LOOK = 4  # iterations between two looks at the residual where a look costs a projection
 
@@ -87,7 +88,7 @@ class Run:
         cones.velocity(self.now, self.u)
 
     def _launch(self, states, momentum, step, relaxation, look, trial):
-        self.kernel(len(self.sums), self.tables, *states, momentum, step, relaxation, look, trial, self.sums)
+        self.kernel(len(self.sums), self.tables, *states, momentum, step, relaxation, look, trial, self.sums, NONE)
 
     def _unused(self):
         """One of the four impulse arrays that is neither of now, old and best."""
@@ -225,7 +226,7 @@ def project(cones, impulse, space):
     """Impulses (c,width) at the nearest points of their cones, in place."""
     _, _, sums = space.reserve(cones.count, cones.width)
     tables, states = (cones.normal, cones.limit, cones.size, cones.rho), (impulse, impulse, impulse, impulse)
-    pass_kernel(cones.width)(len(sums), tables, *states, 0.0, 0.0, 1.0, NOTHING, impulse, sums)
+    pass_kernel(cones.width)(len(sums), tables, *states, 0.0, 0.0, 1.0, NOTHING, impulse, sums, NONE)
 
 
 def jacobi(run, omega=0.3, relaxation=1.0, look=8):
@@ -347,7 +348,7 @@ def solve(
     """
     method = pick("solver", solver, SOLVERS)
     space = Workspace() if workspace is None else workspace
-    if cones.count == 0:
+    if getattr(cones, "total", cones.count) == 0:
         return Solution(impulse, np.zeros_like(impulse), 0.0, 0, True)
 
     def measured():
@@ -372,9 +373,14 @@ def solve(
 def measure(cones, impulse, space):
     """Velocity and residual of an impulse, from scratch."""
     _, velocities, sums = space.reserve(cones.count, cones.width)
-    u = velocities[0]
+    u, shared = velocities[0], hasattr(cones, "others")
+    squares = space.buffers.get("squares", cones.count) if shared else NONE
     cones.velocity(impulse, u)
     tables = (cones.normal, cones.limit, cones.size, cones.rho)
-    pass_kernel(cones.width)(len(sums), tables, impulse, impulse, u, u, 0.0, -1.0, 1.0, RESIDUAL, impulse, sums)
-    square = float(sums[:, 4].sum())
+    states = impulse, impulse, u, u
+    pass_kernel(cones.width)(len(sums), tables, *states, 0.0, -1.0, 1.0, RESIDUAL, impulse, sums, squares)
+    if shared:
+        (square,) = order_free(cones.others, squares[: cones.told])
+    else:
+        square = float(sums[:, 4].sum())
     return u, math.sqrt(square) / cones.norm if math.isfinite(square) else math.inf

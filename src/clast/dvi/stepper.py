@@ -21,18 +21,17 @@ from ..kernels.backend import kernel
 from ..kernels.rows import CENTRES, SPINS, VELOCITIES
 from ..motion.integrate import Space, Watch
 from ..motion.rotation import inverse_chunk, rotation_between
-from ..motion.slots import find_named, find_slots, name_pairs, place_of
 from ..motion.state import State
 from ..motion.stepper import Stepper
 from ..narrow.contacts import lower_first, select
 from ..narrow.dispatch import families_of, find_points
-from ..narrow.mesh_slots import renew
 from ..tables import FREE, empty_contacts, is_wall
 from . import constraints as blocks
 from . import method as complementarity
 from . import solvers, warm_start
 from .constraints import CHUNK, Near, Step, empty_constraints, find_near
 from .neighbours import Nearby
+from .others import ALONE, order_free
 from .overlaps import due, hold, part_overlaps
 from .problem import BodyCones
 from .sweeping import Swept
@@ -60,9 +59,11 @@ class Hard(Nearby, Swept, Stepper):
         self.dt = self._choose_step(dt)
         self._bind()
         self.constraints, self.impulse = empty_constraints(0), np.empty((0, self.width))
+        self.others = ALONE  # processes that share the run, see `clast.dvi.others`
         self.near, self.kept = None, None  # contact points within reach, and which of them (c,) take part
+        self.told = 0  # of them, the first so many, are counted here: all but those that another process counts
         self.named = None  # whose the constraints are, once their rows have gone
-        self.told = 0, 0.0  # contacts with a force and elastic energy [J] of the last step before a restart
+        self.ended = 0, 0.0  # contacts with a force and elastic energy [J] of the last step before a restart
         self.solution = None  # of the last step
         self.workspace = solvers.Workspace()
         self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0, "open": 0.0}
@@ -102,49 +103,39 @@ class Hard(Nearby, Swept, Stepper):
         carried: the solver's first step length, the typical radius of those that were there at the start, what reports
         tell of the last step and of all steps, and joints.
         """
-        state, history = self.state, self.state.history
-        slot = np.nonzero(history.live)[0]
-        row = np.searchsorted(state.pairs.slot, slot, side="right") - 1
-        body, part = name_pairs(state, row)
-        place = place_of(state, slot, row)
-        order = np.lexsort((place[:, 1], place[:, 0], part[:, 1], body[:, 1], part[:, 0], body[:, 0]))
         own = np.zeros(0) if self.joints is None else self.joints.state()
-        told = self.touching(), self._pressed_energy(), *self.tally.values()
-        carried = np.concatenate([[self.workspace.curvature, state.size, *told], own])
-        named = {"body": body[order], "part": part[order], "place": place[order]}
-        warm = {"impulse": history.impulse[slot[order]], "arm": history.arm[slot[order]]}
+        ended = self.touching(), self._pressed_energy(), *self.tally.values()
+        carried = np.concatenate([[self.workspace.curvature, self.state.size, *ended], own])
+        kept = warm_start.remember(self.state)["contacts"]
         return {
-            "contacts": named | warm | {"order": state.bodies.number, "carried": carried},
+            "contacts": kept | {"order": self.state.bodies.number, "carried": carried},
             "solver": {"residual": np.array(self.residual)},
         }
 
     def recall(self, groups, steps):
         """Make the neighbour list of a simulation that goes on after so many steps, with bodies in the order that they had in memory, and give
         its contacts what `remember` kept."""
-        self.steps, kept = steps, groups["contacts"]
-        carried, state = kept["carried"], self.state
-        self.workspace.curvature, state.size, touching, elastic, *rest = (float(x) for x in carried)
-        self.told = int(touching), elastic
+        state = self.state
+        own = self._carry_on(groups, steps)
+        state.permute(np.searchsorted(state.bodies.number, groups["contacts"]["order"]).astype(np.int32))
+        self._rebuild(sort=False)
+        if self.joints is not None:
+            self.joints.restore_state(own)
+            self.joints.prepare(state.rows, state.bodies, self.time, self.dt)
+        warm_start.recall(state, groups, self.reach)
+        self.fresh = False
+
+    def _carry_on(self, groups, steps):
+        """Take the numbers up that a checkpoint has beside the tables; returns those of joints."""
+        self.steps, carried = steps, groups["contacts"]["carried"]
+        self.workspace.curvature, self.state.size, touching, elastic, *rest = (float(x) for x in carried)
+        self.ended = int(touching), elastic
         whole = ("steps", "iterations", "missed")
         self.tally = {k: int(v) if k in whole else v for k, v in zip(self.tally, rest, strict=False)}
         if "solver" in groups:  # checkpoints were without it
             self.residual = float(groups["solver"]["residual"])
-        self._measure_against(state.size)
-        state.permute(np.searchsorted(state.bodies.number, kept["order"]).astype(np.int32))
-        self._rebuild(sort=False)
-        if self.joints is not None:
-            self.joints.restore_state(np.asarray(carried)[4 + len(self.tally) :])
-            self.joints.prepare(state.rows, state.bodies, self.time, self.dt)
-        if state.triangulated:
-            renew(state, self.reach)
-        # Two that flew apart so fast that the list is not made for them any more touch no more.
-        row = find_named(state, kept["body"], kept["part"], among=np.arange(len(state.pairs.shape)))
-        listed = np.flatnonzero(row >= 0)
-        slot = find_slots(state, row[listed], kept["place"][listed])
-        slot, found = slot[slot >= 0], listed[slot >= 0]
-        state.history.live[slot] = 1
-        state.history.impulse[slot], state.history.arm[slot] = kept["impulse"][found], kept["arm"][found]
-        self.fresh = False
+        self._measure_against(self.state.size)
+        return np.asarray(carried)[4 + len(self.tally) :]
 
     def rebuild(self):
         """Make the list of pairs anew because bodies came or went."""
@@ -165,7 +156,7 @@ class Hard(Nearby, Swept, Stepper):
         began, state = clock.perf_counter(), self.state
         crossing = find_points(state, self.reach)
         if state.triangulated:
-            self.look_for_crossings(crossing, False, self.time)
+            self.together(lambda: self.look_for_crossings(crossing, False, self.time))
         self.near = find_near(state.pairs, state.points, self.order)
         self._notice()
         self._fill(self._closing(self.slack, self.scene.gravity))
@@ -191,19 +182,26 @@ class Hard(Nearby, Swept, Stepper):
         """Constraints of these rows of Near."""
         state = self.state
         if self.clumps:
-            self.inverse = np.empty((len(state.bodies.number), 6))
-            self._kernels.inverse(self._chunks(), CHUNK, state.bodies, state.rows, state.inverses, self.inverse)
+            n = len(state.bodies.number)
+            self.inverse = np.empty((n, 6))
+            self._kernels.inverse(
+                (n + CHUNK - 1) // CHUNK, CHUNK, state.bodies, state.rows, state.inverses, self.inverse
+            )
         self.constraints = empty_constraints(len(kept), self.couples, self.soft)
-        self.kept, self.named = kept, None
+        self.kept, self.named, self.told = kept, None, self._told(kept)
         chunks, step = (len(kept) + CHUNK - 1) // CHUNK, self._step(self.slack, self.scene.gravity)
         about = state.rows, self.inverse, state.shapes.body, self.ball, state.pairs, self.mixes, state.points
         chosen = Near(self.near.slot[kept], self.near.pair[kept])
         self._kernels.build(chunks, CHUNK, step, *about, chosen, self.constraints)
 
+    def _told(self, kept):
+        """How many of these rows of Near this process counts, the first ones, see `State.told`."""
+        return len(self.state.told(self.near.pair[kept]))
+
     def _look_again(self):
         """Solve once more with the contacts that nobody saw coming: bodies struck within the step may run into others."""
         state, near = self.state, self.near
-        if self.joints is not None or len(near.slot) == 0:
+        if self.joints is not None:
             return
         kept, found = self.kept, self._closing(-DEEP * state.size, (0.0, 0.0, 0.0))
         # Only what the list of pairs holds for certain, or results would depend on when it was made.
@@ -211,7 +209,7 @@ class Hard(Nearby, Swept, Stepper):
         sure = self.ahead[body].sum(1) + np.where((state.bodies.motion[body] == FREE).all(1), 0.0, self.sweep)
         found = found[state.points.gap[near.slot[found]] <= self.slack + sure]
         missed = np.setdiff1d(found, kept, assume_unique=True)
-        if len(missed):
+        if self.others.largest(len(missed))[0]:
             n = len(state.bodies.number)
             state.rows[:n, VELOCITIES], state.rows[:n, SPINS] = self.before[:, :3], self.before[:, 3:]
             iterations = self.solution.iterations
@@ -222,16 +220,15 @@ class Hard(Nearby, Swept, Stepper):
     def _solve(self):
         """Impulses of all contacts; the velocities of the bodies are those at the end of the step afterwards."""
         began, state, method = clock.perf_counter(), self.state, self.method
-        constraints, rows, n = self.constraints, state.rows, len(state.bodies.number)
+        constraints, rows, n, every = self.constraints, state.rows, self.own(), len(state.bodies.number)
         free, none = np.empty((n, 6)), np.empty((0, 3))
-        self.before = np.hstack([rows[:n, VELOCITIES], rows[:n, SPINS]])
+        self.before = np.hstack([rows[:every, VELOCITIES], rows[:every, SPINS]])
         joints, loads = self.joints, (none, none)
         restore = None if joints is None else joints.restore
-        cones = BodyCones(
-            constraints, rows, self.inverse, free, self._inner, self.width, joints=restore, typical=state.size
-        )
+        shared = {"joints": restore, "typical": state.size, "others": self.others, "told": self.told}
+        cones = BodyCones(constraints, state.pairs, rows, self.inverse, free, self._inner, self.width, **shared)
         self.cones = cones
-        self.touched = whole = np.diff(cones.start[: n + 1]) > 0
+        self.touched = whole = np.diff(cones.start) > 0
         if joints is not None:
             whole = joints.begin(rows, whole)
             loads = joints.forces(rows) if joints.pulling else loads
@@ -244,20 +241,21 @@ class Hard(Nearby, Swept, Stepper):
         chunks = (len(constraints.gap) + CHUNK - 1) // CHUNK
         if method.warm:
             self._kernels.recall(chunks, CHUNK, constraints, state.pairs, state.points, state.history, self.impulse)
-        cold = method.warm and not self.impulse.any()
+        layers, remembered = self._measure_pile()
+        cold = method.warm and not remembered
         if joints is None:
             hold(constraints, self.impulse, rows, state.size, 0.05 * self.threshold)
         self.solution = solvers.solve(
             cones,
             self.impulse,
             solver=method.solver,
-            tolerance=self._tolerance(self._layers()),
-            iterations=complementarity.iterations_for(method, cones.count, joints is not None, self.patches, cold),
+            tolerance=self._tolerance(layers),
+            iterations=complementarity.iterations_for(method, cones.total, joints is not None, self.patches, cold),
             workspace=self.workspace,
             **self.method.options,
         )
         self.impulse = self.solution.impulse
-        if cones.count == 0:
+        if cones.total == 0:
             cones.begin(self.impulse)  # the solver had nothing to do, but forces act all the same
         if joints is not None:
             joints.aim(rows, self.dt)
@@ -293,7 +291,7 @@ class Hard(Nearby, Swept, Stepper):
     def _part(self):
         """Move bodies apart that overlap."""
         state, gap = self.state, self.constraints.gap
-        if self.joints is None and due(gap, state.size, self.constraints.soft, self.steps):
+        if self.joints is None and due(gap, state.size, self.constraints.soft, self.steps, self.others):
             began, gravity = clock.perf_counter(), tuple(float(g) for g in self.scene.gravity)
             step = self._step(self.slack, gravity)._replace(stabilisation=self.method.stabilisation)
             energy, _ = part_overlaps(self.cones, step, state.size, self.soft, state.bodies.orientation, self.workspace)
@@ -344,7 +342,7 @@ class Hard(Nearby, Swept, Stepper):
         self.tally["open"] = max(self.tally["open"], opened)
 
     def _chunks(self):
-        return (len(self.state.bodies.number) + CHUNK - 1) // CHUNK
+        return (self.own() + CHUNK - 1) // CHUNK
 
     def _bind(self):
         """Compose the kernels of this scene: only what it has."""
@@ -390,15 +388,15 @@ class Hard(Nearby, Swept, Stepper):
         fall = math.sqrt(gravity * size) if gravity > 0.0 else 0.1 * size / self.dt
         self.recovery = 0.2 * fall if method.recovery is None else float(method.recovery)
 
-    def _layers(self):
-        """How many bodies of typical size lie on top of each other where bodies touch."""
-        state, gravity = self.state, np.array(self.scene.gravity, float)
+    def _measure_pile(self):
+        """How many bodies of typical size lie on top of each other where bodies touch, and whether any contact remembers an impulse."""
+        state, gravity, n = self.state, np.array(self.scene.gravity, float), self.own()
         pull = float(np.linalg.norm(gravity))
-        place = state.rows[: len(state.bodies.number), CENTRES][self.touched & (state.bodies.motion == FREE)]
-        if pull == 0.0 or len(place) == 0:
-            return 0.0
-        height = place @ (gravity / pull)
-        return float(height.max() - height.min()) / (2.0 * state.size)
+        place = state.rows[:n, CENTRES][self.touched & (state.bodies.motion[:n] == FREE)]
+        height = (place * (gravity / pull if pull > 0.0 else gravity)).sum(1)
+        ends = float(height.max(initial=-math.inf)), float((-height).max(initial=-math.inf))
+        high, low, remembered = self.others.largest(*ends, self.impulse.any())
+        return max(high + low, 0.0) / (2.0 * state.size), bool(remembered)
 
     def _tolerance(self, layers):
         """The residual [m/s] at which a solve ends: errors of contacts add up along the height of a pile, so each may have that part of the error of a
@@ -434,7 +432,7 @@ class Hard(Nearby, Swept, Stepper):
 
     def touching(self):
         """Number of contacts that carry a force."""
-        return self.told[0] if self.kept is None else int(np.count_nonzero(self.impulse.any(1)))
+        return self.ended[0] if self.kept is None else int(np.count_nonzero(self.impulse[: self.told].any(1)))
 
     def contacts(self):
         """See Simulation.contacts; gaps are those at the start of the last step, whose forces these are.
@@ -453,7 +451,7 @@ class Hard(Nearby, Swept, Stepper):
         self.name_contacts()
         pair, shape, feature, swap = self.named
         constraints = self.constraints
-        rows = np.nonzero(impulse.any(1) | (constraints.gap <= 0.0))[0]
+        rows = np.nonzero((impulse.any(1) | (constraints.gap <= 0.0))[: self.told])[0]
         # The list has walls second; here the lower number comes first, and normal and force follow.
         sign = np.where(swap[rows], -1.0, 1.0)[:, None]
         found = empty_contacts(len(rows))._replace(
@@ -484,11 +482,12 @@ class Hard(Nearby, Swept, Stepper):
     def _pressed_energy(self):
         """Energy [J] stored in compliant contacts: half of the compliance times the square of the normal force."""
         if self.kept is None:
-            return self.told[1]
+            return self.ended[1]
         if not self.soft:
             return 0.0
-        pressed = np.einsum("ci,ci->c", self.impulse[:, :3], self.constraints.normal)
-        return 0.5 * float((self.constraints.soft * pressed**2).sum())
+        impulse, constraints = self.impulse[: self.told], self.constraints
+        pressed = np.einsum("ci,ci->c", impulse[:, :3], constraints.normal[: self.told])
+        return 0.5 * order_free(self.others, constraints.soft[: self.told] * pressed**2)[0]
 
     def describe(self):
         """What Report tells of the solver."""

@@ -376,7 +376,7 @@ class Swept:
         deep = self.deep[bodies.mold] * bodies.scale
         unseen = way > np.maximum(self.ahead + self.slack, SWIFT * deep)
         swift = (bodies.motion == FREE) & (unseen | (self.span < np.inf)) & (way < np.inf)
-        return swift if swift.any() else None
+        return swift if self.others.largest(swift.any())[0] else None
 
     def _stop_short(self, before, swift):
         """Put swift bodies (n,) that would run into others where they touch them: whether there are any.
@@ -385,19 +385,23 @@ class Swept:
         """
         state = self.state
         bodies = state.bodies
-        if not all(np.isfinite(c).all() for c in (bodies.position, bodies.orientation, bodies.velocity, bodies.spin)):
+        moving = bodies.position, bodies.orientation, bodies.velocity, bodies.spin
+        if self.others.largest(not all(np.isfinite(column).all() for column in moving))[0]:
             return False  # and the step will say so
-        ways = Ways(state, before, self.dt)
-        part, lost = allowed_parts(state, ways, swift, self._held(), self._never_collide, self.slack)
+        field, before, swift, mine = self.involved(before, swift)
+        ways = Ways(field, before, self.dt)
+        held = np.zeros(len(swift), bool) if self.joints is None else self._held()
+        part, lost = allowed_parts(field, ways, swift, held, self._never_collide, self.slack)
         for one, two in lost:
             raise Penetrated(
-                f"{self.name(one)} and {self.name(two)} at t = {self.time + self.dt:.6g} s: one goes through the other in one step, no contact "
+                f"{self.name(one, field)} and {self.name(two, field)} at t = {self.time + self.dt:.6g} s: one goes through the other in one step, no contact "
                 f"keeps them apart and a drive or a joint lets neither stop; slow them down or take a smaller dt; {self.cause()}"
             )
-        rows = np.flatnonzero(part < 1.0)
-        if not len(rows):
+        chosen = np.flatnonzero((part < 1.0) & (mine >= 0))
+        if self.others.largest(len(chosen))[0] == 0:
             return False
-        position, orientation = ways.at(rows, part[rows])
+        rows, part = mine[chosen], part[chosen]
+        position, orientation = ways.at(chosen, part)
         low, length = self.box.low, self.box.length
         inside = low + np.mod(position - low, np.where(length > 0.0, length, 1.0))
         bodies.position[rows] = np.where(length > 0.0, inside, position)
@@ -407,9 +411,13 @@ class Swept:
         bodies.spin[rows[uneven]] = turned(orientation[uneven], own)
         bodies.orientation[rows] = orientation
         # What gravity adds in the rest of the step is left out with it, or impacts would be a source of energy.
-        alone = np.where(self.kick[rows] < 1.0, 1.0 - part[rows], 0.0)
+        alone = np.where(self.kick[rows] < 1.0, 1.0 - part, 0.0)
         bodies.velocity[rows] -= (alone * self.dt)[:, None] * np.array(self.scene.gravity)
         return True
+
+    def involved(self, before, swift):
+        """State of all bodies that swift ones (n,) may meet, where these were before, which are swift, and their rows in this process or -1: (k,7), (k,) and (k,)."""
+        return self.state, before, swift, np.arange(len(swift))
 
     def _never_collide(self, pairs):
         """Which of these pairs of shapes (p,2) do not touch whatever happens."""

@@ -3,6 +3,8 @@
 import numpy as np
 
 from ..kernels.backend import func
+from ..motion.slots import find_named, find_slots, name_pairs, place_of
+from ..narrow.mesh_slots import renew
 
 PATCHES = False  # bound to the kernels: pairs with more than one contact
 
@@ -64,3 +66,40 @@ def remember_chunk(c, chunk, constraints, points, impulse, history):
         if PATCHES:
             for j in range(3):
                 history.arm[slot, j] = points.arm[slot, j]
+
+
+def remember(state, chosen=None):
+    """What contacts remember, named by body number and part, in an order that has nothing to do with rows: {"contacts": columns}.
+
+    chosen: None for all that this process tells of, or a function that tells of rows of the neighbour list (k,) which are meant, (k,) bool.
+    """
+    slot = np.nonzero(state.history.live)[0]
+    row = np.searchsorted(state.pairs.slot, slot, side="right") - 1
+    if chosen is not None or state.ghosts:
+        meant = np.isin(row, state.told(np.unique(row))) if chosen is None else chosen(row)
+        slot, row = slot[meant], row[meant]
+    body, part = name_pairs(state, row)
+    place = place_of(state, slot, row)
+    order = in_order(body, part, place)
+    kept = {"body": body[order], "part": part[order], "place": place[order]}
+    return {"contacts": kept | {"impulse": state.history.impulse[slot[order]], "arm": state.history.arm[slot[order]]}}
+
+
+def in_order(body, part, place):
+    """The order in which contacts stand in checkpoints: of bodies (k,2), parts (k,2) and places (k,2)."""
+    return np.lexsort((place[:, 1], place[:, 0], part[:, 1], body[:, 1], part[:, 0], body[:, 0]))
+
+
+def recall(state, groups, reach, among=None):
+    """Give the contacts of a neighbour list what `remember` kept; reach [m]: how far apart two may be that touch; among: rows of the list (k,) that may be meant, or None."""
+    kept = groups["contacts"]
+    if state.triangulated:
+        renew(state, reach)
+    # Two that flew apart so fast that the list is not made for them any more touch no more.
+    among = np.arange(len(state.pairs.shape)) if among is None else among
+    row = find_named(state, kept["body"], kept["part"], among)
+    listed = np.flatnonzero(row >= 0)
+    slot = find_slots(state, row[listed], kept["place"][listed])
+    slot, found = slot[slot >= 0], listed[slot >= 0]
+    state.history.live[slot] = 1
+    state.history.impulse[slot], state.history.arm[slot] = kept["impulse"][found], kept["arm"][found]

@@ -149,6 +149,19 @@ def release(typing, block):
     return types.void(types.int64), generate
 
 
+@intrinsic
+def tell(typing, address, what):
+    """Call a function of C at this address, one that `ctypes` made of a function of Python say, with a number."""
+
+    def generate(context, builder, signature, values):
+        address, what = (context.cast(builder, v, k, WHOLE) for v, k in zip(values, signature.args, strict=True))
+        kind = ir.FunctionType(ir.VoidType(), [LONG])
+        builder.call(builder.inttoptr(address, kind.as_pointer()), [what])
+        return context.get_dummy_value()
+
+    return types.void(address, what), generate
+
+
 FLAGS: dict = {"error_model": "numpy", "_nrt": False, "forceinline": True, "pipeline_class": InnerCompiler}
 
 

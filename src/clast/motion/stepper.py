@@ -178,7 +178,7 @@ class Stepper:
             f"epsilon{self.remedy('cross' in what)}; {self.cause()}"
         )
 
-    def name(self, row):
+    def name(self, row, state=None):
         """Number and shape of the body in this row of memory, for messages."""
-        bodies = self.state.bodies
+        bodies = (self.state if state is None else state).bodies
         return f"body {int(bodies.number[row])} ({self.scene.names[bodies.mold[row]]})"

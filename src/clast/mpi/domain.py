@@ -29,10 +29,14 @@ def body_reach(molds, parts):
 
 
 class Domain:
-    """What this process has of the bodies of a State, and what it exchanges with others."""
+    """What this process has of the bodies of a State, and what it exchanges with others.
 
-    def __init__(self, team, state):
-        self.team, self.state = team, state
+    memory: `remember` and `recall` what contacts do, as `clast.dem.results`; larger: how much larger [m] the list takes each of some Bodies, (n,).
+    """
+
+    def __init__(self, team, state, memory=results):
+        self.team, self.state, self.memory = team, state, memory
+        self.larger = lambda bodies: 0.0
         self.reach = body_reach(state.molds, state.parts)
         lone = bool(lone_parts(state.molds, state.parts).all())
         self.turning = state.turning or not lone  # whether it matters to others how a body is turned
@@ -86,8 +90,8 @@ class Domain:
             self.recut += 1
         return True
 
-    def rebuild(self):
-        """Make the list of pairs anew: bodies go where they belong, ghosts come, and contacts keep what they remember."""
+    def rebuild(self, grow=None):
+        """Make the list of pairs anew: bodies go where they belong, ghosts come, and contacts keep what they remember. grow: see State.rebuild."""
         state = self.state
         rows, kept, arrived, memory = self._migrate()
         label = np.concatenate([state.label[kept], arrived["label"]])
@@ -123,7 +127,7 @@ class Domain:
         first = state.pairs is None
         state.place(whole)
         state.former = None if first else former
-        state.rebuild(sort=False)
+        state.rebuild(sort=False, grow=grow)
         if memory is not None:
             self._recall(arrived["number"], memory)
 
@@ -142,7 +146,7 @@ class Domain:
             memory = None
             if state.pairs is not None:
                 shape, body = state.pairs.shape, state.shapes.body
-                memory = results.remember(state, lambda pairs: leaves[body[shape[pairs]]].any(1))
+                memory = self.memory.remember(state, lambda pairs: leaves[body[shape[pairs]]].any(1))
             for rank in np.unique(to):
                 going = rows[to == rank]
                 parcels[int(rank)] = self._records(bodies, state.label, going), about(memory, bodies.number[going])
@@ -167,7 +171,8 @@ class Domain:
         state, team = self.state, self.team
         free = np.flatnonzero(bodies.motion == FREE)
         position = bodies.position[free]
-        reach = self.reach[bodies.mold[free]] * bodies.scale[free]
+        grown = self.larger(Bodies(*(column[free] for column in bodies)))
+        reach = grown + self.reach[bodies.mold[free]] * bodies.scale[free]
         large = reach > LARGE * state.size
         table = np.column_stack([position[large], reach[large]])
         told = team.everywhere((float(reach[~large].max(initial=0.0)), len(free) > 0, table))
@@ -197,7 +202,7 @@ class Domain:
         state = self.state
         came = np.isin(state.bodies.number, numbers)
         among = np.flatnonzero(came[state.shapes.body[state.pairs.shape]].any(1))
-        results.recall(state, memory, among)
+        self.memory.recall(state, memory, among)
 
     # In every step.
 
@@ -259,8 +264,9 @@ def about(memory, numbers):
     """What `results.remember` gave, of contacts that one of these bodies has."""
     if memory is None:
         return None
-    kept = {name: np.isin(memory[name]["body"], numbers).any(1) for name in ("spheres", "points")}
-    kept["history"] = kept["points"]
+    kept = {name: np.isin(table["body"], numbers).any(1) for name, table in memory.items() if "body" in table}
+    if "history" in memory:
+        kept["history"] = kept["points"]
     return {
         name: {key: column[kept[name]] if len(column) else column for key, column in columns.items()}
         for name, columns in memory.items()

@@ -1,4 +1,4 @@
-"""Smooth contacts on many processes: the steps of `clast.dem.stepper`, with bodies that go from one process to the next."""
+"""Smooth contacts on many processes: the steps of `clast.dem.stepper`, with bodies that go from one process to the next; and what hard contacts share with them."""
 
 import math
 import time as clock
@@ -15,12 +15,18 @@ from ..tables import Bodies, Contacts
 from .domain import Domain, about, joined
 
 
-class Ranked(Smooth):
-    """Takes the steps of a simulation whose bodies are divided among the processes of a Team.
+class Divided:
+    """The part of a stepper whose bodies are divided among the processes of a Team; before that of the method among its bases.
 
-    What decides for all, whether the list is too old and whether something went wrong, is agreed by one small reduction in a step; no number of
-    the state goes through it.
+    What decides for all, whether the list is too old and whether something went wrong, is agreed by small reductions; no number of
+    the state goes through them.
     """
+
+    state: Any
+    scene: Any
+    dt: float
+    listen: tuple
+    memory: Any = results  # remember and recall what contacts do
 
     def __init__(self, scene, method, device, box, dt, team):
         if device is not backend.CPU:
@@ -32,10 +38,9 @@ class Ranked(Smooth):
         self._heard = False, False
         self._counted = 0.0  # of `_worked`, at the last look
         self._began = 0.0, 0.0, 0.0  # wall time, `_worked` and waiting [s] when steps began
-        self._tuned, self.state.tuned = self.state.tuned, False
 
     def start(self):
-        """See Smooth; before that, bodies are divided."""
+        """See the stepper of the method; before that, bodies are divided."""
         if self.fresh:
             if self.domain is None:  # after a start that failed they are divided already
                 self._divide()
@@ -56,17 +61,13 @@ class Ranked(Smooth):
         self.team.compare(
             "the processes describe different scenes", checked, "take the same seeds and files everywhere"
         )
-        self.domain = Domain(self.team, state)
+        self.domain = Domain(self.team, state, self.memory)
 
-    def rebuild(self):
-        """Make the list of pairs anew; bodies go to the process in whose tile they are."""
-        state = self.state
-        if self._tuned and state.pairs is not None:
-            state.tune()
-            state.margin = self.team.largest(state.margin)[0]
+    def renew(self, grow=None):
+        """Make the list of pairs anew; bodies go to the process in whose tile they are. grow: see State.rebuild."""
         if not self.fresh and self.domain.balance(self._worked() - self._counted):
             self._counted = self._worked()
-        self.domain.rebuild()
+        self.domain.rebuild(grow)
 
     def _start_clocks(self):
         """What was spent until now was no work of steps."""
@@ -81,7 +82,7 @@ class Ranked(Smooth):
         self.domain.meet()
 
     def farthest(self, far, walls):
-        """See Smooth; the processes agree."""
+        """See the stepper of the method; the processes agree."""
         return self.agree(far, walls)
 
     # Faults are raised on all processes at the same time: nobody waits for one that has left.
@@ -120,20 +121,8 @@ class Ranked(Smooth):
         except ClastError as fault:
             self.fault = fault if self.fault is None else self.fault
 
-    def _move(self):
-        self._kept(super()._move)
-
-    def _check_speed(self):
-        self._kept(super()._check_speed)
-
-    def _collide(self):
-        self._kept(super()._collide)
-
-    def finish(self):
-        super().finish()
-        began = clock.perf_counter()
-        self.agree()
-        self.seconds["pairs"] += clock.perf_counter() - began
+    def _move(self, *given):
+        self._kept(super()._move, *given)
 
     # What all processes tell together, the same on each.
 
@@ -148,6 +137,7 @@ class Ranked(Smooth):
 
     def admit(self, bodies):
         """See Stepper; all processes number all that come, and keep what is in the own tile."""
+        self.name_contacts()
         label = self.state.new_labels(bodies)
         mine = self.domain.cuts.owner(bodies.position) == self.team.rank
         self.state.insert(Bodies(*(column[mine] for column in bodies)), label[mine])
@@ -173,14 +163,55 @@ class Ranked(Smooth):
         everywhere = self.team.everywhere(mine)
         return {name: [told[name] for told in everywhere] for name in mine}
 
+    def counted(self):
+        """See Stepper; of all processes."""
+        mine = super().counted()
+        return {name: np.array(sum(self.team.everywhere(int(value)))) for name, value in mine.items()}
+
+    def recount(self, counted):
+        """See Stepper; the first process keeps what was counted before."""
+        super().recount(counted if self.team.rank == 0 else dict.fromkeys(counted, 0))
+
+    def touching(self):
+        return sum(self.team.everywhere(super().touching()))
+
+    def moving(self):
+        """Numbers of the bodies that this process moves."""
+        own = self.domain.own
+        return self.state.bodies.number[:own][self.state.bodies.mass[:own] < math.inf]
+
+
+class Ranked(Divided, Smooth):
+    """Takes the steps of a simulation by forces, on many processes."""
+
+    def __init__(self, scene, method, device, box, dt, team):
+        super().__init__(scene, method, device, box, dt, team)
+        self._tuned, self.state.tuned = self.state.tuned, False
+
+    def rebuild(self):
+        state = self.state
+        if self._tuned and state.pairs is not None:
+            state.tune()
+            state.margin = self.team.largest(state.margin)[0]
+        self.renew()
+
+    def _check_speed(self):
+        self._kept(super()._check_speed)
+
+    def _collide(self):
+        self._kept(super()._collide)
+
+    def finish(self):
+        super().finish()
+        began = clock.perf_counter()
+        self.agree()
+        self.seconds["pairs"] += clock.perf_counter() - began
+
     def contacts(self):
         mine = super().contacts()
         both = Contacts(*(self.team.join(column) for column in mine))
         order = np.lexsort((both.gap, both.shape[:, 1], both.shape[:, 0], both.pair[:, 1], both.pair[:, 0]))
         return Contacts(*(column[order] for column in both))
-
-    def touching(self):
-        return sum(self.team.everywhere(super().touching()))
 
     def springs(self, slip=True):
         return self.team.join(super().springs(slip))
@@ -196,15 +227,6 @@ class Ranked(Smooth):
                 kept[group] = {key: column[order] if len(column) else column for key, column in kept[group].items()}
         return {**kept, **self.carried()}
 
-    def counted(self):
-        """See Stepper; of all processes."""
-        mine = super().counted()
-        return {name: np.array(sum(self.team.everywhere(int(value)))) for name, value in mine.items()}
-
-    def recount(self, counted):
-        """See Stepper; the first process keeps what was counted before."""
-        super().recount(counted if self.team.rank == 0 else dict.fromkeys(counted, 0))
-
     def recall(self, groups, steps):
         """See Smooth; each process keeps what it has the bodies of."""
         self.steps = steps
@@ -212,7 +234,7 @@ class Ranked(Smooth):
         with backend.use(self.device):
             self._divide()
             self.rebuild()
-            here = self.state.bodies.number[: self.domain.own][self.state.bodies.mass[: self.domain.own] < math.inf]
-            results.recall(self.state, about({name: groups[name] for name in ("spheres", "points", "history")}, here))
+            kept = {name: groups[name] for name in ("spheres", "points", "history")}
+            results.recall(self.state, about(kept, self.moving()))
         self.fresh = False
         self._start_clocks()

@@ -225,6 +225,14 @@ class Team:
         self.wait(began)
         return most.tolist()
 
+    def sum(self, array):
+        """The sum of the arrays of all processes, of whole numbers, or such that their order does not matter."""
+        began = self.clocks()
+        made = np.empty_like(array)
+        self.comm.Allreduce(np.ascontiguousarray(array), made, op=self.MPI.SUM)
+        self.wait(began)
+        return made
+
     def everywhere(self, value):
         """What each process has, a list in the order of ranks."""
         return self.comm.allgather(value)

@@ -22,6 +22,7 @@ from ..errors import ClastError, Unavailable, pick
 from ..files import checkpoint
 from ..kernels import ahead, backend, watch
 from ..mpi import team
+from ..mpi.hard import RankedHard
 from ..mpi.stepper import Ranked
 from ..scene import clearance, inputs
 from ..scene.filling import Newcomers
@@ -35,6 +36,7 @@ from .rehearsal import rehearse
 from .report import Report
 
 STEPPERS: dict[type, type[Smooth] | type[Hard]] = {DEM: Smooth, Complementarity: Hard}
+RANKED: dict[type, type[Ranked] | type[RankedHard]] = {DEM: Ranked, Complementarity: RankedHard}
 PERIOD = 1e-3  # [s], about how often inlets and outlets are looked after
 SHORTEST = 1e-18  # [s], no contact between bodies is that short
 LONGEST = 10**13  # steps, more than a year of them
@@ -113,16 +115,11 @@ class Simulation:
             if isinstance(self.method, Complementarity):
                 chosen = Accounted if self.method.ledger else Hard if self.method.sleep is None else Resting
             return chosen(*given)
-        if not isinstance(self.method, DEM):
-            raise ValueError(
-                f"Simulation: {self.team.size} processes share a run by clast.DEM(...) only; start one process for "
-                f"clast.{type(self.method).__name__}(...)"
-            )
         if self.method.ledger:
             raise ValueError(
-                f"Simulation: {self.team.size} processes that share a run keep no ledger; start one process, or leave DEM(ledger=True) out"
+                f"Simulation: {self.team.size} processes that share a run keep no ledger; start one process, or leave ledger=True out"
             )
-        return Ranked(*given, self.team)
+        return RANKED[type(self.method)](*given, self.team)
 
     @property
     def steps(self):

@@ -29,7 +29,7 @@ sys.dont_write_bytecode = False
 # both compile.
 FIRST = ("polyhedra", "spheres")
 GROUPS = {
-    "polyhedra": "*hull*::* *polyhedr*::* test_ready::*-drum* test_ready::*packing* test_docs::*polyhedra*",
+    "polyhedra": "*hull*::* *polyhedr*::* test_heat::* test_ready::*-drum* test_ready::*packing* test_docs::*polyhedra*",
     "complementarity": "*hard_*::* *complementarity*::* test_docs::*complementarity* test_docs::*joints*",
     "ellipsoids": "*ellipsoid*::* test_list::*ellipsoid* test_ready::*ellipsoid* test_docs::*ellipsoids*",
     "meshes": "*surface*::* *mesh*::* test_ready::*granulate* test_ready::*particles* test_docs::*meshes*",

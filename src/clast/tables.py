@@ -78,6 +78,20 @@ class Bodies(NamedTuple):
     motion: np.ndarray  # (n,) int8, FREE, FIXED or DRIVEN
 
 
+class WarmBodies(namedtuple("WarmBodies", (*Bodies._fields, "temperature"))):  # type: ignore[misc]  # mypy wants the names written out
+    """Bodies, and temperature (n,) [K]; of fixed and driven ones it stays as it is, and NaN lets no heat in or out."""
+
+
+def some_bodies(bodies, rows):
+    """These rows of Bodies, with their temperatures where they have some."""
+    return type(bodies)(*(np.ascontiguousarray(column[rows]) for column in bodies))
+
+
+def without_heat(bodies):
+    """Bodies as kernels know them: the same for scenes with temperatures as for others."""
+    return Bodies(*bodies[: len(Bodies._fields)])
+
+
 class Molds(NamedTuple):
     """One row per thing that was added; lengths at size factor 1."""
 

@@ -13,8 +13,9 @@ from clast.mpi import team
 from clast.scenes import SCENES
 from clast.tables import FREE
 
-SOFT = clast.Material(density=2600, young=1e5, poisson=0.25, friction=0.5, restitution=0.3)
-STONE = clast.Material(density=2600, young=1e7, poisson=0.25, friction=0.5, restitution=0.3)
+HEAT = {"conductivity": 40.0, "heat_capacity": 0.5}  # so that it is quick
+SOFT = clast.Material(density=2600, young=1e5, poisson=0.25, friction=0.5, restitution=0.3, **HEAT)
+STONE = clast.Material(density=2600, young=1e7, poisson=0.25, friction=0.5, restitution=0.3, **HEAT)
 EDGE = 0.1
 EVERY = 10  # steps from state to state
 
@@ -28,9 +29,10 @@ def stir(scene, speed, seed=1):
 
 
 def box(speed=16.0, spin=0.0):
-    """Spheres that fly about between five planes, one of which moves, and tilts with a spin [rad/s] about y."""
+    """Spheres that fly about between five planes, one of which is hot, moves, and tilts with a spin [rad/s] about y."""
     scene = clast.Scene(gravity=(0, 0, -9.81))
-    scene.add(clast.Plane(), material=STONE, velocity=(0.0, 0.0, 0.5), spin=(0.0, spin, 0.0), motion="driven")
+    moving = {"velocity": (0.0, 0.0, 0.5), "spin": (0.0, spin, 0.0), "motion": "driven"}
+    scene.add(clast.Plane(), material=STONE, temperature=400.0, **moving)
     for axis in range(2):
         for side in (1.0, -1.0):
             normal, place = np.zeros(3), np.zeros(3)
@@ -56,7 +58,7 @@ def flow():
     scene.add(clast.Sphere(0.03), position=(0.0, 0.0, 0.035), velocity=(1.0, 0.0, -1.0), material=SOFT)
     low, high = (-0.06, -0.06, 0.04), (0.06, 0.06, 0.08)
     options = {"box": (low, high), "velocity": (0, 0, -4.0), "scale": (0.8, 1.2), "material": SOFT, "seed": 3}
-    scene.inlet(clast.Sphere(0.003), rate=12000.0, **options)
+    scene.inlet(clast.Sphere(0.003), rate=12000.0, temperature=400.0, **options)
     scene.outlet(box=((-1.0, -1.0, -1.0), (-0.03, 1.0, 0.02)))
     return clast.Simulation(scene, clast.DEM(margin=0.001))
 

@@ -238,24 +238,9 @@ class DEM:
         contact time of the lightest body against its like; that of "blaze" falls with the depth, and the depth taken is
         5 % of the radius. What inlets will pour counts too; the body is None if it is one of those.
         """
-        bodies = scene.bodies
-        shapes = scene.shapes(bodies)
-        rows = np.nonzero(is_particle(shapes.kind) & (bodies.motion[shapes.body] == FREE))[0]
-        body = shapes.body[rows]
         own = scene.parts.small if self.recipe.hertzian else scene.parts.large
-        radius = own[shapes.part[rows]] * bodies.scale[body]
-        mass, material = bodies.mass[body], bodies.material[body]
-        for inlet in scene.inlets:
-            first, size = scene.molds.first[inlet.mold], inlet.sizes.smallest
-            reach = own[first : first + scene.molds.count[inlet.mold]] * size
-            weight = scene.materials[inlet.material].density * scene.molds.volume[inlet.mold] * size**3
-            radius, mass = np.append(radius, reach), np.append(mass, np.full(len(reach), weight))
-            material = np.append(material, np.full(len(reach), inlet.material))
-        if len(radius) == 0:
-            return math.inf, None
-        step = self._limits(scene, radius, mass, material)
-        worst = int(np.argmin(step))
-        return float(step[worst]), int(bodies.number[body[worst]]) if worst < len(body) else None
+        radius, mass, material, number = movers(scene, own)
+        return shortest(self._limits(scene, radius, mass, material), number)
 
     def _limits(self, scene, radius, mass, material):
         """Longest steps [s] for particles with these radii (n,) [m], masses (n,) [kg] and rows of materials (n,)."""
@@ -298,6 +283,35 @@ EXAMPLES = {
     "blaze": "blaze_stiffness=K_r [N/m^1.5], blaze_damping=K_D [N s/m^1.5], blaze_shear=K_T [N s/m]), for example 1e6, 50 and 0.4",
     "halo": "halo_stiffness=k_repulsive [N/m], halo_damping=k_damp [N s/m]), for example 1e5 and 0",
 }
+
+
+def movers(scene, own):
+    """Radii (k,) [m], masses (k,) [kg], rows of materials (k,) and numbers (k,) of the bodies of all particles that move freely, and of the smallest that each inlet will pour,
+    without a number (-1). own (p,) [m]: radii of Parts at size factor 1."""
+    bodies = scene.bodies
+    shapes = scene.shapes(bodies)
+    rows = np.nonzero(is_particle(shapes.kind) & (bodies.motion[shapes.body] == FREE))[0]
+    body = shapes.body[rows]
+    radius = own[shapes.part[rows]] * bodies.scale[body]
+    mass, material, number = bodies.mass[body], bodies.material[body], bodies.number[body]
+    for inlet in scene.inlets:
+        first, size = scene.molds.first[inlet.mold], inlet.sizes.smallest
+        reach = own[first : first + scene.molds.count[inlet.mold]] * size
+        weight = scene.materials[inlet.material].density * scene.molds.volume[inlet.mold] * size**3
+        radius, mass = np.append(radius, reach), np.append(mass, np.full(len(reach), weight))
+        material, number = (
+            np.append(material, np.full(len(reach), inlet.material)),
+            np.append(number, np.full(len(reach), -1)),
+        )
+    return radius, mass, material, number
+
+
+def shortest(step, number):
+    """The shortest of steps (k,) [s], infinite without any, and the number of its body, None where that is -1."""
+    if len(step) == 0:
+        return math.inf, None
+    worst = int(np.argmin(step))
+    return float(step[worst]), int(number[worst]) if number[worst] >= 0 else None
 
 
 def may_touch(scene):

@@ -21,6 +21,7 @@ from ..narrow.dispatch import find_points
 from ..tables import FREE, SPHERE, is_particle, is_thin, is_wall, rows_in
 from . import forces, results, sphere_pairs
 from .conserving import even_radii
+from .heat import Heat
 from .ledger import Ledger, may_lose, with_ledger
 
 AUTO = 0.15  # dt="auto" as a fraction of the critical step
@@ -35,6 +36,7 @@ class Smooth(Stepper):
     def __init__(self, scene, method, device, box, dt):
         super().__init__(scene, method, device, box)
         self.critical, self.stiffest = self.method.critical_step(self.scene)
+        self.heat = Heat(scene) if scene.warm else None  # conducts it, where bodies have temperatures
         self.dt = self._choose_step(dt)
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.mixes = self.method.mixes(self.scene)
@@ -178,10 +180,25 @@ class Smooth(Stepper):
         acting = state, self._turn_inertias(), self._mixes, state.edges, dt
         self.coincident += sphere_pairs.apply(self._kernels.spheres, *acting)
         forces.apply(self._kernels.points, (self._parts, self._eccentric), *acting)
+        if self.heat is not None and dt > 0.0:
+            self._conduct(dt)
         if state.triangulated:
             self.look_for_crossings(
                 crossing, self.method.penetration == "push", self.time + (0.0 if self.fresh else self.dt)
             )
+
+    def _conduct(self, dt):
+        """Let heat flow through all contacts."""
+        wrong = self.heat.spread(self.state, dt)
+        if wrong is not None:
+            raise Diverged(
+                f"{self.name(wrong)} at t = {self.time + dt:.6g} s: conducts so well that it would go past the temperatures around it in a step of "
+                f"{dt:.3g} s; take a shorter one or a lower conductivity"
+            )
+
+    def heat_flows(self):
+        """Numbers of the bodies of pairs that conduct heat (k,2), and what flows into the second (k,) [W]."""
+        return self.heat.told(self.state)
 
     def _turn_inertias(self):
         """Inverse inertia (n,6) [1/(kg m^2)] of every body in world axes, see `turn_of`; (0,6) where all that matter are round."""
@@ -325,7 +342,7 @@ class Smooth(Stepper):
             pick("time step", dt, {"auto": None})
             if not math.isfinite(self.critical):
                 raise ValueError("Simulation: dt='auto' needs free bodies or inlets; give dt in seconds")
-            return AUTO * self.critical
+            return min(AUTO * self.critical, math.inf if self.heat is None else self.heat.longest)
         dt = float(dt)
         if not 0.0 < dt < math.inf:
             raise ValueError(f"Simulation: dt = {dt} must be above 0 s, or 'auto'")
@@ -334,6 +351,12 @@ class Smooth(Stepper):
         if dt > self.critical:
             raise ValueError(
                 f"Simulation: {what}; take dt='auto' ({AUTO * self.critical:.3g} s), a lower stiffness or larger bodies"
+            )
+        if self.heat is not None and dt > self.heat.longest:
+            who = "what an inlet pours" if self.heat.quickest is None else f"body {self.heat.quickest}"
+            raise ValueError(
+                f"Simulation: dt = {dt:.3g} s; {who} conducts heat too well for more than {self.heat.longest:.3g} s; take that or dt='auto', a lower "
+                "conductivity or larger bodies"
             )
         if dt > WARN * self.critical:
             warnings.warn(

@@ -25,6 +25,7 @@ CONTACT = "contact_"  # in the file the columns of contacts have this before the
 # What is kept of `tables.Bodies` and `tables.Contacts`: enough for pictures and measures, not for going on.
 CONTACT_COLUMNS = ("pair", "point", "normal", "force")
 LOSS = "dissipation"  # [W], of each contact where a ledger is kept
+WARMTH = ("temperature",)  # where bodies have one
 COLUMNS = ("number", "position", "orientation", "velocity", "spin", "scale", "mass", "mold", "material", "motion")
 
 
@@ -167,7 +168,7 @@ class Trajectory:
         tables.Contacts of which CONTACT_COLUMNS are kept, and the dissipation if they tell it, or None.
         """
         if hasattr(columns, "_asdict"):
-            columns = {name: getattr(columns, name) for name in COLUMNS}
+            columns = {name: getattr(columns, name) for name in (*COLUMNS, *WARMTH) if hasattr(columns, name)}
         if contacts is not None:
             columns = columns | {CONTACT + name: getattr(contacts, name) for name in CONTACT_COLUMNS}
             if LOSS in (contacts.kept.dtype.names or ()):

@@ -6,6 +6,7 @@ Simulation, and those that need contacts a Simulation or a frame that holds them
 
 from .fields import Fields, fields, mean
 from .flow import angle_of_repose, lacey, mass_flow, relative_deviation
+from .heat import heat, heat_flow, mean_temperature
 from .ledger import Balance, Stored, ledger, stored
 from .network import (
     Network,
@@ -38,10 +39,13 @@ __all__ = [
     "fields",
     "force_distribution",
     "force_network",
+    "heat",
+    "heat_flow",
     "lacey",
     "ledger",
     "mass_flow",
     "mean",
+    "mean_temperature",
     "momentum",
     "packing_fraction",
     "packing_profile",

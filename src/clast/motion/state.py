@@ -33,13 +33,14 @@ from ..tables import (
     MESH,
     NONE,
     TRIANGLE,
-    Bodies,
     Shapes,
     Wrench,
     empty_points,
     impulse_points,
     is_particle,
+    some_bodies,
     still_spheres,
+    without_heat,
 )
 from . import integrate
 
@@ -167,7 +168,7 @@ class State(Asked):
         self.ghosts = 0
         self.next_label = 0
         self.label = self.new_labels(bodies)
-        self.place(Bodies(*(np.array(column) for column in bodies)))
+        self.place(type(bodies)(*(np.array(column) for column in bodies)))
         free = self.bodies.motion == FREE
         particle = is_particle(self.shapes.kind)
         particle[: len(free)] &= free
@@ -217,8 +218,9 @@ class State(Asked):
         there.rows = rows = device.to_device(self.rows)
         places = {"position": CENTRES, "velocity": VELOCITIES, "spin": SPINS}
         moving = {name: view(rows, n, place.start, place.stop) for name, place in places.items()}
-        there.bodies = device.upload(self.bodies, **moving)
-        there.moving = Bodies(*(column[: n - self.ghosts] for column in there.bodies)) if self.ghosts else there.bodies
+        there.bodies = device.upload(without_heat(self.bodies), **moving)
+        own = slice(0, n - self.ghosts)
+        there.moving = type(there.bodies)(*(column[own] for column in there.bodies)) if self.ghosts else there.bodies
         there.shapes = device.upload(self.shapes, centre=view(rows, len(rows), CENTRES.start, CENTRES.stop))
         if len(self.shapes.body) > n:
             place_parts(there.bodies, there.shapes, there.parts, self.box, rows)
@@ -425,7 +427,7 @@ class State(Asked):
     def permute(self, order):
         """Bring the bodies into another order of memory, or drop those that order leaves out."""
         self.label = self.label[order]
-        self.place(Bodies(*(np.ascontiguousarray(column[order]) for column in self.bodies)))
+        self.place(some_bodies(self.bodies, order))
 
     def remove(self, rows):
         """Take bodies away; the next rebuild forgets their contacts."""
@@ -446,7 +448,7 @@ class State(Asked):
 
         label = self.new_labels(bodies) if label is None else label
         self.former, self.label = join(former, new), join(self.label, label)
-        self.place(Bodies(*(join(a, b) for a, b in zip(self.bodies, bodies, strict=True))))
+        self.place(type(bodies)(*(join(a, b) for a, b in zip(self.bodies, bodies, strict=True))))
 
     # How far walls have moved since the list was made. A wall's surface may turn in itself, as a drum about its
     # axis does, without anything coming nearer. Plain numbers, because this runs in every step for a few walls.

@@ -11,7 +11,7 @@ from ..errors import Diverged, Escaped, Penetrated
 from ..kernels import backend
 from ..narrow import mesh_slots
 from ..scene import drives
-from ..tables import FREE, Bodies
+from ..tables import FREE, some_bodies
 
 
 class Stepper:
@@ -95,7 +95,7 @@ class Stepper:
         """All Bodies, sorted by number, a copy."""
         self.state.fetch()
         order = np.argsort(self.state.bodies.number, kind="stable")
-        return Bodies(*(column[order] for column in self.state.bodies))
+        return some_bodies(self.state.bodies, order)
 
     def counted(self):
         """What is counted over steps, for a checkpoint."""

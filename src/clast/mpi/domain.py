@@ -12,7 +12,7 @@ import numpy as np
 
 from ..dem import results
 from ..motion.state import REORDER, lone_parts, place_parts, place_shapes
-from ..tables import FREE, Bodies
+from ..tables import FREE, some_bodies
 from .cuts import Cuts
 
 SAMPLE = 200_000  # bodies, of all processes, by which space is cut
@@ -95,7 +95,8 @@ class Domain:
         state = self.state
         rows, kept, arrived, memory = self._migrate()
         label = np.concatenate([state.label[kept], arrived["label"]])
-        bodies = Bodies(
+        kind = type(state.bodies)
+        bodies = kind(
             *(np.concatenate([column[kept], arrived[name]]) for name, column in state.bodies._asdict().items())
         )
         number, former = state.bodies.number, state.former
@@ -118,12 +119,12 @@ class Domain:
             state.place(bodies)
             order = state.sort_bodies()
             label, former_own = label[order], former_own[order]
-            bodies = Bodies(*(column[order] for column in bodies))
+            bodies = some_bodies(bodies, order)
         ghosts = self._choose_ghosts(bodies, label)
         state.ghosts = len(ghosts)
         state.label = np.concatenate([label, ghosts["label"]])
         former = np.concatenate([former_own, before(ghosts["number"])])
-        whole = Bodies(*(np.concatenate([getattr(bodies, name), ghosts[name]]) for name in Bodies._fields))
+        whole = kind(*(np.concatenate([getattr(bodies, name), ghosts[name]]) for name in kind._fields))
         first = state.pairs is None
         state.place(whole)
         state.former = None if first else former
@@ -165,6 +166,10 @@ class Domain:
         for name, column in bodies._asdict().items():
             records[name] = column[rows]
         return records
+
+    def _bodies(self, records):
+        """The Bodies of what `_records` gave."""
+        return type(self.state.bodies)(*(np.ascontiguousarray(records[name]) for name in self.state.bodies._fields))
 
     def _choose_ghosts(self, bodies, label):
         """Tell others of own bodies near their tiles; returns the records of what they tell of."""
@@ -225,6 +230,17 @@ class Domain:
         team.MPI.Request.Waitall(requests)
         team.wait(began)
 
+    def even_temperatures(self):
+        """Give ghosts the temperatures that their owners have found."""
+        team, temperature, began = self.team, self.state.bodies.temperature, self.team.clocks()
+        requests = [team.comm.Irecv(temperature[first:last], rank, tag=4) for rank, first, last in self.coming]
+        sent = [(rank, np.ascontiguousarray(temperature[own])) for rank, own, *_ in self.going]
+        requests += [team.comm.Isend(column, rank, tag=4) for rank, column in sent]
+        team.sent += sum(column.nbytes for _, column in sent)
+        team.messages += len(sent)
+        team.MPI.Request.Waitall(requests)
+        team.wait(began)
+
     # All bodies together.
 
     def around(self, low, high):
@@ -243,7 +259,7 @@ class Domain:
         records = self.team.join(self._records(bodies, state.label, np.flatnonzero(near)))
         records = np.concatenate([records, self._records(bodies, state.label, walls)])
         records = records[np.argsort(records["number"], kind="stable")]
-        found = Bodies(*(np.ascontiguousarray(records[name]) for name in Bodies._fields))
+        found = self._bodies(records)
         found, shapes, rows = place_shapes(found, records["label"], state.molds, state.parts)
         place_parts(found, shapes, state.parts, state.box, rows)
         return found, shapes
@@ -257,7 +273,7 @@ class Domain:
         records = self.team.join(self._records(bodies, state.label, free))
         records = np.concatenate([records, self._records(bodies, state.label, walls)])
         records = records[np.argsort(records["number"], kind="stable")]
-        return Bodies(*(np.ascontiguousarray(records[name]) for name in Bodies._fields))
+        return self._bodies(records)
 
 
 def about(memory, numbers):

@@ -11,7 +11,7 @@ from ..dem import results
 from ..dem.stepper import Smooth
 from ..errors import ClastError, Unavailable
 from ..kernels import backend
-from ..tables import Bodies, Contacts
+from ..tables import Contacts, some_bodies
 from .domain import Domain, about, joined
 
 
@@ -80,6 +80,8 @@ class Divided:
 
     def meet_ghosts(self):
         self.domain.meet()
+        if self.heat is not None:
+            self.domain.even_temperatures()
 
     def farthest(self, far, walls):
         """See the stepper of the method; the processes agree."""
@@ -140,7 +142,7 @@ class Divided:
         self.name_contacts()
         label = self.state.new_labels(bodies)
         mine = self.domain.cuts.owner(bodies.position) == self.team.rank
-        self.state.insert(Bodies(*(column[mine] for column in bodies)), label[mine])
+        self.state.insert(some_bodies(bodies, mine), label[mine])
 
     def around(self, low, high):
         return self.domain.around(low, high)
@@ -215,6 +217,9 @@ class Ranked(Divided, Smooth):
 
     def springs(self, slip=True):
         return self.team.join(super().springs(slip))
+
+    def heat_flows(self):
+        return tuple(self.team.join(column) for column in super().heat_flows())
 
     def remember(self):
         parts = self.team.everywhere(results.remember(self.state))

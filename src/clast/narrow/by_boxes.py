@@ -14,7 +14,7 @@ import numpy as np
 from ..broad.search import BROAD, periodic_box
 from ..errors import pick
 from ..scene.scene import Scene
-from ..tables import Bodies, is_wall
+from ..tables import is_wall, some_bodies
 from .contacts import NARROW, contacts_among, select
 from .dispatch import FAMILIES, FAMILY
 from .mesh_points import METHODS
@@ -76,18 +76,13 @@ def _each_box(scene, rows, sizes, limit, margin, how):
         others = np.concatenate([order[start[j] : start[j + 1]] for j in np.nonzero(near)[0]] + [free])
         distance = apart(bodies.position[others], 0.0, span, box)
         others = others[distance <= (reach[others] + widest[k] + margin) * WHISKER]
-        chosen = rows_of(bodies, np.sort(np.concatenate([own, others])))
+        chosen = some_bodies(bodies, np.sort(np.concatenate([own, others])))
         found = contacts_among(scene, chosen, margin, *how)
         mine[bodies.number[own]] = True
         one, two = found.pair[:, 0], found.pair[:, 1]
         keep = np.where(freed[one], mine[two], mine[one])
         mine[bodies.number[own]] = False
         yield found if keep.all() else select(found, keep)
-
-
-def rows_of(bodies, rows):
-    """Some of the Bodies."""
-    return Bodies(*(column[rows] for column in bodies))
 
 
 def body_reach(scene):

@@ -14,7 +14,7 @@ from ..kernels.kinds import is_wall as is_wall_kind
 from ..scene.scene import Scene
 from ..scene.stacking import make_trees
 from ..shapes.ellipsoid_form import make_forms
-from ..tables import ELLIPSOID, GEOMETRY, Contacts, empty_geometry, is_wall, with_forces
+from ..tables import ELLIPSOID, GEOMETRY, Contacts, empty_geometry, is_wall, with_forces, without_heat
 from .dispatch import BATCH, FAMILIES, FAMILY, TRIANGLES, Asked, Listed, all_of
 from .mesh_points import METHODS
 from .meshes import surface_points
@@ -52,7 +52,7 @@ class Field(Asked):
         plain = not shapes.kind.any() and len(shapes.kind) > MANY
         alone = shapes.centre is bodies.position  # every body is one shape
         place = bodies.position if plain else padded(bodies.position)
-        there_bodies = bodies._replace(position=place)
+        there_bodies = without_heat(bodies)._replace(position=place)
         there_shapes = shapes if plain else shapes._replace(centre=place if alone else padded(shapes.centre))
         self.tables = (there_bodies, there_shapes, self.parts, self.meshes, self.hulls)
         self.box = periodic_box(scene)

@@ -77,6 +77,9 @@ QUANTITIES = {
     "speed": _speed,  # [m/s], of the fastest free body
     "overlap": _overlap,  # [m], the deepest
     "pressure": _pressure,  # [Pa], a third of the trace of the stress in the box around all free bodies
+    # Where bodies have temperatures, and there always: [K], the mean of free ones by their heat capacity; [J]
+    "temperature": lambda moment: measure.mean_temperature(moment.sim),
+    "heat": lambda moment: measure.heat(moment.sim),
 }
 # Quantities of one thing, `name:which`; each takes a Moment and the words behind the colon, and returns a number or three.
 OF_ONE = {
@@ -84,9 +87,11 @@ OF_ONE = {
     "force": lambda moment, which: measure.wall_force(moment.sim, which),  # [N] on a body, by its number
     "torque": lambda moment, which: measure.wall_torque(moment.sim, which),  # [N m] on a body, about its position
     "power": lambda moment, which: measure.wall_power(moment.sim, which),  # [W] that a moving wall gives
+    "heat_flow": lambda moment, which: measure.heat_flow(moment.sim, which),  # [W] that flows into a body
 }
 # Names that need a ledger: its numbers, which runs with one keep always, and the power that each contact dissipates [W].
 OF_LEDGER = ("ledger", "dissipation")
+WARM = ("temperature", "heat")
 ALWAYS = ("kinetic", "rotational", "potential", "elastic", "total", "contacts")
 
 
@@ -155,6 +160,8 @@ class Record:
         told |= {name: float(value) for name, value in sim.stepper.describe().items() if isinstance(value, int | float)}
         if sim.stepper.ledger is not None:
             told |= sim.ledger().series()
+        if sim.scene.warm and QUANTITIES["bodies"](moment):
+            told |= {name: QUANTITIES[name](moment) for name in WARM}
         for name, function in self.wanted:
             value = function(moment)
             if np.ndim(value) == 0:

@@ -10,7 +10,7 @@ import numpy as np
 from ..kernels import ahead, backend
 from ..mpi import team
 from ..narrow.contacts import find_contacts
-from ..tables import FREE, Bodies
+from ..tables import FREE, some_bodies
 
 EACH = 2  # bodies of each sort that take part
 STEPS = 2
@@ -38,7 +38,7 @@ def few(scene):
         seen[alike] = seen.get(alike, 0) + free
         if not free or seen[alike] <= EACH or int(bodies.number[row]) in joined:
             kept.append(row)
-    chunks = [Bodies(*(column[kept] for column in bodies))]
+    chunks = [some_bodies(bodies, kept)]
     for inlet in scene.inlets:
         middle = 0.5 * (np.array(inlet.low) + np.array(inlet.high))
         chunks.append(

@@ -72,6 +72,8 @@ class Simulation:
             raise ValueError("Simulation: the scene is empty; add bodies with scene.add or scene.fill first")
         if isinstance(method, DEM) and (scene.joints or scene.springs):
             raise ValueError("Simulation: joints and springs need clast.Complementarity(...); DEM has none")
+        if scene.warm and not isinstance(method, DEM):
+            raise ValueError("Simulation: heat is conducted by clast.DEM(...) alone; leave temperatures out")
         if not isinstance(dt, str) and (isinstance(dt, bool) or not isinstance(dt, Real)):
             raise TypeError(f"Simulation: dt must be a number of seconds or 'auto', got {dt!r}")
         if not isinstance(dt, str) and 0.0 < float(dt) < SHORTEST:
@@ -84,6 +86,8 @@ class Simulation:
             raise Unavailable("Simulation: triangulated particles move on the CPU only; leave device='cuda' out")
         if self.device is not backend.CPU and method.ledger:
             raise Unavailable("Simulation: a ledger is kept on the CPU only; leave device='cuda' out")
+        if self.device is not backend.CPU and scene.warm:
+            raise Unavailable("Simulation: heat is conducted on the CPU only; leave device='cuda' out")
         self.scene, self.method = scene, method
         self._compiled = watch.seconds()
         self.box = periodic_box(scene)

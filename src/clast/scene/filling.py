@@ -361,7 +361,7 @@ class Inlet:
     """Pours bodies of one mold into a box. It keeps no state: all it gives follows from seed and count.
 
     mold, material: rows; reach [m]: radius that contains the mold; low, high (3,) [m]: the box; rate [1/s];
-    velocity (3,) [m/s]; start, stop [s]; count: bodies in all, or None for no end.
+    velocity (3,) [m/s]; start, stop [s]; count: bodies in all, or None for no end; temperature [K], or None.
     """
 
     mold: int
@@ -376,6 +376,7 @@ class Inlet:
     stop: float = math.inf
     count: int | None = None
     seed: int = 0
+    temperature: float | None = None
 
     def total(self, time):
         """How many bodies are due from the start up to and including `time` [s]."""

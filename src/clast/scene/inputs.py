@@ -118,8 +118,8 @@ def number(place, name, value, *, least=-math.inf, above=-math.inf, infinite=Fal
 
 
 def start(place, given):
-    """Velocity, spin and orientation of bodies that fill a box, from the keywords that are given."""
-    known = {"velocity": (0.0, 0.0, 0.0), "spin": (0.0, 0.0, 0.0), "orientation": "random"}
+    """Velocity, spin, orientation and temperature of bodies that fill a box, from the keywords that are given."""
+    known = {"velocity": (0.0, 0.0, 0.0), "spin": (0.0, 0.0, 0.0), "orientation": "random", "temperature": None}
     for name in given:
         if name not in known:
             raise TypeError(f"{place}: there is no option {name!r}")
@@ -186,6 +186,25 @@ def material(place, value):
     if not isinstance(value, Material):
         raise TypeError(f"{place}: material must be a clast.Material, got {value!r}")
     return value
+
+
+def into_world(place, position, world, periodic):
+    """Positions (n,3) of free bodies: wrapped along periodic axes, refused outside the world along the others; world: its corners [m] or None."""
+    if world is None:
+        return position
+    low, high = np.array(world)
+    position = position.copy()
+    for axis in np.flatnonzero(periodic):
+        wrapped = low[axis] + np.mod(position[:, axis] - low[axis], high[axis] - low[axis])
+        position[:, axis] = np.where(wrapped < high[axis], wrapped, low[axis])
+    outside = ((position < low) | (position > high)).any(axis=1)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise ValueError(
+            f"{place}: position {position[row].tolist()} in row {row} is outside the world {low.tolist()} to "
+            f"{high.tolist()}; move the body or give the scene a larger world"
+        )
+    return position
 
 
 def motion(place, wall, name, moving, drive, pivot):

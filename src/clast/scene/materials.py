@@ -22,6 +22,7 @@ class Material:
     For the law "blaze" alone: blaze_stiffness K_r [N/m^1.5] of the normal force K_r d^1.5; blaze_damping K_D [N s/m^1.5] of
     K_D d^0.5 times the rate; blaze_shear K_T [N s/m], shear force over sliding velocity. In units of cm, g and s
     K_r is 100 times, K_D 100 times and K_T 1000 times as much.
+    conductivity [W/(m K)], heat_capacity [J/(kg K)]: asked for where bodies have temperatures.
     For the law "halo" alone: halo_stiffness k_repulsive [N/m] and halo_damping k_damp [N s/m].
     numbers: {name: value} that other laws need, see docs/laws.md, also one of your own, see `clast.law`; those of two materials are combined like
     springs in series unless RULES says otherwise. name: for messages and files.
@@ -42,6 +43,8 @@ class Material:
     blaze_shear: float | None = None
     halo_stiffness: float | None = None
     halo_damping: float | None = None
+    conductivity: float | None = None
+    heat_capacity: float | None = None
     numbers: tuple = ()
     name: str = ""
 
@@ -78,6 +81,8 @@ LIMITS = {
     "blaze_shear": (lambda v: v >= 0.0, "0 N s/m or more"),
     "halo_stiffness": (lambda v: v > 0.0, "above 0 N/m"),
     "halo_damping": (lambda v: v >= 0.0, "0 N s/m or more"),
+    "conductivity": (lambda v: v >= 0.0, "0 W/(m K) or more"),
+    "heat_capacity": (lambda v: v > 0.0, "above 0 J/(kg K)"),
 }
 # The same of numbers that contact laws know; those of a user's own law may be any.
 NUMBERS = {
@@ -110,7 +115,10 @@ NUMBERS = {
 BLAZE = ("blaze_stiffness", "blaze_damping", "blaze_shear")
 HALO = ("halo_stiffness", "halo_damping")
 HARD = ("spinning_friction", "cohesion", "compliance")  # for Complementarity alone, but for laws that need them
-OVERRIDES = ("young", "shear", "friction", "restitution", "rolling_friction", "stiffness", *HARD, *BLAZE, *HALO)
+OVERRIDES = (
+    *("young", "shear", "friction", "restitution", "rolling_friction", "stiffness", "conductivity"),
+    *(*HARD, *BLAZE, *HALO),
+)
 
 
 def check(place, name, value):
@@ -163,6 +171,7 @@ class Mix(NamedTuple):
     blaze_shear: np.ndarray  # [N s/m], likewise
     halo_stiffness: np.ndarray  # [N/m], likewise
     halo_damping: np.ndarray  # [N s/m], likewise
+    conductivity: np.ndarray  # [W/(m K)], likewise
 
 
 def effective_young(young_a, poisson_a, young_b, poisson_b):
@@ -231,7 +240,7 @@ def combine(materials, pairs=None):
         spinning_friction=table(geometric_mean, "spinning_friction"),
         cohesion=table(geometric_mean, "cohesion"),
         compliance=table(lambda a, b: 0.5 * (a + b), "compliance"),
-        **{name: table(harmonic_mean, name) for name in ("stiffness", *BLAZE, *HALO)},
+        **{name: table(harmonic_mean, name) for name in ("stiffness", *BLAZE, *HALO, "conductivity")},
     )
     columns = mix._asdict()
     for (i, j), values in (pairs or {}).items():

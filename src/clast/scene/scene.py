@@ -6,13 +6,13 @@ from dataclasses import asdict, fields
 import numpy as np
 
 from ..errors import pick
-from ..tables import DRIVEN, FREE, Bodies, Hulls, Meshes, Molds, Parts, Surfaces
+from ..tables import DRIVEN, FREE, Bodies, Hulls, Meshes, Molds, Parts, Surfaces, WarmBodies
 from . import clearance, filling, inputs, packing
 from .drives import Drive, pose, rates
 from .filling import Inlet, Outlet, Sizes
 from .joining import Joinery
 from .materials import OVERRIDES, Material, check, check_numbers
-from .stacking import join_bodies, join_molds, make_bodies, make_mold, place_shapes
+from .stacking import join_bodies, join_molds, make_bodies, make_mold, place_shapes, warmed
 
 FILLINGS = {"random": "random", "lattice": "lattice", "packed": "packed"}
 MOLDED = {"molds": Molds, "parts": Parts, "meshes": Meshes, "hulls": Hulls, "surfaces": Surfaces}
@@ -44,6 +44,7 @@ class Scene(Joinery):
         self.title = str(title)
         self.seeds: list[int] = []  # of each filling, for reports
         self.next_number = 0
+        self.warm = False  # some body was given a temperature: all have one
         self.source = None  # the running simulation, asked for `bodies()`; None while the scene is being built
         self.originals: list = []  # the shape object of each mold; None after a restart
         self.names: list[str] = []  # the name of the shape of each mold
@@ -79,6 +80,7 @@ class Scene(Joinery):
         motion=None,
         pivot=None,
         drive=None,
+        temperature=None,
     ):
         """Add bodies of one shape, or of n particle shapes in a list, and return their numbers (n,).
 
@@ -87,6 +89,8 @@ class Scene(Joinery):
         material: Material, or None for Material(). motion: "free" (default of particles), "fixed" (default of walls)
         or "driven" (default of walls that move). Driven bodies turn about `pivot` (3,) [m], by default their position,
         which itself moves with `velocity`; drive: Oscillation, or a function t -> (velocity (3,), spin (3,)).
+        temperature [K], a number or (n,): DEM conducts heat where some body is given one; fixed and driven bodies keep it, and without one let no
+        heat in or out; free ones without have 293.15 K.
         """
         place, shapes = inputs.shapes("Scene.add", shape)
         self._check_open(place)
@@ -96,13 +100,14 @@ class Scene(Joinery):
             "velocity": inputs.rows(place, "velocity", velocity, 3),
             "spin": inputs.rows(place, "spin", spin, 3),
             "scale": inputs.column(place, "scale", scale),
+            **self._temperature(place, temperature),
         }
         count = inputs.same_length(place, columns | {"shape": shapes})
         moving = bool(columns["velocity"].any() or columns["spin"].any())
         motion = inputs.motion(place, shapes[0].wall, motion, moving, drive, pivot)
         centre = None if pivot is None else tuple(inputs.vector(place, "pivot", pivot).tolist())
         if motion == FREE:
-            columns["position"] = self._into_world(place, columns["position"])
+            columns["position"] = inputs.into_world(place, columns["position"], self.world, self.periodic)
         material = inputs.material(place, material)
         still = rates(drive, 0.0) if callable(drive) else None
         molds = np.array([self._mold_row(one) for one in shapes])
@@ -130,7 +135,8 @@ class Scene(Joinery):
         """Add `count` free bodies without overlap, each wholly inside the box, and return their numbers (count,); or as many as fill the
         part `fraction` of the box.
 
-        shape: one for all, or a list of `count` particles; start: velocity [m/s] and spin [rad/s] (3,) or (count,3), orientation, random unless given;
+        shape: one for all, or a list of `count` particles; start: velocity [m/s] and spin [rad/s] (3,) or (count,3), temperature [K] as in `add`,
+        orientation, random unless given;
         box ((x, y, z), (x, y, z)) [m]; scale: a number, (low, high) uniform, {scale: weight} by number, or `clast.sieve`.
         method "random": random points, large bodies first, up to a solid fraction of about 0.35; it is taken unless said, or
         where a fraction above 0.3 is asked for "packed": the balls around bodies pushed apart, up to about 0.6, in an empty box;
@@ -139,7 +145,7 @@ class Scene(Joinery):
         Bodies and walls already in the scene are kept clear of, by true shapes; of a triangulated particle its convex hull and halo count.
         """
         place, shapes = inputs.shapes("Scene.fill", shape)
-        velocity, spin, orientation = inputs.start(place, start)
+        velocity, spin, orientation, temperature = inputs.start(place, start)
         self._check_open(place)
         if shapes[0].wall:
             raise ValueError(f"{place}: a wall cannot fill a box; use Scene.add")
@@ -169,6 +175,7 @@ class Scene(Joinery):
             "scale": sizes.draw(rng.random(count)),
             "velocity": inputs.rows(place, "velocity", velocity, 3),
             "spin": inputs.rows(place, "spin", spin, 3),
+            **self._temperature(place, temperature),
         }
         inputs.same_length(place, columns | {"shape": shapes, "count": range(count)}, count)
         if isinstance(orientation, str):
@@ -205,11 +212,12 @@ class Scene(Joinery):
         stop=math.inf,
         count=None,
         seed=0,
+        temperature=None,
     ):
         """Pour bodies of one shape into a box while the simulation runs; returns the Inlet.
 
         box [m], free of walls; rate [1/s]; velocity (3,) [m/s]; scale as in `fill`; start, stop [s]; count: bodies in
-        all, or None for no end. A body that finds no room waits; none is lost.
+        all, or None for no end; temperature [K] as in `add`. A body that finds no room waits; none is lost.
         """
         place = f"Scene.inlet({type(shape).__name__})"
         self._check_open(place)
@@ -234,6 +242,7 @@ class Scene(Joinery):
             "stop": inputs.number(place, "stop", stop, above=start, infinite=True),
             "count": None if count is None else inputs.whole(place, "count", count),
             "seed": inputs.whole(place, "seed", seed),
+            **{name: float(column[0]) for name, column in self._temperature(place, temperature).items()},
         }
         self.inlets.append(Inlet(self._mold_row(shape), self._material_row(material), **numbers))
         return self.inlets[-1]
@@ -276,7 +285,7 @@ class Scene(Joinery):
         if len(self._chunks) > 1:
             # Numbers only ever grow, so chunks in the order of adding are sorted.
             self._chunks = [join_bodies(self._chunks)]
-        return self._chunks[0]
+        return warmed(self._chunks[0]) if self.warm else self._chunks[0]
 
     @property
     def molds(self):
@@ -325,7 +334,10 @@ class Scene(Joinery):
             "velocity": np.array([inlet.velocity]),
             "spin": np.zeros((1, 3)),
         }
-        return self._rows(inlet.mold, inlet.material, FREE, len(scale), columns)
+        if inlet.temperature is not None:
+            columns["temperature"] = inlet.temperature
+        rows = self._rows(inlet.mold, inlet.material, FREE, len(scale), columns)
+        return warmed(rows) if self.warm else rows
 
     def describe(self):
         """The whole scene as (groups of named arrays, attributes that fit into JSON), for `rebuild`."""
@@ -365,7 +377,9 @@ class Scene(Joinery):
         scene.pairs = {(int(a), int(b)): dict(values) for a, b, values in attributes["pairs"]}
         scene.inlets = [Inlet.rebuild(values) for values in attributes["inlets"]]
         scene.outlets = [Outlet(**{k: tuple(v) for k, v in values.items()}) for values in attributes["outlets"]]
-        scene._chunks = [Bodies(**{k: np.array(groups["bodies"][k]) for k in Bodies._fields})]
+        scene.warm = "temperature" in groups["bodies"]
+        kind = WarmBodies if scene.warm else Bodies
+        scene._chunks = [kind(**{k: np.array(groups["bodies"][k]) for k in kind._fields})]
         molded = [table(**{k: np.array(groups[name][k]) for k in table._fields}) for name, table in MOLDED.items()]
         scene._mold_chunks = [tuple(molded)]
         moment = np.trace(molded[0].inertia, axis1=1, axis2=2) / 3.0
@@ -433,6 +447,11 @@ class Scene(Joinery):
         own = {"number": number, "mass": mass, "inertia": inertia, "mold": mold, "material": material, "motion": motion}
         return make_bodies(count, columns | own)
 
+    def _temperature(self, place, given):
+        """The column of temperatures (n,) [K] by its name, or nothing where none is given."""
+        self.warm |= given is not None
+        return {} if given is None else {"temperature": inputs.column(place, "temperature", given)}
+
     def _drive(self, chunk, pivot, drive, still):
         """Keep the motion of driven bodies, and write their velocity and spin at time zero."""
         waves = {}
@@ -446,24 +465,6 @@ class Scene(Joinery):
             motion = Drive(*start, pivot=start[0] if pivot is None else pivot, **waves)
             chunk.velocity[row], chunk.spin[row] = pose(motion, 0.0)[2:] if still is None else still
             self.drives[number] = motion
-
-    def _into_world(self, place, position):
-        """Positions of free bodies: wrapped along periodic axes, refused outside the world along the others."""
-        if self.world is None:
-            return position
-        low, high = np.array(self.world)
-        position = position.copy()
-        for axis in np.flatnonzero(self.periodic):
-            wrapped = low[axis] + np.mod(position[:, axis] - low[axis], high[axis] - low[axis])
-            position[:, axis] = np.where(wrapped < high[axis], wrapped, low[axis])
-        outside = ((position < low) | (position > high)).any(axis=1)
-        if outside.any():
-            row = int(np.argmax(outside))
-            raise ValueError(
-                f"{place}: position {position[row].tolist()} in row {row} is outside the world {low.tolist()} to "
-                f"{high.tolist()}; move the body or give the scene a larger world"
-            )
-        return position
 
     def _box_in_world(self, place, box):
         low, high = inputs.box(place, box)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..shapes.triangulated import build_surface
-from ..tables import Bodies, Hulls, Meshes, Molds, Shapes, Surfaces, Trees, make_parts, rows_in
+from ..tables import FREE, Bodies, Hulls, Meshes, Molds, Shapes, Surfaces, Trees, WarmBodies, make_parts, rows_in
 from .clearance import rotate
 
 BODY_COLUMNS = {  # type and width, 0 for a plain column
@@ -21,6 +21,7 @@ BODY_COLUMNS = {  # type and width, 0 for a plain column
     "material": (np.int32, 0),
     "motion": (np.int8, 0),
 }
+ROOM = 293.15  # [K], of free bodies that are given no temperature where others are
 
 
 def make_bodies(count, columns):
@@ -31,7 +32,16 @@ def make_bodies(count, columns):
         made[name] = np.zeros((count, width) if width else count, dtype=dtype)
         if name in columns and np.any(columns[name]):
             made[name][...] = columns[name]
+    if "temperature" in columns:
+        return WarmBodies(**made, temperature=np.array(np.broadcast_to(columns["temperature"], count), float))
     return Bodies(**made)
+
+
+def warmed(bodies):
+    """Bodies with a temperature: free ones have that of a room, others let no heat in or out, if none was given."""
+    if isinstance(bodies, WarmBodies):
+        return bodies
+    return WarmBodies(*bodies, np.where(bodies.motion == FREE, ROOM, np.nan))
 
 
 def place_shapes(bodies, molds, parts):
@@ -113,7 +123,9 @@ def _joined(tables, empty, counted, shift):
 
 def join_bodies(chunks):
     """One table of all chunks, in their order."""
-    return Bodies(*[np.concatenate(column) for column in zip(*chunks, strict=True)])
+    if any(isinstance(chunk, WarmBodies) for chunk in chunks):
+        chunks = [warmed(chunk) for chunk in chunks]
+    return type(chunks[0])(*[np.concatenate(column) for column in zip(*chunks, strict=True)])
 
 
 def join_molds(chunks):

@@ -246,6 +246,7 @@ class _Reader(Shaper):
             material=self.material(place, keys.material),
             pivot=keys.pivot,
             drive=drive,
+            temperature=keys.temperature,
         )
         self.places.append((numbers, place))
         self.remember(place, keys.name, numbers)
@@ -309,6 +310,7 @@ class _Reader(Shaper):
             "box": self.box(f"{place}.box", keys.box),
             "scale": scale,
             "velocity": keys.velocity,
+            "temperature": keys.temperature,
             "material": self.material(place, keys.material),
             "seed": keys.seed,
         }

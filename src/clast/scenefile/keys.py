@@ -46,6 +46,8 @@ class MaterialKeys(Section):
     blaze_shear: float | None = key("shear dashpot K_T of the law blaze [N s/m]", "0.4", None, ge=0)
     halo_stiffness: float | None = key("spring of the law halo [N/m]", "1e5", None, gt=0)
     halo_damping: float | None = key("dashpot of the law halo [N s/m]", "0", None, ge=0)
+    conductivity: float | None = key("conductivity of heat [W/(m K)]", "1.0", None, ge=0)
+    heat_capacity: float | None = key("heat capacity [J/(kg K)]", "800", None, gt=0)
     numbers: dict[str, float] | None = key("numbers of other laws, by name", "{ adhesion = 0.05 }", None)
 
 
@@ -65,6 +67,7 @@ class PairKeys(Section):
     blaze_shear: float | None = key("shear dashpot K_T of the law blaze [N s/m]", "0.4", None, ge=0)
     halo_stiffness: float | None = key("spring of the law halo [N/m]", "1e5", None, gt=0)
     halo_damping: float | None = key("dashpot of the law halo [N s/m]", "0", None, ge=0)
+    conductivity: float | None = key("conductivity of heat [W/(m K)]", "1.0", None, ge=0)
     numbers: dict[str, float] | None = key("numbers of other laws, by name", "{ adhesion = 0.05 }", None)
 
 
@@ -86,6 +89,9 @@ class WallKeys(Section):
     spin: Triple = key("angular velocity [rad/s]", "[0, 1.5, 0]", [0.0, 0.0, 0.0])
     pivot: Triple | None = key("point [m] that the wall turns about", "[0, 0, 0]", None)
     oscillation: OscillationKeys | None = key("harmonic motion", "{ amplitude = [0, 0, 0.01], frequency = 10 }", None)
+    temperature: float | None = key(
+        "temperature [K] that it keeps; without one it lets no heat through", "350", None, gt=0
+    )
 
 
 class PlaneKeys(WallKeys):
@@ -122,6 +128,7 @@ class ParticleKeys(Section):
     kind: str = key("kind of the particle", '"sphere"', "sphere")
     material: str | None = key("name of a material", '"rock"', None)
     velocity: Triple = key("velocity [m/s]", "[0, 0, 0]", [0.0, 0.0, 0.0])
+    temperature: float | None = key("temperature at the start [K]", "293.15", None, gt=0)
 
 
 class BodyKeys(ParticleKeys):

@@ -12,7 +12,7 @@ BACKGROUND = ("#e6ebf0", "#ffffff")  # bottom, top
 
 
 NAMED = ("speed", "force", "size", "material", "number", "coordination")
-UNITS = {"mass": "kg", "velocity": "m/s", "spin": "rad/s", "position": "m", "force": "N"}
+UNITS = {"mass": "kg", "velocity": "m/s", "spin": "rad/s", "position": "m", "force": "N", "temperature": "K"}
 
 
 def values(stage, colour):
@@ -68,6 +68,7 @@ def span(numbers, colour, radius):
     """Lowest and highest of the colour scale for these numbers (s,) of particles of these radii (s,) [m]."""
     if not len(numbers):
         return 0.0, 1.0
+    numbers = numbers[np.isfinite(numbers)] if np.isfinite(numbers).any() else np.zeros(1)
     low, high = np.min(numbers), np.max(numbers)
     if isinstance(colour, str) and colour == "force":
         return 0.0, max(float(np.percentile(numbers, 99.0)), 1e-300)

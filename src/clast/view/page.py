@@ -38,7 +38,18 @@ svg .band { fill: #3a5d9c22; }
 .legend button::before { content: ""; display: inline-block; width: .9em; height: .25em; margin-right: .4em; vertical-align: middle; background: var(--colour); }
 .legend button.off { color: #b4bcc3; text-decoration: line-through; } details summary { cursor: pointer; color: var(--faint); }
 """
-UNITS = {"speed": "m/s", "overlap": "m", "pressure": "Pa", "flow": "kg/s", "force": "N", "torque": "N m", "power": "W"}
+UNITS = {
+    "speed": "m/s",
+    "overlap": "m",
+    "pressure": "Pa",
+    "flow": "kg/s",
+    "force": "N",
+    "torque": "N m",
+    "power": "W",
+    "temperature": "K",
+    "heat": "J",
+    "heat_flow": "W",
+}
 
 
 def report(folder, path=None, *, pictures=True, size=(720, 540)):

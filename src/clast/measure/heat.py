@@ -1,0 +1,45 @@
+"""Heat of bodies, and what of it goes through contacts."""
+
+import math
+
+import numpy as np
+
+from ..tables import FREE
+
+
+def heat(sim):
+    """Heat [J] of all free bodies, counted from 0 K: sum of m c T; an exact sum, the same in any order of memory."""
+    return math.fsum(_heats(sim)[1].tolist())
+
+
+def mean_temperature(sim):
+    """The temperature [K] that all free bodies would have if no heat went anywhere else: sum of m c T over that of m c."""
+    capacity, heats = _heats(sim)
+    if not len(heats):
+        raise ValueError("measure.mean_temperature: there is no free body")
+    return math.fsum(heats.tolist()) / math.fsum(capacity.tolist())
+
+
+def heat_flow(sim, number):
+    """Heat [W] that flows into one body through all its contacts at present, also into one that keeps its temperature."""
+    _check(sim, "heat_flow")
+    if number not in sim.bodies.number:
+        raise ValueError(f"measure.heat_flow: there is no body {number}")
+    sim.start()
+    pair, flow = sim.stepper.heat_flows()
+    return math.fsum([*flow[pair[:, 1] == number].tolist(), *(-flow[pair[:, 0] == number]).tolist()])
+
+
+def _check(sim, name):
+    if not sim.scene.warm:
+        raise ValueError(f"measure.{name}: no body has a temperature; give one, scene.add(..., temperature=...) in K")
+
+
+def _heats(sim):
+    """Heat capacities (k,) [J/K] and heats (k,) [J] of free bodies."""
+    _check(sim, "heat")
+    bodies = sim.bodies
+    free = bodies.motion == FREE
+    per_mass = np.array([material.heat_capacity or math.nan for material in sim.scene.materials])
+    capacity = bodies.mass[free] * per_mass[bodies.material[free]]
+    return capacity, capacity * bodies.temperature[free]

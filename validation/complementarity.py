@@ -228,7 +228,7 @@ def pile(count, seconds=4.0, shapes=(ROUND,), side=None, walls=0.5, seed=1, radi
         contacts = sim.contacts()
         floor = contacts.force[contacts.pair[:, 0] < 5].sum(0)[2] / weight
         speed = np.median(np.linalg.norm(sim.bodies.velocity[5:], axis=1)) / math.sqrt(9.81 * radius)
-        asleep = f", {sim.report().solver['asleep']:,} asleep" if "sleep" in options else ""
+        asleep = f", {sim.report().solver['asleep']:,} asleep" if options.get("sleep") else ""
         print(
             f"{what}, {sim.time:.1f} s: speed {speed:.1e} sqrt(g r), {sim.touching():,} contacts, overlap {sim.report().deepest / radius:.1e} r, "
             f"floor and walls bear {floor:.6f} of the weight, a step gained at most {max(np.diff(energies)) / (weight * radius):.1e} of weight times "

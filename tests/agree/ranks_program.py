@@ -9,7 +9,7 @@ import numpy as np
 from mpi4py import MPI
 
 import clast
-from clast.mpi import team
+from clast.mpi import contacts, team
 from clast.scenes import SCENES
 from clast.tables import FREE
 
@@ -83,15 +83,44 @@ MADE = {
 }
 
 
+def digest(contacts):
+    """A number that changes with the last bit of any contact."""
+    made = hashlib.sha256()
+    for column in contacts:
+        made.update(np.ascontiguousarray(column).tobytes())
+    return made.hexdigest()
+
+
+def looked_at(world, everyone):
+    """Contacts of a scene without a simulation: of one process, and of several that have divided it."""
+    scene = clast.Scene()
+    rng = np.random.default_rng(5)
+    scene.add(clast.Sphere(1.0), position=rng.random((4000, 3)) * 20.0, scale=rng.uniform(0.2, 0.6, 4000))
+    scene.add(clast.Clump([(0.0, 0.0, 0.0), (0.9, 0.0, 0.0)], [0.6, 0.5]), position=rng.random((300, 3)) * 20.0)
+    scene.add(clast.Sphere(3.0), position=[(5.0, 5.0, 3.0), (12.0, 5.0, 3.0)])
+    scene.add(clast.Plane(normal=(0, 0, 1)))
+    with team.alone():
+        found = {"1": digest(clast.find_contacts(scene, margin=0.1))}
+    few, contacts.FEW = contacts.FEW, 100
+    for size in (2, 3, 4):
+        part = world.Split(0 if world.rank < size else 1)
+        if world.rank < size:
+            with team.using(part):
+                whole = clast.find_contacts(scene, margin=0.1, sort=False)
+                mine = sum(len(box.gap) for box in clast.contacts_by_boxes(scene, margin=0.1, memory=1e6))
+                found[str(size)] = digest(whole)
+                found[f"parts {size}"] = [len(whole.gap), part.allgather(mine)]
+        everyone.rest()
+    contacts.FEW = few
+    return found
+
+
 def state_of(sim):
     """A number that changes with the last bit of any body or contact, and what was counted."""
-    bodies, contacts = sim.bodies, sim.contacts()
-    made = hashlib.sha256()
-    for column in (*bodies, *contacts):
-        made.update(np.ascontiguousarray(column).tobytes())
-    counted = [len(bodies.number), len(contacts.gap), sim.touching(), sim.removed, *sim.poured]
+    bodies, touching = sim.bodies, sim.contacts()
+    counted = [len(bodies.number), len(touching.gap), sim.touching(), sim.removed, *sim.poured]
     energy = [sim.stepper.elastic_energy(), *(flow.mass for flow in sim.flows.outlets)]
-    return [made.hexdigest(), counted, energy, int(sim.stepper.counted()["crossings"])]
+    return [digest((*bodies, *touching)), counted, energy, int(sim.stepper.counted()["crossings"])]
 
 
 def told(sim, steps, every):
@@ -131,6 +160,7 @@ def main(names, folder):
                     sim = clast.resume(Path(folder) / f"{name}{saved}.h5")
                     result[name][f"{saved} to {size}"] = told(sim, steps - steps // 2, EVERY)
             everyone.rest()
+    result["contacts"] = looked_at(world, everyone)
     if world.rank == 0:
         print(json.dumps(result))
 

@@ -11,10 +11,13 @@ from clast.tables import Contacts
 def together(scene, margin, memory, **how):
     """Contacts of all boxes in the order of `find_contacts`, and how many boxes there were."""
     pieces = list(clast.contacts_by_boxes(scene, margin=margin, memory=memory, **how))
-    found = Contacts(*(np.concatenate(column) for column in zip(*pieces)))
-    # A pair stands in one box, and its contacts there in their order.
+    return in_order(Contacts(*(np.concatenate(column) for column in zip(*pieces)))), len(pieces)
+
+
+def in_order(found):
+    """Contacts in the order of `find_contacts`: a pair stands in one box, and its contacts there in their order."""
     order = np.lexsort((found.shape[:, 1], found.shape[:, 0], found.pair[:, 1], found.pair[:, 0]))
-    return Contacts(*(column[order] for column in found)), len(pieces)
+    return Contacts(*(column[order] for column in found))
 
 
 def same(one, two):
@@ -36,6 +39,18 @@ def test_spheres(memory):
     found, boxes = together(scene, 0.1, memory)
     assert boxes > 2000 * 2000 / memory
     same(found, clast.find_contacts(scene, margin=0.1))
+
+
+def test_spheres_that_are_not_sorted_have_the_same_bits():
+    rng = np.random.default_rng(9)
+    for periodic in (False, True):
+        scene = clast.Scene(world=((0, 0, 0), (9, 9, 9)), periodic=(periodic,) * 3)
+        scene.add(clast.Sphere(1.0), position=rng.random((1500, 3)) * 9.0, scale=rng.uniform(0.2, 0.6, 1500))
+        whole = clast.find_contacts(scene)
+        same(in_order(clast.find_contacts(scene, sort=False)), whole)
+        found, boxes = together(scene, 0.0, 2e5, sort=False)
+        assert boxes > 10
+        same(found, whole)
 
 
 def test_one_box_is_the_whole():
@@ -77,10 +92,29 @@ def test_bodies_in_one_place_are_halved_too():
     same(found, clast.find_contacts(scene))
 
 
+def test_a_box_with_more_pairs_than_its_memory_holds_is_halved_again():
+    scene = cloud(3000, 6, 8.0)
+    pieces = list(clast.contacts_by_boxes(scene, memory=2e6))
+    assert len(pieces) > 8 > 3000 * 2600 / 2e6
+    assert max(len(some.gap) for some in pieces) < 7 * 2e6 / 2600
+    same(together(scene, 0.0, 2e6)[0], clast.find_contacts(scene))
+
+
+def test_parts_of_the_boxes_are_all_of_them_each_once():
+    scene = cloud(3000, 7, (30.0, 20.0, 10.0))
+    scene.add(clast.Plane())
+    scene.add(clast.Sphere(6.0), position=[(5.0, 5.0, 5.0), (15.0, 5.0, 5.0)])
+    whole, boxes = together(scene, 0.1, 1e5)
+    parts = [list(clast.contacts_by_boxes(scene, margin=0.1, memory=1e5, share=(k, 3))) for k in range(3)]
+    assert sum(map(len, parts)) == boxes and min(map(len, parts)) > boxes / 4
+    same(in_order(Contacts(*(np.concatenate(column) for column in zip(*sum(parts, []))))), whole)
+    assert sum(len(list(clast.contacts_by_boxes(scene, share=(k, 3)))) for k in range(3)) == 1  # more parts than boxes
+
+
 def test_halving():
     rng = np.random.default_rng(5)
     position, rows = rng.random((1000, 3)), np.arange(100, 1000)
-    order, start = halve(position, rows, 60)
+    order, start, _ = halve(position, rows, 60)
     assert sorted(order.tolist()) == rows.tolist()
     assert start[0] == 0 and start[-1] == 900
     assert np.diff(start).min() >= 30 and np.diff(start).max() <= 60

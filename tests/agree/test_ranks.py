@@ -86,6 +86,14 @@ def test_bodies_came_and_went_and_touched(found):
     assert found["box"]["1"][-1][1][1] > 10
 
 
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_contacts_that_processes_find_together_are_those_of_one(found, size):
+    told = found["contacts"]
+    assert told[str(size)] == told["1"]
+    total, parts = told[f"parts {size}"]
+    assert sum(parts) == total > 3000 and min(parts) > 0.5 * total / size
+
+
 @pytest.fixture(scope="module")
 def faults():
     done = start(2, HERE / "ranks_faults.py", timeout=300)

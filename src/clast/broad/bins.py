@@ -278,17 +278,18 @@ def sort_shapes(shapes, tag, box, margin):
 
 
 def contact_row(c, chunk, room, start, partner, order, ball, number, edges, contacts):
-    """Write the contacts of one chunk of spheres from the sorted copies, which are near each other in memory."""
+    """Write the contacts of one chunk of spheres from the sorted copies, which are near each other in memory.
+
+    Seen from the sphere with the lower number, by the sums of `clast.narrow.spheres`: the same bits wherever a sphere stands in the order.
+    """
     at = room[c]
     for k in range(c * chunk, min(len(start) - 1, (c + 1) * chunk)):
-        if start[k] == start[k + 1]:
-            continue
-        a = number[order[k]]
-        x, y, z, r = ball[k, 0], ball[k, 1], ball[k, 2], ball[k, 3]
         for p in range(start[k], start[k + 1]):
             j = partner[at]
             at += 1
-            dx, dy, dz = ball[j, 0] - x, ball[j, 1] - y, ball[j, 2] - z
+            lower = number[order[k]] < number[order[j]]
+            a, b = (k, j) if lower else (j, k)
+            dx, dy, dz = ball[b, 0] - ball[a, 0], ball[b, 1] - ball[a, 1], ball[b, 2] - ball[a, 2]
             if PERIODIC:
                 dx, dy, dz = image(dx, edges[0], edges[3]), image(dy, edges[1], edges[4]), image(dz, edges[2], edges[5])
             distance = math.sqrt(dx * dx + dy * dy + dz * dz)
@@ -296,20 +297,32 @@ def contact_row(c, chunk, room, start, partner, order, ball, number, edges, cont
             apart = distance > 0.0
             inverse = 1.0 / (distance if apart else 1.0)
             dx, dy, dz = dx * inverse, dy * inverse, dz * inverse if apart else 1.0
-            gap = distance - r - ball[j, 3]
-            b = number[order[j]]
-            low_first = a < b
-            sign = 1.0 if low_first else -1.0
-            contacts.pair[p, 0] = a if low_first else b
-            contacts.pair[p, 1] = b if low_first else a
+            r = ball[a, 3]
+            gap = distance - (r + ball[b, 3])
+            contacts.pair[p, 0], contacts.pair[p, 1] = number[order[a]], number[order[b]]
             contacts.gap[p] = gap
-            arm = r + 0.5 * gap
-            contacts.point[p, 0], contacts.point[p, 1], contacts.point[p, 2] = x + arm * dx, y + arm * dy, z + arm * dz
-            contacts.normal[p, 0], contacts.normal[p, 1], contacts.normal[p, 2] = sign * dx, sign * dy, sign * dz
+            contacts.normal[p, 0], contacts.normal[p, 1], contacts.normal[p, 2] = dx, dy, dz
+            contacts.point[p, 0] = ball[a, 0] + (r * dx + 0.5 * gap * dx)
+            contacts.point[p, 1] = ball[a, 1] + (r * dy + 0.5 * gap * dy)
+            contacts.point[p, 2] = ball[a, 2] + (r * dz + 0.5 * gap * dz)
 
 
-def search_bins(shapes, tag, box, margin):
-    """Sort the shapes and find all partners: returns what `pair_row` and `contact_row` start from."""
+class Crowded(Exception):
+    """There are more pairs than the caller has memory for; pairs: how many."""
+
+    def __init__(self, pairs):
+        super().__init__(f"{pairs} pairs")
+        self.pairs = pairs
+
+
+def look_at_room(pairs, most):
+    """Raise Crowded if there are more pairs than `most`, if that is not None."""
+    if most is not None and pairs > most:
+        raise Crowded(pairs)
+
+
+def search_bins(shapes, tag, box, margin, most=None):
+    """Sort the shapes and find all partners: returns what `pair_row` and `contact_row` start from. most: see `look_at_room`."""
     device = backend.DEVICE[-1]
     grid, order, bounded = sort_shapes(shapes, tag, box, margin)
     chunk = device.chunk
@@ -325,26 +338,27 @@ def search_bins(shapes, tag, box, margin):
         partner = device.empty(int(room[-1]), np.int32)
         search(chunks, *arguments, space, partner, count, total)
         needed = device.to_host(total)
+        look_at_room(int(needed.sum()), most)
         if np.all(needed <= np.diff(room)):
             break
         room = np.concatenate([[0], np.cumsum(needed)])
     return (chunks, chunk, space, primitives.scan(count), partner), order, int(needed.sum())
 
 
-def bins(shapes, tag, box, margin):
+def bins(shapes, tag, box, margin, most=None):
     """Pairs of bounded shapes whose bounding spheres are nearer than margin [m]: (p,2) int32 rows of Shapes.
 
-    The shape with the lower number comes first. tag (s,) int32: shapes with equal tags make no pair.
+    The shape with the lower number comes first. tag (s,) int32: shapes with equal tags make no pair. most: see `look_at_room`.
     """
-    found, order, total = search_bins(shapes, tag, box, margin)
+    found, order, total = search_bins(shapes, tag, box, margin, most)
     pairs = backend.DEVICE[-1].empty((total, 2), np.int32)
     kernel(pair_row, grain=2)(*found, order.shape, shapes.number, pairs)
     return pairs
 
 
-def sphere_contacts(shapes, number, box, margin):
-    """Contacts of lone spheres, up to margin [m] apart. number (s,): body number of each."""
-    found, order, total = search_bins(shapes, shapes.body, box, margin)
+def sphere_contacts(shapes, number, box, margin, most=None):
+    """Contacts of lone spheres, up to margin [m] apart. number (s,): body number of each; most: see `look_at_room`."""
+    found, order, total = search_bins(shapes, shapes.body, box, margin, most)
     contacts = empty_contacts(total)
     edges = (*box.length.tolist(), *box.inverse.tolist())
     write = kernel(contact_row, grain=2, PERIODIC=bool(box.periodic))

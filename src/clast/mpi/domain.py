@@ -176,7 +176,7 @@ class Domain:
         state, team = self.state, self.team
         free = np.flatnonzero(bodies.motion == FREE)
         position = bodies.position[free]
-        grown = self.larger(Bodies(*(column[free] for column in bodies)))
+        grown = self.larger(some_bodies(bodies, free))
         reach = grown + self.reach[bodies.mold[free]] * bodies.scale[free]
         large = reach > LARGE * state.size
         table = np.column_stack([position[large], reach[large]])

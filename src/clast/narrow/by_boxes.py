@@ -2,37 +2,44 @@
 
 The two levels of Negrut et al. (2010), section 4.2: the scene is cut into boxes, and the bodies of one box into bins. Here a box is what is
 left when the bodies are halved, across the longest side, until few enough are together: so boxes hold equally many bodies
-however unevenly these lie. A body belongs to one box and looks at those of other boxes that are within reach; of two
+however unevenly these lie; one in which too many touch is halved again. A body belongs to one box and looks at those of other boxes that are within reach; of two
 bodies the one with the lower number tells of their contact, so that each is there once. Walls, and bodies that are large against
 the boxes, belong to none and are looked at in each box near them; large bodies among each other have boxes of their own.
 """
 
 import math
+from functools import cache
 
 import numpy as np
 
+from ..broad.bins import Crowded
+from ..broad.near import image
 from ..broad.search import BROAD, periodic_box
 from ..errors import pick
+from ..kernels.backend import kernel
 from ..scene.scene import Scene
-from ..tables import is_wall, some_bodies
-from .contacts import NARROW, contacts_among, select
+from ..tables import GEOMETRY, is_wall, with_forces
+from .contacts import NARROW, contacts_among
 from .dispatch import FAMILIES, FAMILY
 from .mesh_points import METHODS
 
 # Most that a body and its shapes take while a box is looked at, its contacts included [bytes]: spheres that fill 0.64 of their
 # box took 2,050 each, with a margin of a tenth of the radius. A slot is one point of contact that a pair may have.
 BODY, SLOT = 1200, 200
-PAIRS = 7  # pairs a body
+PAIRS = 7  # pairs a body; a box that has more is halved
+FEWEST = 5_000  # pairs for which no box is halved: its neighbours would take more
 LARGE = 0.25  # of the edge of a box: bodies with a greater reach are large
 WHISKER = 1.0 + 1e-9  # so that rounding does not lose a pair
 
 
-def contacts_by_boxes(scene, *, margin=0.0, memory=2**30, broad="bins", narrow=None, sort=True):
+def contacts_by_boxes(scene, *, margin=0.0, memory=2**30, broad="bins", narrow=None, sort=True, share=(0, 1)):
     """The contacts of a scene, box after box: an iterator of Contacts, each contact in one of them.
 
-    memory [bytes]: about how much one box may take, beside the scene itself; the boxes are made as small as that needs, and
+    memory [bytes]: how much one box may take, beside the scene itself and 40 bytes for each of its bodies; the boxes are made as small as that needs, and
     with one box this is `clast.find_contacts`. All contacts together are those of `find_contacts`, to the bit; within a
     box they are sorted as there. The other arguments are those of `find_contacts`.
+
+    Where several processes share a run (`mpirun`, docs/scaling.md) each gets the boxes of its own part: share, (which part, of how many).
     """
     if not isinstance(scene, Scene):
         raise TypeError(f"contacts_by_boxes: the first argument must be a clast.Scene, got {scene!r}")
@@ -44,99 +51,215 @@ def contacts_by_boxes(scene, *, margin=0.0, memory=2**30, broad="bins", narrow=N
     pick("broad phase", broad, BROAD)
     narrow = "opm" if narrow is None else narrow
     pick("narrow phase", narrow, {**NARROW, **METHODS})
-    if len(scene.bodies.number) == 0:
+    return boxes_of(scene, margin, (broad, narrow, sort), memory / body_bytes(scene), share)
+
+
+def boxes_of(scene, margin, how, limit, share, crowded=False):
+    """As `contacts_by_boxes`, with at most `limit` bodies in a box; how: broad, narrow, sort and, unless it is True, tree of `find_contacts`;
+    crowded: boxes may have any number of pairs."""
+    count = len(scene.bodies.number)
+    if count == 0:
         return iter(())
-    limit = max(1, int(memory / body_bytes(scene)))
-    return _each_box(
-        scene, np.arange(len(scene.bodies.number)), body_reach(scene), limit, margin, (broad, narrow, sort)
-    )
+    limit = max(1, int(min(limit, count)))
+    most = None if crowded else max(FEWEST, int(PAIRS * limit * shapes_a_body(scene)))
+    rows = np.arange(count, dtype=np.int32 if count < 2**31 else np.int64)
+    return _each_box(scene, rows, body_reach(scene), limit, most, margin, how, share)
 
 
-def _each_box(scene, rows, sizes, limit, margin, how):
-    """Contacts between the bodies in these rows, box after box; sizes: of all bodies, see `body_reach`."""
-    bodies, box = scene.bodies, periodic_box(scene)
-    reach, wall = sizes
-    large = wall.copy()
-    large[rows[reach[rows] > LARGE * box_edge(bodies.position[rows[~wall[rows]]], limit)]] = True
-    if large[rows].all():
-        large = wall  # sizes do not divide them
-    order, start = halve(bodies.position, rows[~large[rows]], limit)
-    low, high, widest = survey(bodies.position, reach, order, start)
+def _each_box(scene, rows, sizes, limit, most, margin, how, share):
+    """Contacts between the bodies in these rows, box after box; sizes: of all bodies, see `body_reach`; most: pairs of a box, or None."""
+    bodies, (reach, wall) = scene.bodies, sizes
+    large, few = wall, rows[~wall[rows]]
+    great = few[reach[few] > LARGE * box_edge(bodies.position, few, limit)]
+    if 0 < len(great) < len(few):  # else sizes do not divide them
+        large = wall.copy()
+        large[great] = True
+        few = few[~large[few]]
     free = rows[large[rows]]
     if not wall[free].all():
-        yield from _each_box(scene, free, sizes, limit, margin, how)
+        yield from _each_box(scene, free, sizes, limit, most, margin, how, share)
+    del rows, great
+    order, start, mine = halve(bodies.position, few, limit, share)
+    del few
+    near = Near(bodies.position, reach, margin, periodic_box(scene), order, start, mine)
     # By body numbers: whether a body is large, and whether it is in the box.
-    freed, mine = (np.zeros(int(bodies.number[-1]) + 1, bool) for _ in range(2))
+    freed, inside = (np.zeros(int(bodies.number[-1]) + 1, bool) for _ in range(2))
     freed[bodies.number[free]] = True
-    for k in range(len(start) - 1):
-        own = order[start[k] : start[k + 1]]
-        span = (low[k], high[k])
-        near = apart(0.5 * (low + high), 0.5 * (high - low), span, box) <= (widest + widest[k] + margin) * WHISKER
-        near[k] = False
-        others = np.concatenate([order[start[j] : start[j + 1]] for j in np.nonzero(near)[0]] + [free])
-        distance = apart(bodies.position[others], 0.0, span, box)
-        others = others[distance <= (reach[others] + widest[k] + margin) * WHISKER]
-        chosen = some_bodies(bodies, np.sort(np.concatenate([own, others])))
-        found = contacts_among(scene, chosen, margin, *how)
-        mine[bodies.number[own]] = True
-        one, two = found.pair[:, 0], found.pair[:, 1]
-        keep = np.where(freed[one], mine[two], mine[one])
-        mine[bodies.number[own]] = False
-        yield found if keep.all() else select(found, keep)
+    turned = bool(scene.parts.kind.any() or scene.parts.offset.any())
+    todo = [near.order[near.start[k] : near.start[k + 1]] for k in np.flatnonzero(mine)[::-1]]
+    crowd = 0.0  # pairs a body, where there were too many
+    while todo:
+        own = todo.pop()
+        if len(own) > 1 and crowd > 0.0 and len(own) * crowd > most:
+            todo += reversed(half(bodies.position, own))
+            continue
+        inside[bodies.number[own]] = True
+        others = near.others(own, free)
+        others = others[~inside[bodies.number[others]]]
+        chosen = rows_of(bodies, np.sort(np.concatenate([own, others])), turned)
+        del others
+        try:
+            found = contacts_among(scene, chosen, margin, *how, most=most if len(own) > 1 else None)
+        except Crowded as many:
+            crowd = many.pairs / len(own)
+            todo.append(own)
+        else:
+            crowd = min(crowd, len(found.gap) / len(own))
+            one, two = found.pair.T
+            keep = np.where(freed[one], inside[two], inside[one])
+            if not keep.all():
+                keep = np.flatnonzero(keep)
+                found = with_forces(found._replace(**{name: getattr(found, name)[keep] for name in GEOMETRY}))
+            del one, two, keep, chosen
+            yield found
+            del found  # it would be in memory beside the next one
+        inside[bodies.number[own]] = False
+
+
+class Near:
+    """Which bodies are near a box. order, start: boxes as of `halve`; own (b,) bool: those that are looked at."""
+
+    def __init__(self, position, reach, margin, box, order, start, own):
+        self.position, self.reach, self.margin, self.box = position, reach, margin, box
+        self.order, self.start = order, start
+        self.low, self.high, self.widest = (np.array(column) for column in zip(*map(self.span, self.boxes())))
+        if not own.all():
+            self._thin(own)
+
+    def boxes(self):
+        """The rows of each box."""
+        return (self.order[a:b] for a, b in zip(self.start, self.start[1:]))
+
+    def span(self, rows):
+        """Lower and upper corner (3,) [m] of the centres of these bodies, and their largest reach [m]."""
+        columns = [self.position[rows, axis] for axis in range(3)]
+        return np.array([x.min() for x in columns]), np.array([x.max() for x in columns]), self.reach[rows].max()
+
+    def _thin(self, own):
+        """Leave out of the boxes that others look at what is far from all own ones."""
+        if own.any():
+            span = self.low[own].min(axis=0), self.high[own].max(axis=0), self.widest[own].max()
+        kept = [
+            rows if mine else self.close(rows, *span) if own.any() else rows[:0]
+            for rows, mine in zip(self.boxes(), own)
+        ]
+        self.order, self.start = np.concatenate(kept), np.cumsum([0, *map(len, kept)])
+
+    def close(self, rows, low, high, widest):
+        """Those of the rows (k,) whose bodies may touch one of reach `widest` [m] whose centre is between low and high (3,) [m]."""
+        close, edges = np.empty(len(rows), np.bool_), (*self.box.length.tolist(), *self.box.inverse.tolist())
+        span = (*low.tolist(), *high.tolist(), float(widest + self.margin))
+        kernel(close_row)(len(rows), rows, self.position, self.reach, span, edges, close)
+        return rows[close]
+
+    def others(self, own, free):
+        """Rows of bodies that may touch those of a box, and some of its own; own: its rows; free: those of bodies that are in no box."""
+        low, high, widest = span = self.span(own)
+        distance = apart(0.5 * (self.low + self.high), 0.5 * (self.high - self.low), (low, high), self.box)
+        boxes = np.flatnonzero(distance <= (self.widest + widest + self.margin) * WHISKER)
+        rows = [self.order[self.start[k] : self.start[k + 1]] for k in boxes]
+        return np.concatenate([self.close(some, *span) for some in (*rows, free)])
+
+
+def close_row(k, rows, position, reach, span, edges, close):
+    """Whether the body in row rows[k] may touch one in a box: span, its lower and upper corner and reach with margin [m]."""
+    i, square = rows[k], 0.0
+    for axis in range(3):
+        low, high = span[axis], span[3 + axis]
+        away = image(position[i, axis] - 0.5 * (low + high), edges[axis], edges[3 + axis])
+        gap = max(0.0, abs(away) - 0.5 * (high - low))
+        square += gap * gap
+    far = (reach[i] + span[6]) * WHISKER
+    close[k] = square <= far * far
+
+
+def rows_of(bodies, rows, turned):
+    """Some of the Bodies, with what contacts are found by; turned: whether it matters how they are turned."""
+    asked = {"number", "position", "scale", "mold", "motion"} | ({"orientation"} if turned else set())
+    return type(bodies)(
+        *(
+            column[rows] if name in asked else np.zeros((len(rows), *column.shape[1:]), column.dtype)
+            for name, column in bodies._asdict().items()
+        )
+    )
 
 
 def body_reach(scene):
     """Radius (n,) [m] about its centre of mass that contains a body and, of each, whether it is a wall (n,) bool."""
     bodies, molds, parts = scene.bodies, scene.molds, scene.parts
     far = np.linalg.norm(parts.offset, axis=1) + parts.reach
-    reach = np.maximum.reduceat(far, molds.first)[bodies.mold] * bodies.scale
+    reach = np.maximum.reduceat(far, molds.first)[bodies.mold]
+    reach *= bodies.scale
     return reach, is_wall(parts.kind[molds.first])[bodies.mold]
+
+
+def shapes_a_body(scene):
+    """Mean number of shapes of a body of the scene."""
+    return scene.molds.count[scene.bodies.mold].mean() if len(scene.bodies.mold) else 1.0
 
 
 def body_bytes(scene):
     """About how much a body of the scene takes while its box is looked at [bytes]."""
-    parts, kinds = scene.molds.count[scene.bodies.mold].mean(), np.unique(scene.parts.kind)
+    kinds = np.unique(scene.parts.kind)
     families = FAMILY[kinds[:, None], kinds]
     slots = max((FAMILIES[k].slots for k in np.unique(families[families < len(FAMILIES)])), default=1)
-    return parts * (BODY + PAIRS * SLOT * max(slots, 1))
+    return shapes_a_body(scene) * (BODY + PAIRS * SLOT * max(slots, 1))
 
 
-def box_edge(position, limit):
-    """Edge [m] of a cube that would hold `limit` of the bodies at position (n,3) if they were spread evenly."""
-    if len(position) <= limit:
+def box_edge(position, rows, limit):
+    """Edge [m] of a cube that would hold `limit` of the bodies in these rows of position (n,3) if they were spread evenly."""
+    if len(rows) <= limit:
         return math.inf
-    span = position.max(axis=0) - position.min(axis=0)
+    span = extent(position, rows)
     span = span[span > 0.0]
-    return (
-        float(np.prod(span * (limit / len(position)) ** (1.0 / len(span))) ** (1.0 / len(span))) if len(span) else 0.0
-    )
+    return float(np.prod(span * (limit / len(rows)) ** (1.0 / len(span))) ** (1.0 / len(span))) if len(span) else 0.0
 
 
-def halve(position, rows, limit):
-    """Rows in an order in which each box stands together, and where each box begins (b+1,); none has more than limit rows.
+def extent(position, rows):
+    """How far (3,) [m] the bodies in these rows of position (n,3) lie apart along each axis."""
+    # One axis after the other: all places of a large scene would be in memory twice.
+    return np.array([np.ptp(position[rows, axis]) for axis in range(3)])
 
-    position (n,3) [m]: of all bodies; rows (k,): which of them.
+
+@cache
+def leaves(count, limit):
+    """Boxes that so many bodies make if none may have more than limit."""
+    return 1 if count <= limit else leaves(count // 2, limit) + leaves(count - count // 2, limit)
+
+
+def half(position, rows):
+    """The rows in two halves, the one that lies lower along the longest side first."""
+    axis, middle = int(np.argmax(extent(position, rows))), len(rows) // 2
+    rows = rows[np.argpartition(position[rows, axis], middle)]
+    return rows[:middle], rows[middle:]
+
+
+def halve(position, rows, limit, share=(0, 1)):
+    """Rows in an order in which each box stands together, where each box begins (b+1,), and which of them are in the part (b,) bool; none of
+    these has more than limit rows.
+
+    position (n,3) [m]: of all bodies; rows (k,): which of them; share: which part of all boxes is meant, and of how many parts. How many boxes
+    there are follows from the numbers of bodies alone, so what belongs to others need not be divided.
     """
-    order, todo, cuts = rows.copy(), [(0, len(rows))] if len(rows) else [], [0]
+    part, parts = share
+    total = leaves(len(rows), limit) if len(rows) else 0
+    first, last = total * part // parts, total * (part + 1) // parts
+    order, cuts, mine = rows.copy(), [0], []
+    todo = [(0, len(rows), 0)] if len(rows) else []
     while todo:
-        low, high = todo.pop()
-        if high - low <= limit:
+        low, high, before = todo.pop()
+        behind = before + leaves(high - low, limit)
+        if high - low <= limit or behind <= first or before >= last:
+            order[low:high].sort()  # memory is read in its order then
             cuts.append(high)
+            mine.append(first <= before < last)
             continue
-        here = position[order[low:high]]
-        axis, middle = int(np.argmax(here.max(axis=0) - here.min(axis=0))), (high - low) // 2
-        order[low:high] = order[low:high][np.argpartition(here[:, axis], middle)]
+        lower, upper = half(position, order[low:high])
+        middle = low + len(lower)
+        order[low:middle], order[middle:high] = lower, upper
         # The lower half is next: boxes come in the order in which they stand.
-        todo += [(low + middle, high), (low, low + middle)]
-    return order, np.array(cuts)
-
-
-def survey(position, reach, order, start):
-    """Lower and upper corners (b,3) [m] of the centres in each box, and the largest reach (b,) [m] there."""
-    boxes = [order[a:b] for a, b in zip(start, start[1:])]
-    low = np.array([position[own].min(axis=0) for own in boxes]).reshape(-1, 3)
-    high = np.array([position[own].max(axis=0) for own in boxes]).reshape(-1, 3)
-    return low, high, np.array([reach[own].max() for own in boxes])
+        todo += [(middle, high, before + leaves(len(lower), limit)), (low, middle, before)]
+    return order, np.array(cuts), np.array(mine, bool)
 
 
 def apart(centre, half, span, box):

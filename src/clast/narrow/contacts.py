@@ -1,11 +1,12 @@
 """Contacts as a library call: arrays in, arrays out, by the same kernels as in a simulation."""
 
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 
-from ..broad.bins import bins, sphere_contacts
+from ..broad.bins import bins, look_at_room, sphere_contacts
 from ..broad.search import BROAD, find_pairs, periodic_box
 from ..errors import pick
 from ..kernels import backend, primitives
@@ -223,7 +224,15 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, s
     their corners and the crossings of their sides. Of such a particle gap is the
     distance less the halo: surfaces that cross have minus the halo, and a body wholly inside another has as much less as the
     nearest triangles are away. Bodies that are walls make no contacts with each other.
+
+    Where several processes share a run (`mpirun`, docs/scaling.md) they divide a large scene, which all describe alike, and each gets all contacts,
+    with the same bits and always sorted.
     """
+    return contacts_among(scene, scene.bodies, *checked(scene, margin, broad, narrow, pairs, sort, tree), pairs)
+
+
+def checked(scene, margin=0.0, broad="bins", narrow=None, pairs=None, sort=True, tree=True):
+    """Margin, broad, narrow, sort and tree as `contacts_among` takes them, or an error: the arguments of `find_contacts`."""
     if not isinstance(scene, Scene):
         raise TypeError(f"find_contacts: the first argument must be a clast.Scene, got {scene!r}")
     margin = float(margin)
@@ -234,21 +243,29 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, s
     pick("narrow phase", narrow, {**NARROW, **METHODS})
     if pairs is None and math.isinf(margin):
         raise ValueError("find_contacts: margin = inf needs pairs=; every body would pair with every other")
-    return contacts_among(scene, scene.bodies, margin, broad, narrow, sort, tree, pairs)
+    return margin, broad, narrow, sort, tree
 
 
-def contacts_among(scene, bodies, margin, broad, narrow, sort, tree=True, pairs=None):
-    """Contacts between these bodies of a scene, in the order of their numbers; the other arguments as in `find_contacts`."""
+def contacts_among(scene, bodies, margin, broad, narrow, sort, tree=True, pairs=None, most=None):
+    """Contacts between these bodies of a scene, in the order of their numbers; the other arguments as in `find_contacts`.
+
+    most: pairs above which Crowded is raised before they take any memory, or None.
+    """
     search = BROAD[broad]
+    quick = not sort and search is bins
+    if most is not None and search is bins:
+        search = partial(bins, most=most)
     field = Field(scene, bodies, margin > 0.0, NARROW.get(narrow, False))
     shapes, box = field.shapes, field.box
     if pairs is None:
-        if not sort and search is bins and len(shapes.body) == len(bodies.number) and not shapes.kind.any():
-            return sphere_contacts(shapes, bodies.number, box, margin)
+        if quick and len(shapes.body) == len(bodies.number) and not shapes.kind.any():
+            return sphere_contacts(shapes, bodies.number, box, margin, most)
         tag = np.where(is_wall(shapes.kind), np.int32(-1), shapes.body)
         lists = find_pairs(field.tables, tag, box, margin, search, FAMILY)
         lists = [lower_first(shapes, k)[0] if f.walls and len(k) else k for f, k in zip(FAMILIES, lists, strict=True)]
         listed = np.concatenate(lists) if any(len(k) for k in lists[1:]) else lists[0]
+        del lists
+        look_at_room(len(listed), most)
         if sort:
             listed = listed[sort_pairs(shapes, field.label, listed, len(shapes.number))]
     else:

@@ -123,9 +123,21 @@ def _joined(tables, empty, counted, shift):
 
 def join_bodies(chunks):
     """One table of all chunks, in their order."""
+    chunks = [chunk for chunk in chunks if len(chunk.number)] or chunks[:1]
     if any(isinstance(chunk, WarmBodies) for chunk in chunks):
         chunks = [warmed(chunk) for chunk in chunks]
-    return type(chunks[0])(*[np.concatenate(column) for column in zip(*chunks, strict=True)])
+    return (
+        chunks[0]
+        if len(chunks) == 1
+        else type(chunks[0])(*[_end_to_end(column) for column in zip(*chunks, strict=True)])
+    )
+
+
+def _end_to_end(columns):
+    """Columns as one; where all are zero nobody writes to its memory, see `make_bodies`."""
+    if any(column.any() for column in columns):
+        return np.concatenate(columns)
+    return np.zeros((sum(map(len, columns)), *columns[0].shape[1:]), columns[0].dtype)
 
 
 def join_molds(chunks):

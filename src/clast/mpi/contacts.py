@@ -1,0 +1,37 @@
+"""Contacts as a library call on many processes: each looks at its part of the boxes of a scene that all have described."""
+
+import functools
+
+import numpy as np
+
+from ..narrow import by_boxes, contacts
+from ..scene.scene import Scene
+from ..tables import Contacts, empty_contacts
+from . import team
+
+FEW = 20_000  # bodies: of fewer each process finds all contacts itself, before it would have told others of its part
+BOXES = 8  # for each process: where contacts are uneven, boxes are not, and their mean is more even
+
+
+@functools.wraps(by_boxes.contacts_by_boxes)
+def contacts_by_boxes(scene, **how):
+    everyone = team.find()
+    share = {} if everyone is None else {"share": (everyone.rank, everyone.size)}
+    return by_boxes.contacts_by_boxes(scene, **share | how)
+
+
+@functools.wraps(contacts.find_contacts)
+def find_contacts(scene, **how):
+    everyone = team.find()
+    whole = everyone is None or how.get("pairs") is not None or not isinstance(scene, Scene)
+    if whole or len(scene.bodies.number) < FEW:
+        return contacts.find_contacts(scene, **how)
+    margin, *asked = contacts.checked(scene, **how | {"sort": True})
+    everyone.compare_bodies(scene.bodies, {"a margin of": margin})
+    limit = max(1, len(scene.bodies.number) // (BOXES * everyone.size))
+    boxes = list(by_boxes.boxes_of(scene, margin, asked, limit, (everyone.rank, everyone.size), crowded=True))
+    mine = Contacts(*(np.concatenate(column) for column in zip(*boxes))) if boxes else empty_contacts(0)
+    both = Contacts(*(everyone.join(column) for column in mine))
+    # A pair is in one box, where its shapes and points stand in their order; boxes are sorted, and this sort finds rows of sorted ones.
+    one, two = both.pair.T
+    return contacts.select(both, np.argsort(one * (two.max(initial=0) + 1) + two, kind="stable"))

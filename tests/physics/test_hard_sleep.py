@@ -127,10 +127,10 @@ def test_a_load_is_handed_down_and_the_pile_sleeps_again():
 
 def test_it_goes_on_with_the_same_bits_after_a_restart(tmp_path):
     whole = heap()
-    whole.step(262)
+    while len(before := asleep(whole)) < 5 and whole.steps < 600:
+        whole.step(3)
+    assert 5 <= len(before) < 60
     whole.save(tmp_path / "half.h5")
-    before = asleep(whole)
-    assert 0 < len(before) < 60
     whole.step(60)
     assert asleep(whole) != before
     again = clast.resume(tmp_path / "half.h5")

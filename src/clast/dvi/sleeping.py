@@ -268,15 +268,16 @@ class Resting(Hard):
         if self.kept is None or not self.slept.any():
             return super().contacts()
         found, state = super().contacts(), self.state
-        before = self.near, self.kept, self.constraints, self.impulse, self.named, self.asleep
+        before = self.near, self.kept, self.told, self.constraints, self.impulse, self.named, self.asleep
         self.asleep = self.slept  # those who fell asleep since are among the first
         find_points(state, self.reach)
         self.near = find_near(state.pairs, state.points, self.order)
         self.kept = self._pressing()
+        self.told = len(self.kept)
         self.constraints, self.named = self._constraints_of(self.kept), None
         self.impulse = state.history.impulse[self.near.slot[self.kept]]
         both = Contacts(*(np.concatenate(columns) for columns in zip(found, super().contacts(), strict=True)))
-        self.near, self.kept, self.constraints, self.impulse, self.named, self.asleep = before
+        self.near, self.kept, self.told, self.constraints, self.impulse, self.named, self.asleep = before
         return select(
             both, np.lexsort((both.feature, both.shape[:, 1], both.shape[:, 0], both.pair[:, 1], both.pair[:, 0]))
         )

@@ -18,14 +18,12 @@ from ..tables import FREE, Contacts
 from .constraints import CHUNK, Near, empty_constraints, find_near
 from .stepper import Hard
 
-PART = 0.02  # sleep="auto" as a part of what gravity adds to a velocity in a step
+PART = 0.005  # sleep="auto" as a part of what gravity adds to a velocity in a step
 STEPS = 50  # a body falls asleep after so many steps at rest
-PUSH = 12.5  # times that speed: what forces that do not balance may add to a velocity in a step without waking a body, a quarter of its weight
+PUSH = 50.0  # times that speed: what forces that do not balance may add to a velocity in a step without waking a body, a quarter of its weight
 LOAD = 0.01  # and this part of what presses on it from all sides, which is not known better
-QUICK = 2.5  # times that speed: what is faster wakes what it touches before the step is solved
-HARD = (
-    4.0  # times that: the step is solved again with what wakes; what is pushed less has stood still for one step more
-)
+QUICK = 10.0  # times that speed: what is faster wakes what it touches before the step is solved
+HARD = 4.0  # times that: the step is solved again with those that wake; who is pushed less has stood still for one step more
 TRIES = 8  # solves of a step that wake neighbours of neighbours, the farther the more there were; then all that hang together wake
 
 

@@ -14,7 +14,8 @@ from clast.mpi.domain import Domain
 from clast.scenes import SCENES
 from clast.tables import FREE
 
-ITERATIONS = 15
+ITERATIONS = 8
+EVERY = 2  # steps from state to state
 
 
 def cut_anywhere(self, seconds):
@@ -79,13 +80,13 @@ def shapes():
 
 
 MADE = {
-    "pile": (pile, 30, (2, 3, 4), SAVED),
-    "pouring": (pouring, 30, (2, 3), SAVED),
-    "repeating": (repeating, 24, (2, 3), SAVED),
-    "heap": (heap, 30, (2, 3), SAVED),
+    "pile": (pile, 24, (2, 3, 4), SAVED),
+    "pouring": (pouring, 20, (2, 3), SAVED),
+    "repeating": (repeating, 16, (2, 3), SAVED),
+    "heap": (heap, 24, (2, 3), SAVED),
     "shapes": (shapes, 60, (2, 3, 4), SAVED),
 }
 
 if __name__ == "__main__":
     Domain.balance = cut_anywhere
-    main(sys.argv[2:], sys.argv[1], MADE, every=1, repeating={"drives": {2: stir}})
+    main(sys.argv[2:], sys.argv[1], MADE, every=EVERY, repeating={"drives": {2: stir}})

@@ -50,7 +50,7 @@ def hard(**options):
 
 def joined():
     scene = few()
-    scene.join(clast.SphericalJoint(), 0, 1, at=(0.05, 0.0, 0.0))
+    scene.join(0, 1, "ball", at=(0.05, 0.0, 0.0))
     return scene
 
 

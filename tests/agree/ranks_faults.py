@@ -40,8 +40,18 @@ def fault(function):
     return "nothing"
 
 
-def leaves():
-    clast.Simulation(few(speed=20.0)).step(2000)
+def leaves(*method, **options):
+    clast.Simulation(few(speed=20.0), *method, **options).step(2000)
+
+
+def hard(**options):
+    return clast.Complementarity(**options)
+
+
+def joined():
+    scene = few()
+    scene.join(0, 1, "ball", at=(0.05, 0.0, 0.0))
+    return scene
 
 
 def goes_on():
@@ -130,11 +140,16 @@ def main():
     rank = everyone.rank
     folder = Path(everyone.first_says(tempfile.mkdtemp() if rank == 0 else None))
     with team.alone():
-        alone = fault(leaves)
+        alone, hard_alone = fault(leaves), fault(lambda: leaves(hard(), dt=1e-3))
     found = {
         "shared": fault(leaves),
         "after": goes_on(),
-        "hard": fault(lambda: clast.Simulation(few(), clast.Complementarity(), dt=1e-3)),
+        "hard alone": hard_alone,
+        "hard": fault(lambda: leaves(hard(), dt=1e-3)),
+        "solver": fault(lambda: clast.Simulation(few(), hard(solver="jacobi"), dt=1e-3)),
+        "coulomb": fault(lambda: clast.Simulation(few(), hard(coulomb=True), dt=1e-3)),
+        "joints": fault(lambda: clast.Simulation(joined(), hard(), dt=1e-3)),
+        "ledger": fault(lambda: clast.Simulation(few(), hard(ledger=True), dt=1e-3)),
         "few": fault(lambda: clast.Simulation(few(1)).step()),
         "differ": fault(lambda: clast.Simulation(few(shift=0.01 * rank)).step()),
         "versions": fault(

@@ -120,7 +120,8 @@ def state_of(sim):
     bodies, touching = sim.bodies, sim.contacts()
     counted = [len(bodies.number), len(touching.gap), sim.touching(), sim.removed, *sim.poured]
     energy = [sim.stepper.elastic_energy(), *(flow.mass for flow in sim.flows.outlets)]
-    return [digest((*bodies, *touching)), counted, energy, int(sim.stepper.counted()["crossings"])]
+    crossings = int(sim.stepper.counted()["crossings"])
+    return [digest((*bodies, *touching)), counted, energy, crossings, sim.stepper.describe()]
 
 
 def told(sim, steps, every):
@@ -133,21 +134,22 @@ def told(sim, steps, every):
     return states
 
 
-def main(names, folder):
+def main(names, folder, made=MADE, every=EVERY, **again):
+    """made: as MADE; again: what `clast.resume` is to be told."""
     world, result, everyone = MPI.COMM_WORLD, {}, team.find()
     for name in names:
-        make, steps, sizes, ways = MADE[name]
+        make, steps, sizes, ways = made[name]
         with team.alone():
-            result[name] = {"1": told(make(), steps, EVERY) if world.rank == 0 else None}
+            result[name] = {"1": told(make(), steps, every) if world.rank == 0 else None}
         everyone.rest()
         for size in sizes:
             part = world.Split(0 if world.rank < size else 1)
             if world.rank < size:
                 with team.using(part):
                     sim = make()
-                    states = told(sim, steps // 2, EVERY)
+                    states = told(sim, steps // 2, every)
                     sim.save(Path(folder) / f"{name}{size}.h5")
-                    result[name][str(size)] = states + told(sim, steps - steps // 2, EVERY)
+                    result[name][str(size)] = states + told(sim, steps - steps // 2, every)
                     ranks = sim.stepper.ranks()
                     result[name][f"lists {size}"] = sim.state.rebuilds
                     result[name][f"moved {size}"] = [sum(ranks["moved"]), sum(ranks["ghosts"])]
@@ -157,8 +159,8 @@ def main(names, folder):
             part = world.Split(0 if world.rank < size else 1)
             if world.rank < size:
                 with team.using(part):
-                    sim = clast.resume(Path(folder) / f"{name}{saved}.h5")
-                    result[name][f"{saved} to {size}"] = told(sim, steps - steps // 2, EVERY)
+                    sim = clast.resume(Path(folder) / f"{name}{saved}.h5", **again.get(name, {}))
+                    result[name][f"{saved} to {size}"] = told(sim, steps - steps // 2, every)
             everyone.rest()
     result["contacts"] = looked_at(world, everyone)
     if world.rank == 0:

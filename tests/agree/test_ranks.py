@@ -46,8 +46,8 @@ def start(size, *command, workers=0, **options):
     )
 
 
-def states(tmp_path_factory, *names):
-    done = start(4, HERE / "ranks_program.py", tmp_path_factory.mktemp("ranks"), *names, timeout=900)
+def states(tmp_path_factory, *names, program="ranks_program.py"):
+    done = start(4, HERE / program, tmp_path_factory.mktemp("ranks"), *names, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.strip().splitlines()[-1])
 
@@ -134,14 +134,25 @@ def test_grids_and_frames_are_written_by_the_first_alone(faults):
     assert faults["writes"] == [2, 0]
 
 
-def test_hard_contacts_are_refused(faults):
+def test_other_solvers_joints_and_true_coulomb_friction_are_refused_with_hard_contacts(faults):
+    refused = "ValueError: Simulation: 2 processes share no run with {}; start one process, or leave that out"
+    for name, what in (("solver", "solver='jacobi'"), ("coulomb", "coulomb=True"), ("joints", "joints and springs")):
+        assert faults[name] == [refused.format(what)] * 2
+
+
+def test_a_ledger_is_refused(faults):
     assert (
-        faults["hard"]
+        faults["ledger"]
         == [
-            "ValueError: Simulation: 2 processes share a run by clast.DEM(...) only; start one process for clast.Complementarity(...)"
+            "ValueError: Simulation: 2 processes that share a run keep no ledger; start one process, or leave ledger=True out"
         ]
         * 2
     )
+
+
+def test_a_fault_of_hard_contacts_is_that_of_all_and_has_the_words_of_one(faults):
+    assert faults["hard alone"][0].startswith("Escaped: body ")
+    assert faults["hard"] == faults["hard alone"]
 
 
 def test_more_processes_than_bodies_are_refused(faults):

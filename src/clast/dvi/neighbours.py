@@ -112,12 +112,18 @@ class Nearby:
         away = np.maximum(np.abs(-ends[3:] - here), np.abs(ends[:3] - here))
         return float(np.linalg.norm(away)) + self.widest
 
-    def _look_at_drives(self):
-        """Make the list of pairs anew if it is too short for a drive that goes faster in this step than it did when the step before ended."""
-        if self.state.walls and (1.0 + self.friction) * self.dt * self._wall_speed() > self.sweep:
+    def _look_at_drives(self, poses):
+        """Make the list of pairs anew if it is too short for a drive that goes faster in this step than it did when the step before ended; returns
+        the poses of driven bodies at its end with the rows that these have then."""
+        state = self.state
+        if state.walls and (1.0 + self.friction) * self.dt * self._wall_speed() > self.sweep:
             self._look_ahead()
             if self._outgrown():
+                numbers = [int(state.bodies.number[row]) for row, _ in poses]
                 self._rebuild(sort=False)
+                rows = {int(state.bodies.number[row]): row for row in state.driven}
+                return [(rows[number], pose) for number, (_, pose) in zip(numbers, poses, strict=True)]
+        return poses
 
     def _held(self):
         """Which bodies (n,) joints or springs hold: they go with others, and cannot be stopped on their way."""

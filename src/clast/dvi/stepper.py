@@ -73,8 +73,7 @@ class Hard(Nearby, Swept, Stepper):
 
     def step(self):
         """One step: contacts within reach, their impulses, new positions, and who is near whom then."""
-        poses = self._begin_drives()
-        self._look_at_drives()
+        poses = self._look_at_drives(self._begin_drives())
         self._touch()
         self._solve()
         self._look_again()

@@ -25,6 +25,10 @@ class Stepper:
     dt: float
     state: Any
     ledger: Any = None  # what was lost and done since the start, where it is asked for
+    fresh: bool
+    start: Callable[[], None]
+    touching: Callable[[], int]
+    _move: Callable[..., None]
     cause: Callable[[], str]
     remedy: Callable[[bool], str]
 

@@ -146,8 +146,13 @@ class Domain:
             leaves[rows] = True
             memory = None
             if state.pairs is not None:
+                listed = state.pairs
+                state.pairs = listed._replace(shape=self._present(listed.shape))
                 shape, body = state.pairs.shape, state.shapes.body
-                memory = self.memory.remember(state, lambda pairs: leaves[body[shape[pairs]]].any(1))
+                memory = self.memory.remember(
+                    state, lambda pairs: (shape[pairs] >= 0).all(1) & leaves[body[shape[pairs]]].any(1)
+                )
+                state.pairs = listed
             for rank in np.unique(to):
                 going = rows[to == rank]
                 parcels[int(rank)] = self._records(bodies, state.label, going), about(memory, bodies.number[going])
@@ -158,6 +163,17 @@ class Domain:
         stays = np.ones(own, bool)
         stays[rows] = False
         return rows, np.flatnonzero(stays), arrived, joined(memories) if memories else None
+
+    def _present(self, shape):
+        """Rows of Shapes (p,2) of the pairs of the list as they are now: bodies may have come or gone since, through inlets and outlets; -1 where one is gone."""
+        state = self.state
+        if state.former is None:
+            return shape
+        order = np.argsort(state.shapes.number, kind="stable")
+        number = state.shapes.number[order]
+        at = np.minimum(np.searchsorted(number, state.listed_number), len(number) - 1)
+        now = np.where(number[at] == state.listed_number, order[at], -1).astype(np.int32)
+        return now[shape]
 
     def _records(self, bodies, label, rows):
         """Rows of Bodies and their labels as one array of records."""

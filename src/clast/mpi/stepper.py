@@ -10,27 +10,24 @@ from ..dem import results
 from ..dem.stepper import Smooth
 from ..errors import ClastError, Unavailable
 from ..kernels import backend
+from ..motion.stepper import Stepper
 from ..tables import Contacts, some_bodies
 from .domain import Domain, about, joined
 
 
-class Divided:
+class Divided(Stepper):
     """The part of a stepper whose bodies are divided among the processes of a Team; before that of the method among its bases.
 
     What decides for all, whether the list is too old and whether something went wrong, is agreed by small reductions; no number of
     the state goes through them.
     """
 
-    state: Any
-    scene: Any
-    dt: float
-    listen: tuple
     memory: Any = results  # remember and recall what contacts do
 
     def __init__(self, scene, method, device, box, dt, team):
         if device is not backend.CPU:
             raise Unavailable(f"Simulation: {team.size} processes share a run on the CPU only; leave device='cuda' out")
-        super().__init__(scene, method, device, box, dt)
+        super().__init__(scene, method, device, box, dt)  # type: ignore[call-arg]
         self.team = team
         self.domain: Any = None  # before the first step every process has all bodies
         self.fault: ClastError | None = None  # what went wrong here, and is not yet known to others

@@ -1,0 +1,74 @@
+"""Hard contacts on many processes: the bits of one at every step, whoever has which bodies, and after a restart with another number of processes."""
+
+import numpy as np
+import pytest
+from test_ranks import check, pytestmark, states  # noqa: F401, the mark says when there is no MPI
+
+from clast.dvi.others import ALONE, order_free
+from clast.kernels import sums
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    return states(tmp_path_factory, "pile", "pouring", "repeating", program="hard_ranks_program.py")
+
+
+@pytest.mark.parametrize(
+    ("scene", "size"),
+    [("pile", 2), ("pile", 3), ("pile", 4), ("pouring", 2), ("pouring", 3), ("repeating", 2), ("repeating", 3)],
+)
+def test_impulses_have_the_bits_of_one_process_at_every_step(found, scene, size):
+    check(found[scene], size)
+
+
+@pytest.mark.parametrize("way", ["2 to 3", "3 to 1"])
+@pytest.mark.parametrize("scene", ["pile", "pouring", "repeating"])
+def test_what_some_processes_saved_goes_on_with_others_and_with_one(found, scene, way):
+    late = found[scene][way]
+    assert late == found[scene]["1"][-len(late) :]
+
+
+def test_bodies_came_and_went_and_touched_and_were_moved_apart(found):
+    bodies, contacts, touching, removed, poured = found["pouring"]["1"][-1][1]
+    assert poured > 10 and removed > 5 and touching > 100
+    assert found["pouring"]["1"][-1][-1]["stabilisation"] > 0.0
+    assert found["repeating"]["1"][-1][2][0] > 0.0  # compliant contacts hold energy
+
+
+@pytest.mark.slow  # compiles the kernels of all shapes
+def test_every_shape_has_the_bits_of_one_process(tmp_path_factory):
+    told = states(tmp_path_factory, "heap", "shapes", program="hard_ranks_program.py")
+    for scene, sizes in (("heap", (2, 3)), ("shapes", (2, 3, 4))):
+        for size in sizes:
+            check(told[scene], size)
+        for way in ("2 to 3", "3 to 1"):
+            assert told[scene][way] == told[scene]["1"][-len(told[scene][way]) :]
+
+
+def test_sums_have_the_same_bits_in_any_order_and_in_any_parts():
+    rng = np.random.default_rng(3)
+    terms = rng.normal(0.0, 1.0, 20_000) * 10.0 ** rng.uniform(-18, 3, 20_000)
+    whole = order_free(ALONE, terms)[0]
+    assert whole == pytest.approx(np.sum(terms), rel=1e-9)
+    for _ in range(5):
+        mixed = rng.permutation(terms)
+        assert order_free(ALONE, mixed)[0] == whole
+        limit = sums.limit_above(float(np.abs(terms).max()))
+        parts = [sums.add_up(np.ascontiguousarray(part), limit) for part in np.split(mixed, [3, 300, 7_000])]
+        assert sums.totals(np.sum(parts, axis=0)[None])[0] == whole
+    assert len({float(np.sum(rng.permutation(terms))) for _ in range(20)}) > 1  # which is not so by itself
+
+
+@pytest.mark.parametrize("limit", [0.0, 2.0**-30, 2.0**20])
+def test_a_limit_that_was_guessed_wrong_costs_time_and_no_bits(limit):
+    rng = np.random.default_rng(4)
+    terms = rng.uniform(0.0, 1.0, 3_000) ** 8
+    made = {float(sums.totals(sums.add_up(rng.permutation(terms), limit)[None])[0]) for _ in range(5)}
+    assert len(made) == 1 and made.pop() == pytest.approx(terms.sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, 1e30])
+def test_what_is_no_number_or_too_large_shows_in_the_sum(wrong):
+    terms = np.ones(1_000)
+    terms[500] = wrong
+    assert not np.isfinite(order_free(ALONE, terms)[0])

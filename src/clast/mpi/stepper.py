@@ -11,7 +11,7 @@ from ..dem.stepper import Smooth
 from ..errors import ClastError, Unavailable
 from ..kernels import backend
 from ..tables import Bodies, Contacts
-from .domain import Domain, about, joined
+from .domain import Domain, about, divided, joined
 
 
 class Ranked(Smooth):
@@ -24,32 +24,31 @@ class Ranked(Smooth):
     def __init__(self, scene, method, device, box, dt, team):
         if device is not backend.CPU:
             raise Unavailable(f"Simulation: {team.size} processes share a run on the CPU only; leave device='cuda' out")
+        self.team, self._cuts = team, None
         super().__init__(scene, method, device, box, dt)
-        self.team = team
-        self.domain: Any = None  # before the first step every process has all bodies
-        self.fault: ClastError | None = None  # what went wrong here, and is not yet known to others
+        self.domain: Any = Domain(team, self.state, self._cuts)
+        self.fault: Exception | None = None  # what went wrong here, and is not yet known to others
         self._heard = False, False
         self._counted = 0.0  # of `_worked`, at the last look
         self._began = 0.0, 0.0, 0.0  # wall time, `_worked` and waiting [s] when steps began
         self._tuned, self.state.tuned = self.state.tuned, False
 
     def start(self):
-        """See Smooth; before that, bodies are divided."""
+        """See Smooth."""
         if self.fresh:
-            if self.domain is None:  # after a start that failed they are divided already
-                self._divide()
             super().start()
             self._start_clocks()
 
-    def _divide(self):
-        state = self.state
-        free = int((state.bodies.mass < math.inf).sum())
+    def chosen(self, bodies):
+        """See Stepper: those in the own tile, and all that are not free. The scene is whole on every process until now."""
+        free = int((bodies.mass < math.inf).sum())
         if self.team.size > max(free, 1) and not self.scene.inlets:
             raise ClastError(
                 f"{self.team.size} processes are more than the {free} bodies that move; start {max(free, 1)} at the most"
             )
-        self.team.compare_bodies(state.bodies, {"a time step of": self.dt})
-        self.domain = Domain(self.team, state)
+        self.team.compare_bodies(bodies, {"a time step of": self.dt})
+        self._cuts, mine = divided(self.team, self.box, bodies)
+        return mine
 
     def rebuild(self):
         """Make the list of pairs anew; bodies go to the process in whose tile they are."""
@@ -110,7 +109,7 @@ class Ranked(Smooth):
         """Call it; what it finds wrong is told when the processes agree."""
         try:
             function(*arguments)
-        except ClastError as fault:
+        except (ClastError, ValueError) as fault:
             self.fault = fault if self.fault is None else self.fault
 
     def _move(self):
@@ -137,7 +136,7 @@ class Ranked(Smooth):
         return len(self.state.bodies.number) - self.state.ghosts
 
     def bodies(self):
-        return super().bodies() if self.domain is None else self.domain.everybody()
+        return self.domain.everybody()
 
     def admit(self, bodies):
         """See Stepper; all processes number all that come, and keep what is in the own tile."""
@@ -203,7 +202,6 @@ class Ranked(Smooth):
         self.steps = steps
         self.carry_on(groups)
         with backend.use(self.device):
-            self._divide()
             self.rebuild()
             here = self.state.bodies.number[: self.domain.own][self.state.bodies.mass[: self.domain.own] < math.inf]
             results.recall(self.state, about({name: groups[name] for name in ("spheres", "points", "history")}, here))

@@ -356,9 +356,9 @@ def bins(shapes, tag, box, margin, most=None):
     return pairs
 
 
-def sphere_contacts(shapes, number, box, margin, most=None):
-    """Contacts of lone spheres, up to margin [m] apart. number (s,): body number of each; most: see `look_at_room`."""
-    found, order, total = search_bins(shapes, shapes.body, box, margin, most)
+def sphere_contacts(shapes, tag, number, box, margin, most=None):
+    """Contacts of lone spheres, up to margin [m] apart. tag (s,) int32: spheres with equal tags make no contact; number (s,): body number of each; most: see `look_at_room`."""
+    found, order, total = search_bins(shapes, tag, box, margin, most)
     contacts = empty_contacts(total)
     edges = (*box.length.tolist(), *box.inverse.tolist())
     write = kernel(contact_row, grain=2, PERIODIC=bool(box.periodic))

@@ -53,6 +53,7 @@ class Smooth(Stepper):
                 "kept": len(law.keeps),
                 "beyond": self.method.reach(self.scene, self.mixes),
                 "accounts": law.account > 0.0,
+                "chosen": self.chosen,
             }
             self.state = State(self.scene, self.box, search, self.rolling, self.method.margin, **about)
             self._bind()
@@ -215,7 +216,8 @@ class Smooth(Stepper):
         """Compose the kernels of this scene: the law, and only what the scene has."""
         scene = self.scene
         molds = self.state.molds
-        used = np.unique(self.state.bodies.mold) if not scene.inlets else np.arange(len(molds.round))
+        bodies = scene.bodies  # of all processes
+        used = np.unique(bodies.mold) if not scene.inlets else np.arange(len(molds.round))
         used = used[molds.volume[used] > 0.0]
         clumps, state = bool((~molds.round[used]).any()), self.state
         apart = (molds.count[used] > 1) | state.parts.offset[molds.first[used]].any(1)
@@ -241,7 +243,7 @@ class Smooth(Stepper):
         deep = np.where(is_wall(state.parts.kind) | (surface >= 0), np.inf, state.parts.deep)
         self._deep = np.minimum.reduceat(deep, molds.first) if len(deep) else deep
         sizes = [inlet.sizes.smallest for inlet in scene.inlets]
-        small = min([float(state.bodies.scale[state.bodies.motion == FREE].min(initial=np.inf)), *sizes])
+        small = min([float(bodies.scale[bodies.motion == FREE].min(initial=np.inf)), *sizes])
         self._least = float(self._deep[used].min(initial=np.inf)) * small
         seen = self.device is backend.CPU and self.method.penetration == "raise"
         self._thin = seen and bool(is_thin(state.parts).any())

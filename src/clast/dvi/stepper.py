@@ -53,7 +53,8 @@ class Hard(Nearby, Swept, Stepper):
         self.couples = bool((self.mixes.rolling_friction > 0.0).any() or (self.mixes.spinning_friction > 0.0).any())
         self.soft = bool((self.mixes.compliance > 0.0).any())
         self.width = 6 if self.couples else 3
-        self.state = State(scene, self.box, copy(BROAD[self.method.broad]), False, None, impulse=self.width)
+        search = copy(BROAD[self.method.broad])
+        self.state = State(scene, self.box, search, False, None, impulse=self.width, chosen=self.chosen)
         self.state.tuned = False
         self.joints = JointSystem(scene, self.box) if scene.joints or scene.springs else None
         self.dt = self._choose_step(dt)
@@ -349,7 +350,7 @@ class Hard(Nearby, Swept, Stepper):
         molds = state.molds
         # By all molds if bodies come and go: a restart must not find another kind of scene.
         steady = not (self.scene.inlets or self.scene.outlets)
-        used = np.unique(state.bodies.mold) if steady else np.arange(len(molds.round))
+        used = np.unique(self.scene.bodies.mold) if steady else np.arange(len(molds.round))
         self.clumps = bool((~molds.round[used] & (molds.volume[used] > 0.0)).any())
         self.solids = state.turning
         self.plain = not self.solids and bool((molds.count[used] == 1)[molds.volume[used] > 0.0].all())

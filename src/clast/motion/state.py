@@ -65,6 +65,25 @@ def lone_parts(molds, parts):
     return (molds.count == 1) & ~parts.offset[molds.first].any(1)
 
 
+def typical_radius(bodies, molds, parts, poured):
+    """The median and the largest radius [m] of the shapes of particles, by which margins and periodic worlds are measured; poured: radii [m]
+    of what inlets will bring. Bodies that are one shape count for the median if they are free."""
+    single = lone_parts(molds, parts)[bodies.mold]
+    rows = np.flatnonzero(~single)
+    many = molds.count[bodies.mold[rows]]
+    within = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+    body = np.concatenate([np.flatnonzero(single), np.repeat(rows, many)])
+    part = molds.first[bodies.mold[body]]
+    part[len(part) - len(within) :] += within
+    solid = is_particle(parts.kind[part])
+    body, part = body[solid], part[solid]
+    radius = parts.reach[part] * bodies.scale[body]
+    largest = max([*poured, float(radius.max(initial=0.0))])
+    radius = radius[(bodies.motion[body] == FREE) | ~single[body]]
+    some = radius if len(radius) else np.array(poured)
+    return float(np.median(some)) if len(some) else 1.0, largest
+
+
 def place_shapes(bodies, label, molds, parts):
     """Bodies and Shapes as views of the rows, and the rows (s,12); parts with rows of their own are not placed yet.
 
@@ -125,11 +144,14 @@ class State(Asked):
 
     impulse: None, or how many numbers hard contacts remember; they look at gaps above zero too (exact), and at every step afresh.
     kept: how many numbers the law of smooth contacts keeps beside slip and rolling angle; beyond [m]: the largest gap at which it acts.
+    chosen: None, or a function that tells of the Bodies of the scene which rows are to be here, of which every process has some.
     """
 
     chm = False  # see `clast.narrow.ellipsoids`
 
-    def __init__(self, scene, box, search, rolling, margin, impulse=None, kept=0, beyond=0.0, accounts=False):
+    def __init__(
+        self, scene, box, search, rolling, margin, impulse=None, kept=0, beyond=0.0, accounts=False, chosen=None
+    ):
         super().__init__()
         self.device = device = backend.DEVICE[-1]
         self.molds, self.parts, self.meshes, self.hulls = scene.molds, scene.parts, scene.meshes, scene.hulls
@@ -167,14 +189,12 @@ class State(Asked):
         # Bodies in the last rows that another process moves: they act on those of this one, not on each other, nor on walls.
         self.ghosts = 0
         self.next_label = 0
-        self.label = self.new_labels(bodies)
-        self.place(type(bodies)(*(np.array(column) for column in bodies)))
-        free = self.bodies.motion == FREE
-        particle = is_particle(self.shapes.kind)
-        particle[: len(free)] &= free
         poured = [inlet.reach * inlet.sizes.largest for inlet in scene.inlets]
-        sizes = self.shapes.radius[particle] if particle.any() else np.array(poured)
-        self.size = float(np.median(sizes)) if len(sizes) else 1.0
+        self.size, self.largest = typical_radius(bodies, self.molds, self.parts, poured)
+        self.label = self.new_labels(bodies)
+        rows = slice(None) if chosen is None else chosen(bodies)
+        self.label = self.label[rows]
+        self.place(type(bodies)(*(np.array(column[rows]) for column in bodies)))
         self.tuned = margin is None and impulse is None  # hard contacts say themselves how far they look
         # Beside how far contacts reach: how much nearer two bodies may come before the list is made anew.
         self.margin = beyond + (0.1 * self.size if margin is None else float(margin))
@@ -219,12 +239,16 @@ class State(Asked):
         places = {"position": CENTRES, "velocity": VELOCITIES, "spin": SPINS}
         moving = {name: view(rows, n, place.start, place.stop) for name, place in places.items()}
         there.bodies = device.upload(without_heat(self.bodies), **moving)
-        own = slice(0, n - self.ghosts)
-        there.moving = type(there.bodies)(*(column[own] for column in there.bodies)) if self.ghosts else there.bodies
+        self.note_ghosts()
         there.shapes = device.upload(self.shapes, centre=view(rows, len(rows), CENTRES.start, CENTRES.stop))
         if len(self.shapes.body) > n:
             place_parts(there.bodies, there.shapes, there.parts, self.box, rows)
             self.fetch()
+
+    def note_ghosts(self):
+        """Let the kernels that move bodies stop before ghosts."""
+        there, own = self.there, len(self.bodies.number) - self.ghosts
+        there.moving = type(there.bodies)(*(column[:own] for column in there.bodies)) if self.ghosts else there.bodies
 
     def fetch(self):
         """Bring what the kernels have moved into the NumPy tables; on the CPU these are the same arrays."""

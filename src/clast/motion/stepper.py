@@ -78,6 +78,8 @@ class Stepper:
     def name_contacts(self):
         """Keep whose the contacts of the last step are, before bodies come or go and stand in other rows; by forces, contacts go with them."""
 
+    chosen: Callable | None = None  # which rows of the Bodies of the scene this process has, see State
+
     def own(self):
         """How many bodies this process moves, the first of the State."""
         return len(self.state.bodies.number)

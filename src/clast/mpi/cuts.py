@@ -6,6 +6,10 @@ depend on where cuts are.
 
 import numpy as np
 
+from ..kernels.backend import kernel
+
+ROUNDING = 1.0 + 1e-8  # of squares, so that rounding does not lose a body
+
 
 class Cuts:
     """Tiles of space, one for each of `size` processes: `owner` tells who has a place, `distance` how far a tile is.
@@ -53,24 +57,36 @@ class Cuts:
 
     def owner(self, position):
         """Rank (n,) of the process in whose tile each position (n,3) [m] is."""
-        at = np.zeros(len(position), np.int64) if self.size > 1 else np.full(len(position), -1)
-        while (going := np.flatnonzero(at >= 0)).size:
-            cut = at[going]
-            above = position[going, self.axis[cut]] >= self.place[cut]
-            at[going] = self.child[cut, above.astype(np.int64)]
-        return -1 - at
+        rank = np.zeros(len(position), np.int32)
+        if self.size > 1:
+            kernel(owner_row)(len(position), position, self.axis, self.place, self.child, rank)
+        return rank
 
-    def distance(self, position, rank):
-        """How far [m] positions (n,3) are from the tile of a rank, over the edges of the periodic box too: (n,)."""
-        square = np.zeros(len(position))
-        for axis in range(3):
-            low, high, length = self.low[rank, axis], self.high[rank, axis], self.box.length[axis]
-            x = position[:, axis]
-            away = np.maximum(np.maximum(low - x, x - high), 0.0)
-            if length > 0.0:
-                # An image of a place on the other side of the box may be nearer.
-                away = np.minimum(
-                    away, np.minimum(np.maximum(low - (x - length), 0.0), np.maximum(x + length - high, 0.0))
-                )
-            square += away * away
-        return np.sqrt(square)
+    def near(self, position, reach, rank, wide):
+        """Which bodies, with centres (n,3) [m] and reaches (n,) [m], are nearer than `wide` [m] to the tile of a rank: (n,) bool."""
+        near = np.empty(len(position), np.bool_)
+        tile = (*self.low[rank].tolist(), *self.high[rank].tolist(), float(wide))
+        kernel(near_row)(len(position), position, reach, tile, tuple(self.box.length.tolist()), near)
+        return near
+
+
+def owner_row(i, position, axis, place, child, rank):
+    """Go down from cut to cut, see Cuts, to the tile of position i."""
+    at = 0
+    while at >= 0:
+        at = child[at, 1 if position[i, axis[at]] >= place[at] else 0]
+    rank[i] = -1 - at
+
+
+def near_row(i, position, reach, tile, length, near):
+    """Whether body i reaches to within tile[6] [m] of a tile, lower corner and upper corner, over the edges of the periodic box too."""
+    square = 0.0
+    for k in range(3):
+        x, low, high = position[i, k], tile[k], tile[3 + k]
+        away = max(low - x, x - high, 0.0)
+        if length[k] > 0.0:
+            # An image of a place on the other side of the box may be nearer.
+            away = min(away, max(low - (x - length[k]), 0.0), max(x + length[k] - high, 0.0))
+        square += away * away
+    far = reach[i] + tile[6]
+    near[i] = square <= far * far * ROUNDING

@@ -28,13 +28,24 @@ def body_reach(molds, parts):
     return np.maximum.reduceat(far, molds.first) if len(far) else far
 
 
+def divided(team, box, bodies):
+    """Cuts that give every process as many of the free Bodies, and the rows of those in the own tile and of all that are not free."""
+    free = np.flatnonzero(bodies.motion == FREE)
+    some = free[:: max(1, len(free) // SAMPLE)]
+    cuts = Cuts(team.size, box, bodies.position[some], np.ones(len(some)))
+    mine = np.ones(len(bodies.number), bool)
+    mine[free] = cuts.owner(bodies.position[free]) == team.rank
+    return cuts, np.flatnonzero(mine).astype(np.int32)
+
+
 class Domain:
     """What this process has of the bodies of a State, and what it exchanges with others.
 
-    memory: `remember` and `recall` what contacts do, as `clast.dem.results`; larger: how much larger [m] the list takes each of some Bodies, (n,).
+    state: with the bodies in the own tile and all that are not free, if there are cuts; else with all bodies, which are divided. memory: `remember` and `recall`
+    what contacts do, as `clast.dem.results`; larger: how much larger [m] the list takes each of some Bodies, (n,).
     """
 
-    def __init__(self, team, state, memory=results):
+    def __init__(self, team, state, cuts=None, memory=results):
         self.team, self.state, self.memory = team, state, memory
         self.larger = lambda bodies: 0.0
         self.reach = body_reach(state.molds, state.parts)
@@ -47,7 +58,9 @@ class Domain:
         self._looked = 0  # list at which that was
         self.columns: list[Any] = [("label", np.int64)]
         self.columns += [(name, column.dtype, column.shape[1:]) for name, column in state.bodies._asdict().items()]
-        self.divide()
+        self.cuts = cuts
+        if cuts is None:
+            self.divide()
 
     @property
     def own(self):
@@ -58,13 +71,8 @@ class Domain:
 
     def divide(self):
         """Every process has all bodies: keep those in the own tile, and walls."""
-        state = self.state
-        free = np.flatnonzero(state.bodies.motion == FREE)
-        some = free[:: max(1, len(free) // SAMPLE)]
-        self.cuts = Cuts(self.team.size, state.box, state.bodies.position[some], np.ones(len(some)))
-        mine = np.ones(len(state.bodies.number), bool)
-        mine[free] = self.cuts.owner(state.bodies.position[free]) == self.team.rank
-        state.permute(np.flatnonzero(mine).astype(np.int32))
+        self.cuts, mine = divided(self.team, self.state.box, self.state.bodies)
+        self.state.permute(mine)
 
     def balance(self, seconds):
         """Cut space anew if one process works much more than others. seconds: what this one has worked since the last look.
@@ -94,43 +102,51 @@ class Domain:
         """Make the list of pairs anew: bodies go where they belong, ghosts come, and contacts keep what they remember. grow: see State.rebuild."""
         state = self.state
         rows, kept, arrived, memory = self._migrate()
-        label = np.concatenate([state.label[kept], arrived["label"]])
-        kind = type(state.bodies)
-        bodies = kind(
-            *(np.concatenate([column[kept], arrived[name]]) for name, column in state.bodies._asdict().items())
-        )
-        number, former = state.bodies.number, state.former
-        former = np.arange(len(number), dtype=np.int32) if former is None else former
+        number = state.bodies.number
+        former = np.arange(len(number), dtype=np.int32) if state.former is None else state.former
         # What was here and may be here again under another rule: ghosts, and what leaves.
         known = np.concatenate([rows, np.arange(self.own, len(number))])
         known = known[np.argsort(number[known], kind="stable")]
+        known_number, known_former = number[known], former[known]
 
         def before(wanted):
-            if len(known) == 0:
+            if len(known_number) == 0:
                 return np.full(len(wanted), -1, np.int32)
-            at = known[np.minimum(np.searchsorted(number[known], wanted), len(known) - 1)]
-            return np.where(number[at] == wanted, former[at], -1).astype(np.int32)
+            at = np.minimum(np.searchsorted(known_number, wanted), len(known_number) - 1)
+            return np.where(known_number[at] == wanted, known_former[at], -1).astype(np.int32)
 
-        come = before(arrived["number"])
-        former_own = np.concatenate([former[kept], come])
+        first, numbers = state.pairs is None, arrived["number"].copy()
+        former = np.concatenate([former[kept], before(numbers)])
         state.ghosts = 0
+        if len(rows) or len(arrived) or state.rebuilds % REORDER == 0:
+            self._put(kept, arrived)
         if state.rebuilds % REORDER == 0:
-            state.label = label
-            state.place(bodies)
             order = state.sort_bodies()
-            label, former_own = label[order], former_own[order]
-            bodies = some_bodies(bodies, order)
-        ghosts = self._choose_ghosts(bodies, label)
+            state.permute(order)
+            former = former[order]
+        ghosts = self._choose_ghosts(len(former))
+        self._put(slice(0, len(former)), ghosts)
+        former = np.concatenate([former, before(ghosts["number"])])
         state.ghosts = len(ghosts)
-        state.label = np.concatenate([label, ghosts["label"]])
-        former = np.concatenate([former_own, before(ghosts["number"])])
-        whole = kind(*(np.concatenate([getattr(bodies, name), ghosts[name]]) for name in kind._fields))
-        first = state.pairs is None
-        state.place(whole)
+        state.note_ghosts()
         state.former = None if first else former
+        del arrived, ghosts, known, rows, kept, number  # a new list must not find them in memory
         state.rebuild(sort=False, grow=grow)
         if memory is not None:
-            self._recall(arrived["number"], memory)
+            self._recall(numbers, memory)
+
+    def _put(self, kept, records):
+        """Let the rows `kept` of the state be followed by these records, and all others be gone."""
+        state = self.state
+
+        def join(column, more):
+            column = column[kept]
+            return np.concatenate([column, more]) if len(more) else column
+
+        state.label = join(state.label, records["label"])
+        state.place(
+            type(state.bodies)(*(join(column, records[name]) for name, column in state.bodies._asdict().items()))
+        )
 
     def _migrate(self):
         """Send bodies that have left the tile to their new owners. Returns rows that leave, rows that stay, records that come and what
@@ -139,7 +155,8 @@ class Domain:
         bodies, own = state.bodies, self.own
         free = np.flatnonzero(bodies.motion[:own] == FREE)
         to = self.cuts.owner(bodies.position[free])
-        rows, to = free[to != team.rank], to[to != team.rank]
+        away = np.flatnonzero(to != team.rank)
+        rows, to = free[away], to[away]
         parcels = {}
         if len(rows):
             leaves = np.zeros(len(bodies.number), bool)
@@ -187,10 +204,10 @@ class Domain:
         """The Bodies of what `_records` gave."""
         return type(self.state.bodies)(*(np.ascontiguousarray(records[name]) for name in self.state.bodies._fields))
 
-    def _choose_ghosts(self, bodies, label):
-        """Tell others of own bodies near their tiles; returns the records of what they tell of."""
-        state, team = self.state, self.team
-        free = np.flatnonzero(bodies.motion == FREE)
+    def _choose_ghosts(self, own):
+        """Tell others of own bodies near their tiles; returns the records of what they tell of. own: so many bodies, the first, are own."""
+        state, team, bodies = self.state, self.team, self.state.bodies
+        free = np.flatnonzero(bodies.motion[:own] == FREE)
         position = bodies.position[free]
         grown = self.larger(some_bodies(bodies, free))
         reach = grown + self.reach[bodies.mold[free]] * bodies.scale[free]
@@ -201,18 +218,17 @@ class Domain:
         for rank, (widest, some, others) in enumerate(told):
             if rank == team.rank or not some or not len(free):
                 continue
-            far = (1.0 + ROUNDING) * (reach + widest + state.margin)
-            near = self.cuts.distance(position, rank) <= far
+            near = self.cuts.near(position, reach, rank, widest + state.margin)
             for *x, radius in others:
                 d = position - x
                 d -= state.box.length * np.round(d * state.box.inverse)
                 near |= np.einsum("ni,ni->n", d, d) <= ((1.0 + ROUNDING) * (reach + radius + state.margin)) ** 2
             rows = free[near]
             if len(rows):
-                parcels[rank] = self._records(bodies, label, rows)
+                parcels[rank] = self._records(bodies, state.label, rows)
                 self.going.append((rank, rows, np.empty((len(rows), state.rows.shape[1])), np.empty((len(rows), 4))))
         came = team.hand_round(parcels)
-        self.coming, at = [], len(bodies.number)
+        self.coming, at = [], own
         for rank, records in came.items():
             self.coming.append((rank, at, at + len(records)))
             at += len(records)

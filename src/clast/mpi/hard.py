@@ -95,14 +95,11 @@ class RankedHard(Divided, Hard):
                 raise ValueError(
                     f"Simulation: {team.size} processes share no run with {what}; start one process, or leave that out"
                 )
-        super().__init__(scene, method, device, box, dt, team)
         self.memory = SimpleNamespace(
             remember=warm_start.remember,
             recall=lambda state, kept, among: warm_start.recall(state, kept, self.reach, among),
         )
-
-    def _divide(self):
-        super()._divide()
+        super().__init__(scene, method, device, box, dt, team)
         self.others = Others(self.team, self.domain)
         if self.plain:
             self.domain.larger = self._larger
@@ -178,7 +175,6 @@ class RankedHard(Divided, Hard):
         self._carry_on(groups, steps)
         if self.team.rank:
             self.ended = 0, self.ended[1]  # it is added up
-        self._divide()
         self._rebuild(sort=True)
         kept = {name: groups["contacts"][name] for name in ("body", "part", "place", "impulse", "arm")}
         self.memory.recall(self.state, about({"contacts": kept}, self.moving()), None)

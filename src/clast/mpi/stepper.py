@@ -12,7 +12,7 @@ from ..errors import ClastError, Unavailable
 from ..kernels import backend
 from ..motion.stepper import Stepper
 from ..tables import Contacts, some_bodies
-from .domain import Domain, about, joined
+from .domain import Domain, about, divided, joined
 
 
 class Divided(Stepper):
@@ -27,31 +27,30 @@ class Divided(Stepper):
     def __init__(self, scene, method, device, box, dt, team):
         if device is not backend.CPU:
             raise Unavailable(f"Simulation: {team.size} processes share a run on the CPU only; leave device='cuda' out")
+        self.team, self._cuts, self._asked = team, None, dt
         super().__init__(scene, method, device, box, dt)  # type: ignore[call-arg]
-        self.team = team
-        self.domain: Any = None  # before the first step every process has all bodies
-        self.fault: ClastError | None = None  # what went wrong here, and is not yet known to others
+        self.domain: Any = Domain(team, self.state, self._cuts, self.memory)
+        self.fault: Exception | None = None  # what went wrong here, and is not yet known to others
         self._heard = False, False
         self._counted = 0.0  # of `_worked`, at the last look
         self._began = 0.0, 0.0, 0.0  # wall time, `_worked` and waiting [s] when steps began
 
     def start(self):
-        """See the stepper of the method; before that, bodies are divided."""
+        """See the stepper of the method."""
         if self.fresh:
-            if self.domain is None:  # after a start that failed they are divided already
-                self._divide()
             super().start()
             self._start_clocks()
 
-    def _divide(self):
-        state = self.state
-        free = int((state.bodies.mass < math.inf).sum())
+    def chosen(self, bodies):
+        """See Stepper: those in the own tile, and all that are not free. The scene is whole on every process until now."""
+        free = int((bodies.mass < math.inf).sum())
         if self.team.size > max(free, 1) and not self.scene.inlets:
             raise ClastError(
                 f"{self.team.size} processes are more than the {free} bodies that move; start {max(free, 1)} at the most"
             )
-        self.team.compare_bodies(state.bodies, {"a time step of": self.dt})
-        self.domain = Domain(self.team, state, self.memory)
+        self.team.compare_bodies(bodies, {"a time step of": self._asked})
+        self._cuts, mine = divided(self.team, self.box, bodies)
+        return mine
 
     def renew(self, grow=None):
         """Make the list of pairs anew; bodies go to the process in whose tile they are. grow: see State.rebuild."""
@@ -70,8 +69,6 @@ class Divided(Stepper):
 
     def meet_ghosts(self):
         self.domain.meet()
-        if self.heat is not None:
-            self.domain.even_temperatures()
 
     def farthest(self, far, walls):
         """See the stepper of the method; the processes agree."""
@@ -110,7 +107,7 @@ class Divided(Stepper):
         """Call it; what it finds wrong is told when the processes agree."""
         try:
             function(*arguments)
-        except ClastError as fault:
+        except (ClastError, ValueError) as fault:
             self.fault = fault if self.fault is None else self.fault
 
     def _move(self, *given):
@@ -125,7 +122,7 @@ class Divided(Stepper):
         return len(self.state.bodies.number) - self.state.ghosts
 
     def bodies(self):
-        return super().bodies() if self.domain is None else self.domain.everybody()
+        return self.domain.everybody()
 
     def admit(self, bodies):
         """See Stepper; all processes number all that come, and keep what is in the own tile."""
@@ -187,6 +184,11 @@ class Ranked(Divided, Smooth):
             state.margin = self.team.largest(state.margin)[0]
         self.renew()
 
+    def meet_ghosts(self):
+        super().meet_ghosts()
+        if self.heat is not None:
+            self.domain.even_temperatures()
+
     def _check_speed(self):
         self._kept(super()._check_speed)
 
@@ -227,7 +229,6 @@ class Ranked(Divided, Smooth):
         self.steps = steps
         self.carry_on(groups)
         with backend.use(self.device):
-            self._divide()
             self.rebuild()
             kept = {name: groups[name] for name in ("spheres", "points", "history")}
             results.recall(self.state, about(kept, self.moving()))

@@ -3,7 +3,7 @@
 The two levels of Negrut et al. (2010), section 4.2: the scene is cut into boxes, and the bodies of one box into bins. Here a box is what is
 left when the bodies are halved, across the longest side, until few enough are together: so boxes hold equally many bodies
 however unevenly these lie; one in which too many touch is halved again. A body belongs to one box and looks at those of other boxes that are within reach; of two
-bodies the one with the lower number tells of their contact, so that each is there once. Walls, and bodies that are large against
+boxes the one that comes first tells of the contacts between them, so that each is there once. Walls, and bodies that are large against
 the boxes, belong to none and are looked at in each box near them; large bodies among each other have boxes of their own.
 """
 
@@ -18,7 +18,7 @@ from ..broad.search import BROAD, periodic_box
 from ..errors import pick
 from ..kernels.backend import kernel
 from ..scene.scene import Scene
-from ..tables import GEOMETRY, is_wall, with_forces
+from ..tables import is_wall
 from .contacts import NARROW, contacts_among
 from .dispatch import FAMILIES, FAMILY
 from .mesh_points import METHODS
@@ -79,56 +79,54 @@ def _each_box(scene, rows, sizes, limit, most, margin, how, share):
     if not wall[free].all():
         yield from _each_box(scene, free, sizes, limit, most, margin, how, share)
     del rows, great
-    order, start, mine = halve(bodies.position, few, limit, share)
+    near = Near(bodies.position, reach, margin, periodic_box(scene), *halve(bodies.position, few, limit, share))
     del few
-    near = Near(bodies.position, reach, margin, periodic_box(scene), order, start, mine)
-    # By body numbers: whether a body is large, and whether it is in the box.
-    freed, inside = (np.zeros(int(bodies.number[-1]) + 1, bool) for _ in range(2))
-    freed[bodies.number[free]] = True
     turned = bool(scene.parts.kind.any() or scene.parts.offset.any())
-    todo = [near.order[near.start[k] : near.start[k + 1]] for k in np.flatnonzero(mine)[::-1]]
     crowd = 0.0  # pairs a body, where there were too many
+    todo = near.own[::-1]
     while todo:
         own = todo.pop()
         if len(own) > 1 and crowd > 0.0 and len(own) * crowd > most:
             todo += reversed(half(bodies.position, own))
             continue
-        inside[bodies.number[own]] = True
-        others = near.others(own, free)
-        others = others[~inside[bodies.number[others]]]
-        chosen = rows_of(bodies, np.sort(np.concatenate([own, others])), turned)
-        del others
+        near.done[own] = True
+        rows = np.sort(np.concatenate([own, *near.others(own, free)]))
+        inside = np.zeros(len(rows), bool)
+        inside[np.searchsorted(rows, own)] = True
+        enough = None if most is None or len(own) == 1 else most
         try:
-            found = contacts_among(scene, chosen, margin, *how, most=most if len(own) > 1 else None)
+            found = contacts_among(scene, rows_of(bodies, rows, turned), margin, *how, own=inside, most=enough)
         except Crowded as many:
             crowd = many.pairs / len(own)
+            near.done[own] = False
             todo.append(own)
         else:
             crowd = min(crowd, len(found.gap) / len(own))
-            one, two = found.pair.T
-            keep = np.where(freed[one], inside[two], inside[one])
-            if not keep.all():
-                keep = np.flatnonzero(keep)
-                found = with_forces(found._replace(**{name: getattr(found, name)[keep] for name in GEOMETRY}))
-            del one, two, keep, chosen
+            del rows, inside
             yield found
             del found  # it would be in memory beside the next one
-        inside[bodies.number[own]] = False
 
 
 class Near:
-    """Which bodies are near a box. order, start: boxes as of `halve`; own (b,) bool: those that are looked at."""
+    """Which bodies are near a box. order, start: boxes as of `halve`; mine (b,) bool: those that are looked at.
 
-    def __init__(self, position, reach, margin, box, order, start, own):
+    own: rows of each box that is looked at; done (n,) bool: bodies whose contacts have been told of, by boxes before.
+    """
+
+    def __init__(self, position, reach, margin, box, order, start, mine):
         self.position, self.reach, self.margin, self.box = position, reach, margin, box
-        self.order, self.start = order, start
-        self.low, self.high, self.widest = (np.array(column) for column in zip(*map(self.span, self.boxes())))
-        if not own.all():
-            self._thin(own)
-
-    def boxes(self):
-        """The rows of each box."""
-        return (self.order[a:b] for a, b in zip(self.start, self.start[1:]))
+        self.done = np.zeros(len(reach), bool)
+        # What comes before the own boxes tells of contacts with them.
+        first = int(np.argmax(mine)) if mine.any() else len(mine)
+        self.boxes = [order[a:b] for a, b in zip(start[first:], start[first + 1 :])]
+        mine = mine[first:]
+        self.own = [rows for rows, looked in zip(self.boxes, mine) if looked]
+        spans = [self.span(rows) for rows in self.boxes]
+        self.low, self.high, self.widest = (np.array(column) for column in zip(*spans)) if spans else ((), (), ())
+        if not mine.all():
+            # Of the boxes of others only what is near an own one.
+            span = self.low[mine].min(axis=0), self.high[mine].max(axis=0), self.widest[mine].max()
+            self.boxes = [rows if k else self.close(rows, *span) for rows, k in zip(self.boxes, mine)]
 
     def span(self, rows):
         """Lower and upper corner (3,) [m] of the centres of these bodies, and their largest reach [m]."""
@@ -153,12 +151,15 @@ class Near:
         return rows[close]
 
     def others(self, own, free):
-        """Rows of bodies that may touch those of a box, and some of its own; own: its rows; free: those of bodies that are in no box."""
+        """Rows of bodies that may touch those of a box and are in none that was looked at, in lists; own: its rows; free: those of bodies
+        that are in no box."""
         low, high, widest = span = self.span(own)
         distance = apart(0.5 * (self.low + self.high), 0.5 * (self.high - self.low), (low, high), self.box)
-        boxes = np.flatnonzero(distance <= (self.widest + widest + self.margin) * WHISKER)
-        rows = [self.order[self.start[k] : self.start[k + 1]] for k in boxes]
-        return np.concatenate([self.close(some, *span) for some in (*rows, free)])
+        near = np.flatnonzero(distance <= (self.widest + widest + self.margin) * WHISKER)
+        return [
+            rows[~self.done[rows]]
+            for rows in (self.close(some, *span) for some in (*(self.boxes[k] for k in near), free))
+        ]
 
 
 def close_row(k, rows, position, reach, span, edges, close):

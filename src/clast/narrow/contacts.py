@@ -246,10 +246,10 @@ def checked(scene, margin=0.0, broad="bins", narrow=None, pairs=None, sort=True,
     return margin, broad, narrow, sort, tree
 
 
-def contacts_among(scene, bodies, margin, broad, narrow, sort, tree=True, pairs=None, most=None):
+def contacts_among(scene, bodies, margin, broad, narrow, sort, tree=True, pairs=None, own=None, most=None):
     """Contacts between these bodies of a scene, in the order of their numbers; the other arguments as in `find_contacts`.
 
-    most: pairs above which Crowded is raised before they take any memory, or None.
+    own (n,) bool: None, or which bodies are meant: the others make no contacts with each other. most: pairs above which Crowded is raised before they take any memory, or None.
     """
     search = BROAD[broad]
     quick = not sort and search is bins
@@ -259,8 +259,10 @@ def contacts_among(scene, bodies, margin, broad, narrow, sort, tree=True, pairs=
     shapes, box = field.shapes, field.box
     if pairs is None:
         if quick and len(shapes.body) == len(bodies.number) and not shapes.kind.any():
-            return sphere_contacts(shapes, bodies.number, box, margin, most)
-        tag = np.where(is_wall(shapes.kind), np.int32(-1), shapes.body)
+            tag = shapes.body if own is None else np.where(own, shapes.body, np.int32(-1))
+            return sphere_contacts(shapes, tag, bodies.number, box, margin, most)
+        meant = ~is_wall(shapes.kind) if own is None else ~is_wall(shapes.kind) & own[shapes.body]
+        tag = np.where(meant, shapes.body, np.int32(-1))
         lists = find_pairs(field.tables, tag, box, margin, search, FAMILY)
         lists = [lower_first(shapes, k)[0] if f.walls and len(k) else k for f, k in zip(FAMILIES, lists, strict=True)]
         listed = np.concatenate(lists) if any(len(k) for k in lists[1:]) else lists[0]

@@ -32,7 +32,14 @@ def few(scene):
     kept: list[int] = []
     seen: dict[tuple, int] = {}
     sort_of = {mold: sort(scene, mold) for mold in np.unique(bodies.mold).tolist()}
-    for row in range(len(bodies.number)):
+    # The first free ones of each mold, and all others: a loop over all bodies would take a second for a million.
+    loose = np.flatnonzero(bodies.motion == FREE)
+    order = loose[np.argsort(bodies.mold[loose], kind="stable")]
+    later = np.zeros(len(order), bool)
+    later[EACH:] = bodies.mold[order[EACH:]] == bodies.mold[order[:-EACH]]
+    meant = np.isin(bodies.number, list(joined)) | (bodies.motion != FREE)
+    meant[order[~later]] = True
+    for row in np.flatnonzero(meant).tolist():
         alike = sort_of[int(bodies.mold[row])]
         free = bodies.motion[row] == FREE
         seen[alike] = seen.get(alike, 0) + free

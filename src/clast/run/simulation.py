@@ -32,7 +32,7 @@ from ..tables import FREE, is_particle, rows_in
 from . import runner
 from .flows import Flows
 from .recording import Record
-from .rehearsal import rehearse
+from .rehearsal import few, rehearse
 from .report import Report
 
 STEPPERS: dict[type, type[Smooth] | type[Hard]] = {DEM: Smooth, Complementarity: Hard}
@@ -92,6 +92,8 @@ class Simulation:
         self._compiled = watch.seconds()
         self.box = periodic_box(scene)
         self.team = team.find()  # the processes that share the run, or None
+        # By which kernels are found, when each process has its own bodies alone.
+        self._few = few(scene) if self.team is not None and self.team.rank == 0 else None
         self.stepper = self._make_stepper(dt)
         self.dt, self.state, self.seconds = self.stepper.dt, self.stepper.state, self.stepper.seconds
         self.flows = Flows(scene, self.dt)
@@ -184,7 +186,7 @@ class Simulation:
     def start(self):
         """What the first step needs to know; no time passes. Later calls do nothing."""
         if not self._looked:
-            self._check_centres()
+            self.stepper.together(self._check_centres)
             self._looked = True
         self._prepare()
         self.stepper.start()
@@ -196,10 +198,11 @@ class Simulation:
         if self._prepared:
             return
         if self.team is not None:
-            # Now, while every process has the whole scene; one compiles, the others load what it has made.
+            # One compiles, the others load what it has made.
             self.team.first_while_others_rest(
-                lambda: ahead.compile_now(lambda: rehearse(self.scene, self.method, self.dt))
+                lambda: ahead.compile_now(lambda: rehearse(self._few, self.method, self.dt))
             )
+            self._few = None
         elif self.device is backend.CPU:
             own = weakref.ref(self)
             ahead.when_missing(lambda: [] if (sim := own()) is None else rehearse(sim.scene, sim.method, sim.dt))
@@ -265,10 +268,7 @@ class Simulation:
     # What may be wrong.
 
     def _check_periods(self):
-        state = self.state
-        largest = float(state.shapes.radius[is_particle(state.shapes.kind)].max(initial=0.0))
-        largest = max([largest, *(inlet.reach * inlet.sizes.largest for inlet in self.scene.inlets)])
-        need = 4.0 * largest + 2.0 * self.stepper.widest
+        need = 4.0 * self.state.largest + 2.0 * self.stepper.widest
         for axis, length in zip("xyz", self.box.length, strict=True):
             if 0.0 < length < need:
                 raise ValueError(
@@ -428,7 +428,7 @@ def resume(path, *, law=None, drives=None, functions=None, device="cpu"):
     if not numbers.get("begun", True):  # it was stopped before anything was computed
         return sim
     if sim.team is not None:
-        sim._prepare()  # before its bodies are divided
+        sim._prepare()
     sim.flows.recall(groups["flows"])
     sim.stepper.recall(groups, numbers["steps"])
     sim.every = numbers.get("every")

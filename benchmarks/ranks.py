@@ -1,0 +1,144 @@
+"""Many processes: memory of each, and two processes of one thread against one process of two threads.
+
+mpirun -n 2 python benchmarks/ranks.py memory                # a million spheres; also with -n 4, and without mpirun
+mpirun -n 2 python benchmarks/ranks.py steps --speed 2       # 97,000 spheres thrown at each other, in turns
+mpirun -n 4 python benchmarks/ranks.py drum                  # a drum of 100,000: how evenly work is divided
+"""
+
+import argparse
+import gc
+import os
+import statistics
+import time
+from pathlib import Path
+
+os.environ.setdefault("NUMBA_NUM_THREADS", "2")
+
+import numba
+import numpy as np
+from common import ROOT  # noqa: F401 the code beside these files is what is measured
+
+import clast
+from clast.mpi import domain, team
+from clast.scenes import SCENES
+from clast.tables import FREE
+
+GLASS = clast.Material(density=2500, young=1e7, poisson=0.25, friction=0.5, restitution=0.5)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=["memory", "steps", "drum"])
+    parser.add_argument("--count", type=int, help="spheres")
+    parser.add_argument("--speed", type=float, default=0.02, help="[m/s], of the spheres of `steps`")
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=40, help="in a turn")
+    parser.add_argument("--fixed", action="store_true", help="drum: space is not cut anew")
+    given = parser.parse_args()
+    everyone = team.find()
+    if given.what == "memory":
+        told = memory(given.count or 1_000_000)
+    elif given.what == "steps":
+        told = steps(everyone, given.count or 97_000, given.speed, given.turns, given.steps)
+    else:
+        told = drum(given.count or 100_000, given.steps, given.fixed)
+    lines = list(told)
+    if everyone is None or everyone.rank == 0:
+        print(*lines, sep="\n", flush=True)
+
+
+def lattice(count, speed):
+    """A dense lattice of spheres that touch a little, with speeds [m/s] in all directions."""
+    side = round(count ** (1.0 / 3.0))
+    axis = np.arange(side) * 0.0099
+    scene = clast.Scene(gravity=(0, 0, 0))
+    scene.add(
+        clast.Sphere(0.005), position=np.stack(np.meshgrid(axis, axis, axis), axis=-1).reshape(-1, 3), material=GLASS
+    )
+    bodies = scene.bodies
+    bodies.velocity[:] = np.random.default_rng(1).normal(0.0, speed, bodies.velocity.shape)
+    return scene
+
+
+def resident(name):
+    """Memory of this process by that name, VmRSS or VmHWM [MB]."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith(name)) * 1024 / 1e6
+
+
+def memory(count):
+    """Memory of each process without a scene, with all steps going on, and at the most."""
+    small = clast.Simulation(lattice(1000, 0.02))
+    small.step(3)  # libraries and kernels are there
+    del small
+    gc.collect()
+    bare = resident("VmRSS")
+    sim = clast.Simulation(lattice(count, 0.02))
+    gc.collect()
+    made = resident("VmHWM")
+    sim.step(5)
+    gc.collect()
+    mine = {"bare": bare, "made": made - bare, "steps": resident("VmRSS") - bare, "peak": resident("VmHWM") - bare}
+    ranks = [mine] if sim.team is None else sim.team.everywhere(mine)
+    ghosts = [0] if sim.team is None else sim.team.everywhere(sim.state.ghosts)
+    yield f"{count:,} spheres, {len(ranks)} processes, ghosts {ghosts}"
+    for name in mine:
+        each = [one[name] for one in ranks]
+        yield f"{name:6} [MB] " + " ".join(f"{x:7.0f}" for x in each) + f"  sum {sum(each):7.0f}"
+
+
+def steps(everyone, count, speed, turns, many):
+    """Time of steps, wall and processor, of all processes with one thread each and of the first with two threads, in turns."""
+    numba.set_num_threads(1)
+    shared = clast.Simulation(lattice(count, speed))
+    shared.step(10)
+    alone = None
+    if everyone.rank == 0:
+        with team.alone():
+            numba.set_num_threads(2)
+            alone = clast.Simulation(lattice(count, speed))
+            alone.step(10)
+    spent = {"threads": [], "processes": []}
+    lists = alone.state.rebuilds if alone else 0
+    for _ in range(turns):
+        everyone.rest()
+        if alone is not None:
+            numba.set_num_threads(2)
+            began = time.perf_counter(), time.process_time()
+            with team.alone():
+                alone.step(many)
+            spent["threads"].append((time.perf_counter() - began[0], time.process_time() - began[1]))
+        everyone.rest()
+        numba.set_num_threads(1)
+        worked, began = sum(shared.stepper.ranks()["worked"]), time.perf_counter()
+        shared.step(many)
+        wall = time.perf_counter() - began
+        spent["processes"].append((wall, sum(shared.stepper.ranks()["worked"]) - worked))
+    if alone is None:
+        return []
+    lists = (alone.state.rebuilds - lists) / turns
+    wall, busy = (
+        {name: statistics.median(one[k] for one in each) * 1e3 / many for name, each in spent.items()} for k in (0, 1)
+    )
+    return [
+        f"{count:,} spheres at {speed:g} m/s, {many} steps and {lists:g} lists in a turn, {turns} turns",
+        f"wall [ms a step]: two threads {wall['threads']:.1f}, {everyone.size} processes {wall['processes']:.1f}, ratio {wall['threads'] / wall['processes']:.2f}",
+        f"processors, without waiting [ms a step]: {busy['threads']:.1f} and {busy['processes']:.1f}, ratio {busy['threads'] / busy['processes']:.2f}",
+    ]
+
+
+def drum(count, many, fixed):
+    """Busiest over mean processor time of the processes of a drum, over spells of steps."""
+    if fixed:
+        domain.UNEVEN = np.inf
+    sim = SCENES["drum"](count=count).simulation()
+    for _ in range(10):
+        before = np.array(sim.stepper.ranks()["worked"]) if sim.steps else 0.0
+        sim.step(many)
+        worked = np.array(sim.stepper.ranks()["worked"]) - before
+        free = int((sim.bodies.motion == FREE).sum())
+        yield f"t {sim.time:.4f} s, {free:,} bodies, busiest over mean {worked.max() / worked.mean():.3f}, cuts {sim.stepper.domain.recut}"
+
+
+if __name__ == "__main__":
+    main()

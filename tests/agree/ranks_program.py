@@ -13,7 +13,7 @@ from clast.mpi import contacts, team
 from clast.scenes import SCENES
 from clast.tables import FREE
 
-HEAT = {"conductivity": 40.0, "heat_capacity": 0.5}  # so that it is quick
+HEAT = {"conductivity": 40.0, "heat_capacity": 3.0}  # so that it is quick, but does not shorten the step
 SOFT = clast.Material(density=2600, young=1e5, poisson=0.25, friction=0.5, restitution=0.3, **HEAT)
 STONE = clast.Material(density=2600, young=1e7, poisson=0.25, friction=0.5, restitution=0.3, **HEAT)
 EDGE = 0.1

@@ -186,3 +186,29 @@ def test_threads(make, solver, plain, ends, monkeypatch):
     one, two = (with_threads(threads, monkeypatch, ends(solver, make), make) for threads in (1, 2))
     assert make is not busy or one["contacts.gap"][0][0] > 256  # more than one task of the solvers
     assert differences(one, two) == []
+
+
+def test_ellipsoids_that_turn_touch_alike_however_old_the_list_is():
+    def turning():
+        scene = Scene(gravity=(0.0, 0.0, -0.5))
+        scene.add(Plane(), material=GRAIN)
+        scene.fill(
+            clast.Ellipsoid(0.05, 0.04, 0.03),
+            count=8,
+            box=((0.0, 0.0, 0.001), (0.2, 0.2, 0.2)),
+            material=GRAIN,
+            spin=(2.0, 1.0, 0.0),
+            seed=1,
+        )
+        return Simulation(scene, Complementarity(iterations=ITERATIONS), dt=STEP)
+
+    one, two = turning(), turning()
+    old = 0
+    for _ in range(100):
+        one.step()
+        two.start()
+        two.stepper.rebuild()
+        two.step()
+        old = max(old, one.state.since)
+    assert one.touching() > 0 and old > 5
+    assert not differences(state(one), state(two))

@@ -61,7 +61,7 @@ class Others:
     @contextmanager
     def meeting(self, velocity, ahead, sums):
         """See Alone."""
-        faults = []
+        faults: list[BaseException] = []
         wanted = {
             VELOCITY: lambda: self.meet(velocity),
             AHEAD: lambda: self.meet(ahead),
@@ -69,11 +69,12 @@ class Others:
         }
 
         def called(what):
-            # Compiled code cannot raise; and whoever stops here leaves others waiting, so it is done all the same.
-            try:
-                wanted[what]()
-            except BaseException as fault:
-                faults.append(fault)
+            # Compiled code cannot raise: it comes to its end, alone, and then it is said.
+            if not faults:
+                try:
+                    wanted[what]()
+                except BaseException as fault:
+                    faults.append(fault)
 
         function = CALLED(called)
         yield ctypes.cast(function, ctypes.c_void_p).value
@@ -111,10 +112,6 @@ class RankedHard(Divided, Hard):
     def make_list(self, sort, grow=None):
         """See Nearby."""
         self.renew(grow)
-
-    def step(self):
-        super().step()
-        self.agree()
 
     def involved(self, before, swift):
         """See Swept: bodies of all processes that may be in the way of swift ones, the same everywhere."""

@@ -97,6 +97,10 @@ class Stepper:
         order = np.argsort(self.state.bodies.number, kind="stable")
         return Bodies(*(column[order] for column in self.state.bodies))
 
+    def table(self):
+        """The same for a file."""
+        return self.bodies()._asdict()
+
     def counted(self):
         """What is counted over steps, for a checkpoint."""
         return {"crossings": np.array(self.crossings), "coincident": np.array(self.coincident)}

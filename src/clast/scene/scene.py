@@ -327,9 +327,9 @@ class Scene(Joinery):
         }
         return self._rows(inlet.mold, inlet.material, FREE, len(scale), columns)
 
-    def describe(self):
-        """The whole scene as (groups of named arrays, attributes that fit into JSON), for `rebuild`."""
-        groups = {name: getattr(self, name)._asdict() for name in ("bodies", *MOLDED)}
+    def describe(self, bodies=True):
+        """The whole scene as (groups of named arrays, attributes that fit into JSON), for `rebuild`; bodies: False leaves these out."""
+        groups = {name: getattr(self, name)._asdict() for name in (*("bodies",) * bodies, *MOLDED)}
         attributes = {
             "gravity": list(self.gravity),
             "world": None if self.world is None else [list(corner) for corner in self.world],

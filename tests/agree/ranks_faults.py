@@ -1,8 +1,9 @@
-"""Run by `mpirun -n 2` from test_ranks: what goes wrong on one process, told as JSON; with `die` or `stop` and a folder, one
-process is killed or told to stop in a run there."""
+"""Run by `mpirun -n 2` from test_ranks: what goes wrong on one process, told as JSON; with `die`, `stop` or `memory` and a folder, one
+process is killed, told to stop or refused memory in a run there; with `last` the run goes on until it is killed."""
 
 import json
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -52,6 +53,11 @@ def joined():
     scene = few()
     scene.join(0, 1, "ball", at=(0.05, 0.0, 0.0))
     return scene
+
+
+def too_fast():
+    """The last body goes farther than a tile in a step."""
+    clast.Simulation(few(speed=3000.0), dt=1e-4).step(3)
 
 
 def goes_on():
@@ -140,9 +146,10 @@ def main():
     rank = everyone.rank
     folder = Path(everyone.first_says(tempfile.mkdtemp() if rank == 0 else None))
     with team.alone():
-        alone, hard_alone = fault(leaves), fault(lambda: leaves(hard(), dt=1e-3))
+        alone, fast, hard_alone = fault(leaves), fault(too_fast), fault(lambda: leaves(hard(), dt=1e-3))
     found = {
         "shared": fault(leaves),
+        "fast": [fault(too_fast), fast],
         "after": goes_on(),
         "hard alone": hard_alone,
         "hard": fault(lambda: leaves(hard(), dt=1e-3)),
@@ -180,6 +187,25 @@ def die(folder):
     sim.run(until=0.01, every=0.001, output=Path(folder) / "run", progress=False, between=strike)
 
 
+def starve(folder):
+    """One process is refused memory."""
+    sim = clast.Simulation(few(), dt=1e-4)
+
+    def strike(sim, stopping):
+        if sim.team.rank == 1 and sim.steps == 25:
+            resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+            np.ones(2**28)
+
+    sim.run(until=0.01, every=0.001, output=Path(folder) / "run", progress=False, between=strike)
+
+
+def last(folder):
+    """A run without an end, that says who its processes are."""
+    Path(folder, f"{os.getpid()}.pid").touch()
+    sim = clast.Simulation(few(), dt=1e-4)
+    sim.run(until=1e4, every=0.001, output=Path(folder) / "run", progress=False)
+
+
 def stop_alone(folder):
     """One process is told to stop while it compiles a kernel that the others have."""
     sim = clast.Simulation(few(), dt=1e-4)
@@ -195,4 +221,6 @@ def stop_alone(folder):
 
 
 if __name__ == "__main__":
-    {"die": die, "stop": stop_alone}[sys.argv[1]](sys.argv[2]) if len(sys.argv) > 1 else main()
+    {"die": die, "stop": stop_alone, "memory": starve, "last": last}[sys.argv[1]](sys.argv[2]) if len(
+        sys.argv
+    ) > 1 else main()

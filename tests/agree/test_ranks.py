@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -223,10 +225,16 @@ def test_a_run_of_two_processes_goes_on_with_one_and_with_two_that_compile_first
     assert late.steps == alone.steps and same(alone, late)
 
 
-@pytest.mark.parametrize("what", ["die", "stop"])
+def test_a_body_that_goes_farther_than_a_tile_in_a_step_is_named_by_all(faults):
+    for shared, alone in faults["fast"]:
+        assert shared == alone and "in one step, farther than a typical radius" in alone
+
+
+@pytest.mark.parametrize("what", ["die", "stop", "memory"])
 def test_a_process_that_is_killed_or_stopped_alone_ends_all_and_leaves_the_last_checkpoint(tmp_path, what):
     done = start(2, HERE / "ranks_faults.py", what, tmp_path, timeout=300)
     assert done.returncode != 0
+    assert what != "memory" or "Unable to allocate" in done.stderr
     assert clast.resume(tmp_path / "run").steps >= 10
 
 
@@ -281,6 +289,30 @@ def test_an_mpi_library_that_is_missing_is_told_in_one_line(monkeypatch):
     with pytest.raises(clast.errors.Unavailable, match=r"^2 processes were started, .*cannot load MPI library"):
         team.find()
     assert first_speaks(1) == ""
+
+
+@pytest.mark.slow
+def test_whenever_a_process_is_killed_all_end_and_the_last_checkpoint_loads(tmp_path):
+    rng, waited = np.random.default_rng(int.from_bytes(os.urandom(4))), []
+    for k in range(20):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        run = subprocess.Popen(
+            [launcher(), "-n", "2", sys.executable, HERE / "ranks_faults.py", "last", folder],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        )
+        while not (folder / "run" / "checkpoint.h5").exists():
+            assert run.poll() is None, run.stderr.read()[-2000:]
+            time.sleep(0.05)
+        time.sleep(rng.uniform(0.0, 1.0))
+        os.kill(int(rng.choice([int(path.stem) for path in folder.glob("*.pid")])), signal.SIGKILL)
+        began = time.monotonic()
+        assert run.wait(timeout=30) != 0
+        waited.append(time.monotonic() - began)
+        assert clast.resume(folder / "run").steps >= 0
+    print(f"all ended after {max(waited):.2f} s at the most")
 
 
 @pytest.mark.slow  # compiles the kernels of all shapes

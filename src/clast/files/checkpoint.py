@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -32,7 +33,8 @@ def previous(path):
 def write(path, groups, attributes):
     """Write all tables and attributes to `path`, keeping the file that was there as the previous one.
 
-    groups: dict[str, dict[str, array]] or dict[str, named tuple of arrays], plain numbers only.
+    groups: dict[str, dict[str, array]] or dict[str, named tuple of arrays], plain numbers only; or tables that come in pieces: `like`,
+    {name: (dtype, shape)}, and `pieces()`, an iterator of {name: rows}.
     attributes: a dict that JSON can hold (numbers, text, lists, dicts); tuples come back as lists.
     """
     path = Path(path)
@@ -54,8 +56,9 @@ def write(path, groups, attributes):
     sync(path.parent)
 
 
-def read(path):
-    """Return (groups, attributes) as `write` got them; raise errors.Damaged if a single bit differs."""
+def read(path, later=()):
+    """Return (groups, attributes) as `write` got them; raise errors.Damaged if a single bit differs. later: names of groups that are given as
+    Stored, to be read in pieces."""
     path = Path(path)
     if not path.exists():
         hint = f"; an earlier one is there: clast.resume({str(previous(path))!r})" if previous(path).exists() else ""
@@ -64,7 +67,28 @@ def read(path):
         _check(path, file)
         with disk.reading(f"checkpoint {str(path)!r}", _remedy(path)), h5py.File(file, "r") as stored:
             text = disk.column(stored, "attributes").tobytes()
-            return read_groups(disk.inside(stored, "groups", h5py.Group)), json.loads(text)
+            groups = disk.inside(stored, "groups", h5py.Group)
+            found = read_groups(groups, [name for name in groups if name not in later])
+            return found | {name: Stored(path, name) for name in later if name in groups}, json.loads(text)
+
+
+class Stored:
+    """A table of a checkpoint that stays on the disk."""
+
+    def __init__(self, path, name):
+        self.path, self.name = path, name
+
+    def pieces(self, rows):
+        """So many rows after the other, at the most: {name: rows}."""
+        with (
+            open(self.path, "rb", buffering=0) as file,
+            disk.reading(f"checkpoint {str(self.path)!r}", _remedy(self.path)),
+        ):
+            with h5py.File(file, "r") as stored:
+                group = disk.inside(disk.inside(stored, "groups", h5py.Group), self.name, h5py.Group)
+                count = max((disk.plain(group, name).shape[0] for name in group), default=0)
+                for first in range(0, max(count, 1), rows):
+                    yield {name: disk.plain(group, name)[first : first + rows] for name in group}
 
 
 def _write_hdf5(path, groups, text):
@@ -124,8 +148,11 @@ def _other_version(path, version):
 
 def as_groups(groups):
     """The groups as dicts of C-ordered arrays, or a TypeError or ValueError naming the column that cannot be stored."""
-    result: dict[str, dict] = {}
+    result: dict[str, Any] = {}
     for group, columns in groups.items():
+        if hasattr(columns, "pieces"):
+            result[_name(group)] = columns
+            continue
         columns = columns._asdict() if hasattr(columns, "_asdict") else columns
         result[_name(group)] = kept = {}
         for name, column in columns.items():
@@ -158,13 +185,26 @@ def write_groups(parent, groups):
     """Write `as_groups` output below the HDF5 group `parent`."""
     for group, columns in groups.items():
         child = parent.create_group(group)
+        if hasattr(columns, "pieces"):
+            _write_pieces(child, columns)
+            continue
         for name, column in columns.items():
             child.create_dataset(name, data=column)
 
 
-def read_groups(parent):
-    """All columns of all groups below the HDF5 group `parent`, as arrays."""
-    groups = {name: disk.inside(parent, name, h5py.Group) for name in parent}
+def _write_pieces(parent, table):
+    """Write a table that comes in pieces, one after the other; only one is in memory."""
+    stored = {name: parent.create_dataset(name, shape, dtype) for name, (dtype, shape) in table.like.items()}
+    ends = dict.fromkeys(stored, 0)
+    for piece in table.pieces():
+        for name, rows in piece.items():
+            first, ends[name] = ends[name], ends[name] + len(rows)
+            stored[name][first : ends[name]] = rows
+
+
+def read_groups(parent, names=None):
+    """All columns of all groups, or of those with these names, below the HDF5 group `parent`, as arrays."""
+    groups = {name: disk.inside(parent, name, h5py.Group) for name in (parent if names is None else names)}
     return {group: {name: disk.column(columns, name) for name in columns} for group, columns in groups.items()}
 
 

@@ -286,14 +286,19 @@ def inside(parent, name, kind):
     return found
 
 
-def column(parent, name):
-    """The numbers of a dataset that lie in this file as they are, all of them and no more."""
+def plain(parent, name):
+    """The dataset of that name, if its numbers lie in this file as they are, all of them and no more."""
     data = inside(parent, name, h5py.Dataset)
     plan = data.id.get_create_plist()
-    plain = plan.get_layout() == h5py.h5d.CONTIGUOUS and plan.get_external_count() == 0 and plan.get_nfilters() == 0
-    if not plain or data.dtype.kind not in "biufc" or data.id.get_storage_size() != data.size * data.dtype.itemsize:
+    bare = plan.get_layout() == h5py.h5d.CONTIGUOUS and plan.get_external_count() == 0 and plan.get_nfilters() == 0
+    if not bare or data.dtype.kind not in "biufc" or data.id.get_storage_size() != data.size * data.dtype.itemsize:
         raise ValueError(f"{data.name} is not stored as plain numbers")
-    return np.asarray(data[()])
+    return data
+
+
+def column(parent, name):
+    """The numbers of a plain dataset."""
+    return np.asarray(plain(parent, name)[()])
 
 
 def text(item, name):

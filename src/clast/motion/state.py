@@ -23,7 +23,7 @@ from ..kernels.backend import kernel
 from ..kernels.rows import CENTRES, COLUMNS, PER_INERTIA, PER_MASS, REACH, SPINS, VELOCITIES
 from ..narrow.dispatch import FAMILIES, FAMILY, Asked, near_pairs
 from ..narrow.mesh_slots import Candidates
-from ..scene.stacking import make_trees
+from ..scene.stacking import lone_parts, make_trees, typical_radius
 from ..shapes.ellipsoid_form import make_forms, update_forms
 from ..tables import (
     DRIVEN,
@@ -37,7 +37,6 @@ from ..tables import (
     Wrench,
     empty_points,
     impulse_points,
-    is_particle,
     some_bodies,
     still_spheres,
     without_heat,
@@ -58,30 +57,6 @@ class Range(NamedTuple):
     length: int  # pairs
     manifold: int  # its first manifold
     manifolds: int  # their number
-
-
-def lone_parts(molds, parts):
-    """Which molds (m,) are one part about their own origin, whose shape stands in the row of its body."""
-    return (molds.count == 1) & ~parts.offset[molds.first].any(1)
-
-
-def typical_radius(bodies, molds, parts, poured):
-    """The median and the largest radius [m] of the shapes of particles, by which margins and periodic worlds are measured; poured: radii [m]
-    of what inlets will bring. Bodies that are one shape count for the median if they are free."""
-    single = lone_parts(molds, parts)[bodies.mold]
-    rows = np.flatnonzero(~single)
-    many = molds.count[bodies.mold[rows]]
-    within = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-    body = np.concatenate([np.flatnonzero(single), np.repeat(rows, many)])
-    part = molds.first[bodies.mold[body]]
-    part[len(part) - len(within) :] += within
-    solid = is_particle(parts.kind[part])
-    body, part = body[solid], part[solid]
-    radius = parts.reach[part] * bodies.scale[body]
-    largest = max([*poured, float(radius.max(initial=0.0))])
-    radius = radius[(bodies.motion[body] == FREE) | ~single[body]]
-    some = radius if len(radius) else np.array(poured)
-    return float(np.median(some)) if len(some) else 1.0, largest
 
 
 def place_shapes(bodies, label, molds, parts):

@@ -103,6 +103,10 @@ class Stepper:
         order = np.argsort(self.state.bodies.number, kind="stable")
         return some_bodies(self.state.bodies, order)
 
+    def table(self):
+        """The same for a file."""
+        return self.bodies()._asdict()
+
     def counted(self):
         """What is counted over steps, for a checkpoint."""
         return {"crossings": np.array(self.crossings), "coincident": np.array(self.coincident)}

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..dem import results
-from ..motion.state import REORDER, lone_parts, place_parts, place_shapes
+from ..motion.state import REORDER, place_parts, place_shapes
+from ..scene.stacking import lone_parts
 from ..tables import FREE, some_bodies
 from .cuts import Cuts
+from .pieces import Gathered
 
 SAMPLE = 200_000  # bodies, of all processes, by which space is cut
 UNEVEN = 1.1  # work of the busiest process over the mean above which space is cut anew
@@ -296,6 +298,14 @@ class Domain:
         place_parts(found, shapes, state.parts, state.box, rows)
         return found, shapes
 
+    def table(self):
+        """All Bodies as a table whose rows stay where they are: Gathered."""
+        bodies, own = self.state.bodies, self.own
+        # Walls are on every process, and told of by one.
+        rows = np.flatnonzero((bodies.motion[:own] == FREE) | (self.team.rank == 0))
+        columns = {name: column[rows] for name, column in bodies._asdict().items()}
+        return Gathered(self.team, columns["number"], [columns["number"]], columns)
+
     def everybody(self):
         """All Bodies, sorted by number, on every process."""
         state = self.state
@@ -309,11 +319,11 @@ class Domain:
 
 
 def about(memory, numbers):
-    """What `results.remember` gave, of contacts that one of these bodies has."""
+    """What `results.remember` gave, or some of its tables, of contacts that one of these bodies has."""
     if memory is None:
         return None
     kept = {name: np.isin(table["body"], numbers).any(1) for name, table in memory.items() if "body" in table}
-    if "history" in memory:
+    if "points" in kept:
         kept["history"] = kept["points"]
     return {
         name: {key: column[kept[name]] if len(column) else column for key, column in columns.items()}
@@ -322,8 +332,8 @@ def about(memory, numbers):
 
 
 def joined(memories):
-    """The tables of several processes as one."""
+    """The tables of several processes, or pieces of them, as one; the first has all."""
     return {
-        name: {key: np.concatenate([memory[name][key] for memory in memories]) for key in memories[0][name]}
-        for name in memories[0]
+        name: {key: np.concatenate([memory[name][key] for memory in memories if name in memory]) for key in columns}
+        for name, columns in memories[0].items()
     }

@@ -2,6 +2,7 @@
 
 import math
 import time as clock
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from ..kernels import backend
 from ..motion.stepper import Stepper
 from ..tables import Contacts, some_bodies
 from .domain import Domain, about, divided, joined
+from .pieces import PIECE, Gathered
+
+DIVIDED = ("spheres", "points", "history")  # groups of a checkpoint that are read in pieces
 
 
 class Divided(Stepper):
@@ -124,6 +128,9 @@ class Divided(Stepper):
     def bodies(self):
         return self.domain.everybody()
 
+    def table(self):
+        return self.domain.table()
+
     def admit(self, bodies):
         """See Stepper; all processes number all that come, and keep what is in the own tile."""
         self.name_contacts()
@@ -214,15 +221,23 @@ class Ranked(Divided, Smooth):
         return tuple(self.team.join(column) for column in super().heat_flows())
 
     def remember(self):
-        parts = self.team.everywhere(results.remember(self.state))
-        kept = joined(parts)
-        for name in ("spheres", "points"):
-            body, part = kept[name]["body"].T, kept[name]["part"].T
-            place = kept[name]["place"].T[::-1] if name == "points" else ()
-            order = np.lexsort((*place, part[1], body[1], part[0], body[0]))
-            for group in (name, "history") if name == "points" else (name,):
-                kept[group] = {key: column[order] if len(column) else column for key, column in kept[group].items()}
-        return {**kept, **self.carried()}
+        """See Smooth; the tables of contacts stay where their rows are."""
+        kept = results.remember(self.state)
+        spheres, points = kept["spheres"], kept["points"]
+        named = [
+            points["body"][:, 0],
+            points["part"][:, 0],
+            points["body"][:, 1],
+            points["part"][:, 1],
+            points["place"],
+        ]
+        balls = [spheres["body"][:, 0], spheres["part"][:, 0], spheres["body"][:, 1], spheres["part"][:, 1]]
+        gathered = {
+            "spheres": Gathered(self.team, balls[0], balls, spheres),
+            "points": Gathered(self.team, named[0], named, points),
+            "history": Gathered(self.team, named[0], named, kept["history"]),
+        }
+        return {**gathered, **self.carried()}
 
     def recall(self, groups, steps):
         """See Smooth; each process keeps what it has the bodies of."""
@@ -230,7 +245,13 @@ class Ranked(Divided, Smooth):
         self.carry_on(groups)
         with backend.use(self.device):
             self.rebuild()
-            kept = {name: groups[name] for name in ("spheres", "points", "history")}
-            results.recall(self.state, about(kept, self.moving()))
+            here = self.moving()
+            results.recall(self.state, joined([about(piece, here) for piece in pieces_of(groups)]))
         self.fresh = False
         self._start_clocks()
+
+
+def pieces_of(groups):
+    """What contacts remember, from a checkpoint, piece by piece."""
+    for pieces in zip_longest(*(groups[name].pieces(PIECE) for name in DIVIDED)):
+        yield {name: piece for name, piece in zip(DIVIDED, pieces, strict=True) if piece is not None}

@@ -216,6 +216,23 @@ class Team:
         if fault is not None:
             raise fault
 
+    def first_writes(self, function, tables):
+        """As `first_does`, for a function that asks for the pieces of these tables, {name: Gathered}; others answer meanwhile."""
+        for name, table in tables.items():
+            table.name = name
+
+        def write():
+            try:
+                function()
+            finally:
+                self.first_says(None)
+
+        def answer():
+            while self.rank and (asked := self.first_says(None)) is not None:
+                tables[asked[0]].piece(asked[1])
+
+        self.first_does(write, answer)
+
     def first_while_others_rest(self, function):
         """As `first_does`; who waits takes no processor time."""
         self.first_does(function, self.rest)

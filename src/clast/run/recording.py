@@ -207,8 +207,7 @@ def recording(sim, folder, record, before, text):
         yield None
         return
     path = folder / "trajectory.h5"
-    groups, attributes = sim.scene.describe()
-    groups.pop("bodies")
+    groups, attributes = sim.scene.describe(bodies=False)
     with ExitStack() as open_files:
         # Of several processes the first one has the file; all have a part in what is written.
         file: Any = None

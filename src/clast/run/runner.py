@@ -15,6 +15,7 @@ from ..dvi.method import Complementarity
 from ..errors import ClastError, Diverged
 from ..files import checkpoint, disk
 from ..kernels import backend, watch
+from ..mpi.pieces import Gathered
 from ..mpi.team import first_does, leads
 from ..scene import inputs
 from .progress import Progress
@@ -183,8 +184,9 @@ def write_checkpoint(sim, path, begun=True):
     if begun:
         sim.start()
     sim.stepper.together(lambda: refuse_nonsense(sim))
-    groups, attributes = sim.scene.describe()
-    groups |= {"flows": sim.flows.remember()} | (sim.stepper.remember() if begun else {})
+    groups, attributes = sim.scene.describe(bodies=False)
+    groups |= {"bodies": sim.stepper.table(), "flows": sim.flows.remember()}
+    groups |= sim.stepper.remember() if begun else {}
     attributes["simulation"] = {
         "begun": begun,
         "dt": sim.dt,
@@ -193,7 +195,11 @@ def write_checkpoint(sim, path, begun=True):
         "options": options_of(sim.method),
         "every": sim.every,
     }
-    first_does(lambda: checkpoint.write(path, groups, attributes))
+    if sim.team is None:
+        checkpoint.write(path, groups, attributes)
+        return
+    tables = {name: table for name, table in groups.items() if isinstance(table, Gathered)}
+    sim.team.first_writes(lambda: checkpoint.write(path, groups, attributes), tables)
 
 
 def options_of(method):

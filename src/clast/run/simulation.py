@@ -23,7 +23,7 @@ from ..files import checkpoint
 from ..kernels import ahead, backend, watch
 from ..mpi import team
 from ..mpi.hard import RankedHard
-from ..mpi.stepper import Ranked
+from ..mpi.stepper import DIVIDED, Ranked
 from ..scene import clearance, inputs
 from ..scene.filling import Newcomers
 from ..scene.scene import Scene
@@ -420,7 +420,9 @@ def resume(path, *, law=None, drives=None, functions=None, device="cpu"):
             f"resume: the first argument must be the path of a checkpoint or of the folder of a run, got {path!r}"
         )
     path = Path(path)
-    groups, saved = checkpoint.read(path / "checkpoint.h5" if path.is_dir() else path)
+    # What contacts remember is the most of it: of several processes each takes what its own bodies have, piece by piece.
+    later = DIVIDED if team.find() is not None else ()
+    groups, saved = checkpoint.read(path / "checkpoint.h5" if path.is_dir() else path, later)
     numbers = saved["simulation"]
     scene = Scene.rebuild(groups, saved, drives=drives, functions=functions)
     method = runner.method_of(path, numbers, law)

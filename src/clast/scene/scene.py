@@ -339,9 +339,9 @@ class Scene(Joinery):
         rows = self._rows(inlet.mold, inlet.material, FREE, len(scale), columns)
         return warmed(rows) if self.warm else rows
 
-    def describe(self):
-        """The whole scene as (groups of named arrays, attributes that fit into JSON), for `rebuild`."""
-        groups = {name: getattr(self, name)._asdict() for name in ("bodies", *MOLDED)}
+    def describe(self, bodies=True):
+        """The whole scene as (groups of named arrays, attributes that fit into JSON), for `rebuild`; bodies: False leaves these out."""
+        groups = {name: getattr(self, name)._asdict() for name in (*("bodies",) * bodies, *MOLDED)}
         attributes = {
             "gravity": list(self.gravity),
             "world": None if self.world is None else [list(corner) for corner in self.world],

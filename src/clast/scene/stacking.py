@@ -3,7 +3,20 @@
 import numpy as np
 
 from ..shapes.triangulated import build_surface
-from ..tables import FREE, Bodies, Hulls, Meshes, Molds, Shapes, Surfaces, Trees, WarmBodies, make_parts, rows_in
+from ..tables import (
+    FREE,
+    Bodies,
+    Hulls,
+    Meshes,
+    Molds,
+    Shapes,
+    Surfaces,
+    Trees,
+    WarmBodies,
+    is_particle,
+    make_parts,
+    rows_in,
+)
 from .clearance import rotate
 
 BODY_COLUMNS = {  # type and width, 0 for a plain column
@@ -44,11 +57,34 @@ def warmed(bodies):
     return WarmBodies(*bodies, np.where(bodies.motion == FREE, ROOM, np.nan))
 
 
+def lone_parts(molds, parts):
+    """Which molds (m,) are one part about their own origin, whose shape stands in the row of its body."""
+    return (molds.count == 1) & ~parts.offset[molds.first].any(1)
+
+
+def typical_radius(bodies, molds, parts, poured):
+    """The median and the largest radius [m] of the shapes of particles, by which margins and periodic worlds are measured; poured: radii [m]
+    of what inlets will bring. Bodies that are one shape count for the median if they are free."""
+    single = lone_parts(molds, parts)[bodies.mold]
+    rows = np.flatnonzero(~single)
+    many = molds.count[bodies.mold[rows]]
+    within = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+    body = np.concatenate([np.flatnonzero(single), np.repeat(rows, many)])
+    part = molds.first[bodies.mold[body]]
+    part[len(part) - len(within) :] += within
+    solid = is_particle(parts.kind[part])
+    body, part = body[solid], part[solid]
+    radius = parts.reach[part] * bodies.scale[body]
+    largest = max([*poured, float(radius.max(initial=0.0))])
+    radius = radius[(bodies.motion[body] == FREE) | ~single[body]]
+    some = radius if len(radius) else np.array(poured)
+    return float(np.median(some)) if len(some) else 1.0, largest
+
+
 def place_shapes(bodies, molds, parts):
     """All parts of all bodies as Shapes; where each body is one part about its centre, `centre` is `bodies.position` itself."""
     n = len(bodies.number)
-    plain = (molds.count == 1) & ~parts.offset[molds.first].any(axis=1)
-    if plain.all() and (n < 2 or (bodies.number[1:] > bodies.number[:-1]).all()):
+    if lone_parts(molds, parts).all() and (n < 2 or (bodies.number[1:] > bodies.number[:-1]).all()):
         if len(molds.first) == 1:
             # Looking every one up in a table of one row would take most of the time.
             only = molds.first[0]

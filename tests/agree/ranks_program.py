@@ -9,7 +9,8 @@ import numpy as np
 from mpi4py import MPI
 
 import clast
-from clast.mpi import contacts, team
+from clast.files import checkpoint
+from clast.mpi import contacts, pieces, team
 from clast.scenes import SCENES
 from clast.tables import FREE
 
@@ -121,6 +122,12 @@ def state_of(sim):
     return [digest((*bodies, *touching)), counted, energy, int(sim.stepper.counted()["crossings"])]
 
 
+def tables_in(path):
+    """A number that changes with the last bit of any table of a checkpoint."""
+    groups, _ = checkpoint.read(path)
+    return {name: digest(groups[name][key] for key in sorted(groups[name])) for name in groups}
+
+
 def told(sim, steps, every):
     """States of a simulation on its way, so many steps."""
     states = []
@@ -131,21 +138,27 @@ def told(sim, steps, every):
     return states
 
 
+def halves(sim, steps, path):
+    """The same, saved half way."""
+    states = told(sim, steps // 2, EVERY)
+    sim.save(path)
+    return states + told(sim, steps - steps // 2, EVERY)
+
+
 def main(names, folder):
+    pieces.PIECE = 30  # rows: so that there are many
     world, result, everyone = MPI.COMM_WORLD, {}, team.find()
     for name in names:
         make, steps, sizes, ways = MADE[name]
         with team.alone():
-            result[name] = {"1": told(make(), steps, EVERY) if world.rank == 0 else None}
+            result[name] = {"1": halves(make(), steps, Path(folder) / f"{name}1.h5") if world.rank == 0 else None}
         everyone.rest()
         for size in sizes:
             part = world.Split(0 if world.rank < size else 1)
             if world.rank < size:
                 with team.using(part):
                     sim = make()
-                    states = told(sim, steps // 2, EVERY)
-                    sim.save(Path(folder) / f"{name}{size}.h5")
-                    result[name][str(size)] = states + told(sim, steps - steps // 2, EVERY)
+                    result[name][str(size)] = halves(sim, steps, Path(folder) / f"{name}{size}.h5")
                     ranks = sim.stepper.ranks()
                     result[name][f"lists {size}"] = sim.state.rebuilds
                     result[name][f"moved {size}"] = [sum(ranks["moved"]), sum(ranks["ghosts"])]
@@ -158,6 +171,8 @@ def main(names, folder):
                     sim = clast.resume(Path(folder) / f"{name}{saved}.h5")
                     result[name][f"{saved} to {size}"] = told(sim, steps - steps // 2, EVERY)
             everyone.rest()
+        if world.rank == 0:
+            result[name]["saved"] = [tables_in(Path(folder) / f"{name}{size}.h5") for size in (1, *sizes)]
     result["contacts"] = looked_at(world, everyone)
     if world.rank == 0:
         print(json.dumps(result))

@@ -12,8 +12,9 @@ from ..dem.stepper import Smooth
 from ..errors import ClastError, Unavailable
 from ..kernels import backend
 from ..tables import Bodies, Contacts
+from . import pieces
 from .domain import Domain, about, divided, joined
-from .pieces import PIECE, Gathered
+from .pieces import Gathered
 
 DIVIDED = ("spheres", "points", "history")  # groups of a checkpoint that are read in pieces
 
@@ -226,5 +227,5 @@ class Ranked(Smooth):
 
 def pieces_of(groups):
     """What contacts remember, from a checkpoint, piece by piece."""
-    for pieces in zip_longest(*(groups[name].pieces(PIECE) for name in DIVIDED)):
-        yield {name: piece for name, piece in zip(DIVIDED, pieces, strict=True) if piece is not None}
+    for found in zip_longest(*(groups[name].pieces(pieces.PIECE) for name in DIVIDED)):
+        yield {name: piece for name, piece in zip(DIVIDED, found, strict=True) if piece is not None}

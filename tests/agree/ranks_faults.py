@@ -1,6 +1,7 @@
 """Run by `mpirun -n 2` from test_ranks: what goes wrong on one process, told as JSON; with `die`, `stop` or `memory` and a folder, one
 process is killed, told to stop or refused memory in a run there; with `last` the run goes on until it is killed."""
 
+import errno
 import json
 import os
 import resource
@@ -15,6 +16,7 @@ import numpy as np
 import clast
 from clast import files
 from clast.errors import ClastError, Diverged
+from clast.files import checkpoint
 from clast.kernels import ahead, watch
 from clast.mpi import team
 
@@ -130,6 +132,24 @@ def counts(rank):
     return [told.coincident, told.crossings]
 
 
+def fills_the_disk(folder):
+    """The disk is full when the first piece of a checkpoint has been written."""
+    sim = clast.Simulation(few())
+    sim.step(3)
+    sim.save(folder / "full.h5")
+    sim.step(3)
+    before = checkpoint._write_pieces
+
+    def write(parent, table):
+        next(table.pieces())
+        raise OSError(errno.ENOSPC, "no space left")
+
+    checkpoint._write_pieces = write
+    told = fault(lambda: sim.save(folder / "full.h5"))
+    checkpoint._write_pieces = before
+    return [told, clast.resume(folder / "full.h5").steps]
+
+
 def writes(folder):
     """How many files this process writes of a grid and of the frames of a run."""
     clast.Simulation(few(), dt=1e-4).run(until=0.001, output=folder, progress=False)
@@ -169,6 +189,7 @@ def main():
         "compiling": stops_compiling(rank, folder / "stopped"),
         "stop": stops_twice(rank),
         "counts": counts(rank),
+        "full": fills_the_disk(folder),
         "writes": writes(folder / "files"),
     }
     everywhere = everyone.everywhere(found)

@@ -9,7 +9,8 @@ import numpy as np
 from mpi4py import MPI
 
 import clast
-from clast.mpi import contacts, team
+from clast.files import checkpoint
+from clast.mpi import contacts, pieces, team
 from clast.scenes import SCENES
 from clast.tables import FREE
 
@@ -124,6 +125,12 @@ def state_of(sim):
     return [digest((*bodies, *touching)), counted, energy, crossings, sim.stepper.describe()]
 
 
+def tables_in(path):
+    """A number that changes with the last bit of any table of a checkpoint."""
+    groups, _ = checkpoint.read(path)
+    return {name: digest(groups[name][key] for key in sorted(groups[name])) for name in groups}
+
+
 def told(sim, steps, every):
     """States of a simulation on its way, so many steps."""
     states = []
@@ -134,22 +141,29 @@ def told(sim, steps, every):
     return states
 
 
+def halves(sim, steps, every, path):
+    """The same, saved half way."""
+    states = told(sim, steps // 2, every)
+    sim.save(path)
+    return states + told(sim, steps - steps // 2, every)
+
+
 def main(names, folder, made=MADE, every=EVERY, **again):
     """made: as MADE; again: what `clast.resume` is to be told."""
+    pieces.PIECE = 30  # rows: so that there are many
     world, result, everyone = MPI.COMM_WORLD, {}, team.find()
     for name in names:
         make, steps, sizes, ways = made[name]
         with team.alone():
-            result[name] = {"1": told(make(), steps, every) if world.rank == 0 else None}
+            saved = Path(folder) / f"{name}1.h5"
+            result[name] = {"1": halves(make(), steps, every, saved) if world.rank == 0 else None}
         everyone.rest()
         for size in sizes:
             part = world.Split(0 if world.rank < size else 1)
             if world.rank < size:
                 with team.using(part):
                     sim = make()
-                    states = told(sim, steps // 2, every)
-                    sim.save(Path(folder) / f"{name}{size}.h5")
-                    result[name][str(size)] = states + told(sim, steps - steps // 2, every)
+                    result[name][str(size)] = halves(sim, steps, every, Path(folder) / f"{name}{size}.h5")
                     ranks = sim.stepper.ranks()
                     result[name][f"lists {size}"] = sim.state.rebuilds
                     result[name][f"moved {size}"] = [sum(ranks["moved"]), sum(ranks["ghosts"])]
@@ -162,6 +176,8 @@ def main(names, folder, made=MADE, every=EVERY, **again):
                     sim = clast.resume(Path(folder) / f"{name}{saved}.h5", **again.get(name, {}))
                     result[name][f"{saved} to {size}"] = told(sim, steps - steps // 2, every)
             everyone.rest()
+        if world.rank == 0:
+            result[name]["saved"] = [tables_in(Path(folder) / f"{name}{size}.h5") for size in (1, *sizes)]
     result["contacts"] = looked_at(world, everyone)
     if world.rank == 0:
         print(json.dumps(result))

@@ -82,6 +82,12 @@ def test_what_some_processes_saved_goes_on_with_others_and_with_one(found, scene
     assert late == found[scene]["1"][-len(late) :]
 
 
+@pytest.mark.parametrize("scene", ["box", "table", "flow"])
+def test_a_checkpoint_of_many_that_was_written_in_pieces_is_that_of_one(found, scene):
+    alone, *shared = found[scene]["saved"]
+    assert all(tables == alone for tables in shared)
+
+
 def test_bodies_came_and_went_and_touched(found):
     bodies, contacts, touching, removed, poured = found["flow"]["1"][-1][1]
     assert poured > 50 and removed > 5 and touching > 20 and contacts >= touching
@@ -177,6 +183,11 @@ def test_versions_that_differ_are_named(faults):
 def test_a_file_that_the_first_cannot_write_is_a_fault_of_all(faults):
     first, second = faults["write"]
     assert first == second and first.startswith(("NotADirectoryError", "NotWritten", "FileExistsError"))
+
+
+def test_a_disk_that_is_full_half_way_is_a_fault_of_all_and_leaves_the_file_before(faults):
+    for told, after in faults["full"]:
+        assert told.startswith("NotWritten") and "no space left" in told and after == 3
 
 
 @pytest.fixture(scope="module")
@@ -297,20 +308,24 @@ def test_whenever_a_process_is_killed_all_end_and_the_last_checkpoint_loads(tmp_
     for k in range(20):
         folder = tmp_path / str(k)
         folder.mkdir()
-        run = subprocess.Popen(
-            [launcher(), "-n", "2", sys.executable, HERE / "ranks_faults.py", "last", folder],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env=os.environ | {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-        )
-        while not (folder / "run" / "checkpoint.h5").exists():
-            assert run.poll() is None, run.stderr.read()[-2000:]
-            time.sleep(0.05)
-        time.sleep(rng.uniform(0.0, 1.0))
-        os.kill(int(rng.choice([int(path.stem) for path in folder.glob("*.pid")])), signal.SIGKILL)
-        began = time.monotonic()
-        assert run.wait(timeout=30) != 0
-        waited.append(time.monotonic() - began)
+        said = folder / "said.txt"
+        with (
+            open(said, "w", encoding="utf-8") as errors,
+            subprocess.Popen(
+                [launcher(), "-n", "2", sys.executable, HERE / "ranks_faults.py", "last", folder],
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env=os.environ | {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+            ) as run,
+        ):
+            while not (folder / "run" / "checkpoint.h5").exists():
+                assert run.poll() is None, said.read_text(encoding="utf-8")
+                time.sleep(0.05)
+            time.sleep(rng.uniform(0.0, 1.0))
+            os.kill(int(rng.choice([int(path.stem) for path in folder.glob("*.pid")])), signal.SIGKILL)
+            began = time.monotonic()
+            assert run.wait(timeout=30) != 0
+            waited.append(time.monotonic() - began)
         assert clast.resume(folder / "run").steps >= 0
     print(f"all ended after {max(waited):.2f} s at the most")
 

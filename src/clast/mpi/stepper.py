@@ -13,8 +13,9 @@ from ..errors import ClastError, Unavailable
 from ..kernels import backend
 from ..motion.stepper import Stepper
 from ..tables import Contacts, some_bodies
+from . import pieces
 from .domain import Domain, about, divided, joined
-from .pieces import PIECE, Gathered
+from .pieces import Gathered
 
 DIVIDED = ("spheres", "points", "history")  # groups of a checkpoint that are read in pieces
 
@@ -253,5 +254,5 @@ class Ranked(Divided, Smooth):
 
 def pieces_of(groups):
     """What contacts remember, from a checkpoint, piece by piece."""
-    for pieces in zip_longest(*(groups[name].pieces(PIECE) for name in DIVIDED)):
-        yield {name: piece for name, piece in zip(DIVIDED, pieces, strict=True) if piece is not None}
+    for found in zip_longest(*(groups[name].pieces(pieces.PIECE) for name in DIVIDED)):
+        yield {name: piece for name, piece in zip(DIVIDED, found, strict=True) if piece is not None}

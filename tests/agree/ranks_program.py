@@ -28,7 +28,7 @@ def stir(scene, speed, seed=1):
     bodies.spin[free] = rng.normal(0.0, 10.0 * speed, (free.sum(), 3))
 
 
-def box(speed=16.0, spin=0.0):
+def box(speed=16.0, spin=0.0, **options):
     """Spheres that fly about between five planes, one of which is hot, moves, and tilts with a spin [rad/s] about y."""
     scene = clast.Scene(gravity=(0, 0, -9.81))
     moving = {"velocity": (0.0, 0.0, 0.5), "spin": (0.0, spin, 0.0), "motion": "driven"}
@@ -42,7 +42,12 @@ def box(speed=16.0, spin=0.0):
         clast.Sphere(0.006), count=100, scale=(0.7, 1.1), box=((0, 0, 0.01), (EDGE, EDGE, EDGE)), material=STONE, seed=2
     )
     stir(scene, speed)
-    return clast.Simulation(scene, clast.DEM(margin=0.002))
+    return clast.Simulation(scene, clast.DEM(margin=0.002, **options))
+
+
+def counted():
+    """The same with a ledger of energies."""
+    return box(ledger=True)
 
 
 def table():
@@ -77,6 +82,7 @@ def shapes():
 SAVED = ((2, 3), (3, 1))
 MADE = {
     "box": (box, 40, (2, 3, 4), SAVED),
+    "counted": (counted, 40, (2, 3), ((2, 3),)),
     "table": (table, 80, (3,), ()),
     "flow": (flow, 80, (2, 3), SAVED),
     "shapes": (shapes, 200, (2, 3, 4), SAVED),
@@ -91,7 +97,8 @@ def state_of(sim):
         made.update(np.ascontiguousarray(column).tobytes())
     counted = [len(bodies.number), len(contacts.gap), sim.touching(), sim.removed, *sim.poured]
     energy = [sim.stepper.elastic_energy(), *(flow.mass for flow in sim.flows.outlets)]
-    return [made.hexdigest(), counted, energy, int(sim.stepper.counted()["crossings"])]
+    balance = [] if sim.stepper.ledger is None else list(sim.ledger().as_dict().values())
+    return [made.hexdigest(), counted, energy, int(sim.stepper.counted()["crossings"]), *balance]
 
 
 def told(sim, steps, every):

@@ -54,7 +54,7 @@ def states(tmp_path_factory, *names):
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    return states(tmp_path_factory, "box", "table", "flow")
+    return states(tmp_path_factory, "box", "table", "flow", "counted")
 
 
 def check(told, size):
@@ -66,6 +66,15 @@ def check(told, size):
 @pytest.mark.parametrize(("scene", "size"), [("box", 2), ("box", 3), ("box", 4), ("flow", 2), ("flow", 3)])
 def test_bodies_that_cross_from_process_to_process_have_the_bits_of_one(found, scene, size):
     check(found[scene], size)
+
+
+def test_the_ledger_of_many_processes_has_the_bits_of_one(found):
+    told = found["counted"]
+    check(told, 2)
+    check(told, 3)
+    assert told["2 to 3"] == told["1"][-len(told["2 to 3"]) :]
+    *_, dissipated, error = told["1"][-1]
+    assert dissipated > 0.0 and abs(error) < 1e-9 * dissipated
 
 
 def test_all_processes_make_a_new_list_when_a_tilting_wall_comes_near_bodies_of_one(found):

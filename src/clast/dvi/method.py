@@ -48,7 +48,7 @@ class Complementarity:
     simulation choose.
     threshold [m/s]: slower impacts do not rebound; None is twice what gravity adds in a step.
     omega, relaxation: of the solver "jacobi", omega and lambda of Negrut et al. 2010. broad: as in DEM.
-    ledger: whether contacts tell what they lose, for `Simulation.ledger`; not with joints.
+    ledger: whether contacts, joints, motors and springs tell what they do and lose, for `Simulation.ledger`.
     """
 
     solver: str = "apgd"

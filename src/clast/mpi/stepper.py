@@ -27,6 +27,8 @@ class Ranked(Smooth):
             raise Unavailable(f"Simulation: {team.size} processes share a run on the CPU only; leave device='cuda' out")
         super().__init__(scene, method, device, box, dt)
         self.team = team
+        if self.ledger is not None:
+            self.ledger.team = team
         self.domain: Any = None  # before the first step every process has all bodies
         self.fault: ClastError | None = None  # what went wrong here, and is not yet known to others
         self._heard = False, False

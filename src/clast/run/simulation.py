@@ -119,10 +119,6 @@ class Simulation:
                 f"Simulation: {self.team.size} processes share a run by clast.DEM(...) only; start one process for "
                 f"clast.{type(self.method).__name__}(...)"
             )
-        if self.method.ledger:
-            raise ValueError(
-                f"Simulation: {self.team.size} processes that share a run keep no ledger; start one process, or leave DEM(ledger=True) out"
-            )
         return Ranked(*given, self.team)
 
     @property

@@ -28,7 +28,7 @@ def stir(scene, speed, seed=1):
     bodies.spin[free] = rng.normal(0.0, 10.0 * speed, (free.sum(), 3))
 
 
-def box(speed=16.0, spin=0.0, **options):
+def box(speed=16.0, spin=0.0):
     """Spheres that fly about between five planes, one of which is hot, moves, and tilts with a spin [rad/s] about y."""
     scene = clast.Scene(gravity=(0, 0, -9.81))
     moving = {"velocity": (0.0, 0.0, 0.5), "spin": (0.0, spin, 0.0), "motion": "driven"}
@@ -38,16 +38,20 @@ def box(speed=16.0, spin=0.0, **options):
             normal, place = np.zeros(3), np.zeros(3)
             normal[axis], place[axis] = side, 0.0 if side > 0.0 else EDGE
             scene.add(clast.Plane(normal=normal), position=place, material=STONE)
-    scene.fill(
-        clast.Sphere(0.006), count=100, scale=(0.7, 1.1), box=((0, 0, 0.01), (EDGE, EDGE, EDGE)), material=STONE, seed=2
-    )
+    room, hot = ((0, 0, 0.01), (EDGE, EDGE, EDGE)), 250.0 + 2.0 * (7 * np.arange(100) % 100)
+    scene.fill(clast.Sphere(0.006), count=100, scale=(0.7, 1.1), box=room, material=STONE, seed=2, temperature=hot)
     stir(scene, speed)
-    return clast.Simulation(scene, clast.DEM(margin=0.002, **options))
+    return clast.Simulation(scene, clast.DEM(margin=0.002))
 
 
 def counted():
-    """The same with a ledger of energies."""
-    return box(ledger=True)
+    """Hot and cold spheres of a lattice that press on each other for long, with a ledger of energies."""
+    scene, rng = clast.Scene(), np.random.default_rng(4)
+    scene.add(clast.Plane(), position=(0, 0, -0.0059), material=STONE, temperature=400.0)
+    place = 0.0118 * np.stack(np.meshgrid(*[np.arange(5.0)] * 3, indexing="ij"), -1).reshape(-1, 3)
+    scene.add(clast.Sphere(0.006), position=place, material=STONE, temperature=rng.uniform(250.0, 450.0, len(place)))
+    stir(scene, 0.1)
+    return clast.Simulation(scene, clast.DEM(ledger=True))
 
 
 def table():

@@ -177,6 +177,7 @@ def main():
         "coulomb": fault(lambda: clast.Simulation(few(), hard(coulomb=True), dt=1e-3)),
         "joints": fault(lambda: clast.Simulation(joined(), hard(), dt=1e-3)),
         "ledger": fault(lambda: clast.Simulation(few(), hard(ledger=True), dt=1e-3)),
+        "sleep": fault(lambda: clast.Simulation(few(), hard(sleep="auto"), dt=1e-3)),
         "few": fault(lambda: clast.Simulation(few(1)).step()),
         "differ": fault(lambda: clast.Simulation(few(shift=0.01 * rank)).step()),
         "versions": fault(

@@ -39,11 +39,20 @@ def box(speed=16.0, spin=0.0):
             normal, place = np.zeros(3), np.zeros(3)
             normal[axis], place[axis] = side, 0.0 if side > 0.0 else EDGE
             scene.add(clast.Plane(normal=normal), position=place, material=STONE)
-    scene.fill(
-        clast.Sphere(0.006), count=100, scale=(0.7, 1.1), box=((0, 0, 0.01), (EDGE, EDGE, EDGE)), material=STONE, seed=2
-    )
+    room, hot = ((0, 0, 0.01), (EDGE, EDGE, EDGE)), 250.0 + 2.0 * (7 * np.arange(100) % 100)
+    scene.fill(clast.Sphere(0.006), count=100, scale=(0.7, 1.1), box=room, material=STONE, seed=2, temperature=hot)
     stir(scene, speed)
     return clast.Simulation(scene, clast.DEM(margin=0.002))
+
+
+def counted():
+    """Hot and cold spheres of a lattice that press on each other for long, with a ledger of energies."""
+    scene, rng = clast.Scene(), np.random.default_rng(4)
+    scene.add(clast.Plane(), position=(0, 0, -0.0059), material=STONE, temperature=400.0)
+    place = 0.0118 * np.stack(np.meshgrid(*[np.arange(5.0)] * 3, indexing="ij"), -1).reshape(-1, 3)
+    scene.add(clast.Sphere(0.006), position=place, material=STONE, temperature=rng.uniform(250.0, 450.0, len(place)))
+    stir(scene, 0.1)
+    return clast.Simulation(scene, clast.DEM(ledger=True))
 
 
 def table():
@@ -78,6 +87,7 @@ def shapes():
 SAVED = ((2, 3), (3, 1))
 MADE = {
     "box": (box, 40, (2, 3, 4), SAVED),
+    "counted": (counted, 40, (2, 3), ((2, 3),)),
     "table": (table, 80, (3,), ()),
     "flow": (flow, 80, (2, 3), SAVED),
     "shapes": (shapes, 200, (2, 3, 4), SAVED),
@@ -122,7 +132,8 @@ def state_of(sim):
     counted = [len(bodies.number), len(touching.gap), sim.touching(), sim.removed, *sim.poured]
     energy = [sim.stepper.elastic_energy(), *(flow.mass for flow in sim.flows.outlets)]
     crossings = int(sim.stepper.counted()["crossings"])
-    return [digest((*bodies, *touching)), counted, energy, crossings, sim.stepper.describe()]
+    balance = [] if sim.stepper.ledger is None else list(sim.ledger().as_dict().values())
+    return [digest((*bodies, *touching)), counted, energy, crossings, sim.stepper.describe(), *balance]
 
 
 def tables_in(path):

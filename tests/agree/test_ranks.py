@@ -56,7 +56,7 @@ def states(tmp_path_factory, *names, program="ranks_program.py"):
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    return states(tmp_path_factory, "box", "table", "flow")
+    return states(tmp_path_factory, "box", "table", "flow", "counted")
 
 
 def check(told, size):
@@ -68,6 +68,15 @@ def check(told, size):
 @pytest.mark.parametrize(("scene", "size"), [("box", 2), ("box", 3), ("box", 4), ("flow", 2), ("flow", 3)])
 def test_bodies_that_cross_from_process_to_process_have_the_bits_of_one(found, scene, size):
     check(found[scene], size)
+
+
+def test_the_ledger_and_the_heat_of_many_processes_have_the_bits_of_one(found):
+    told = found["counted"]
+    assert told["2"] == told["3"] == told["1"]
+    assert told["moved 3"][1] > 20 and told["lists 3"] < 20  # ghosts are there for many steps
+    assert told["2 to 3"] == told["1"][-len(told["2 to 3"]) :]
+    *_, dissipated, error = told["1"][-1]
+    assert dissipated > 0.0 and abs(error) < 1e-9 * dissipated
 
 
 def test_all_processes_make_a_new_list_when_a_tilting_wall_comes_near_bodies_of_one(found):
@@ -142,20 +151,11 @@ def test_grids_and_frames_are_written_by_the_first_alone(faults):
     assert faults["writes"] == [2, 0]
 
 
-def test_other_solvers_joints_and_true_coulomb_friction_are_refused_with_hard_contacts(faults):
+def test_what_hard_contacts_need_one_process_for_is_refused(faults):
     refused = "ValueError: Simulation: 2 processes share no run with {}; start one process, or leave that out"
-    for name, what in (("solver", "solver='jacobi'"), ("coulomb", "coulomb=True"), ("joints", "joints and springs")):
+    refusals = {"solver": "solver='jacobi'", "coulomb": "coulomb=True", "joints": "joints and springs"}
+    for name, what in (refusals | {"ledger": "ledger=True", "sleep": "sleep="}).items():
         assert faults[name] == [refused.format(what)] * 2
-
-
-def test_a_ledger_is_refused(faults):
-    assert (
-        faults["ledger"]
-        == [
-            "ValueError: Simulation: 2 processes that share a run keep no ledger; start one process, or leave ledger=True out"
-        ]
-        * 2
-    )
 
 
 def test_a_fault_of_hard_contacts_is_that_of_all_and_has_the_words_of_one(faults):

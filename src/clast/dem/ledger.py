@@ -21,6 +21,7 @@ contact through new neighbour lists and in checkpoints.
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ KEEPS = ("ledger_spring", "ledger_stiffness", "ledger_slid", "ledger_slides")
 # energy [J] that was lost by springs that slide.
 DASHPOT, DRAG, SLIDING, PRESSED, SHEARED, GROSS, ROLLING, TWISTING, DRIVEN, LOST = range(10)
 WIDTH = 10
-LOSSES = ("normal", "shear", "sliding", "rolling", "twisting")
+LOSSES = ("normal", "shear", "sliding", "rolling", "twisting", "dampers", "limits")  # the last two: of joints alone
 
 # What laws keep of shear and twisting; what else they keep is of springs that may lose energy.
 ACROSS = {name for part in (*SHEARS.values(), *TWISTINGS.values()) for name in part.keeps}
@@ -177,9 +178,9 @@ def clear(block, top, total):
         top[block, j], total[block, j] = 0.0, 0.0
 
 
-def tell_balls(block, count, each, at, rows, body, pair, spheres, edges, ledge, out):
-    """What pairs of spheres do, a block of them: sums, and if `each` is 1 what each does. at: column of their memory from which on KEEPS stands; body (s,): column
-    of Shapes; ledge: see `add_row`; out: room for what they do, the largest, and sums."""
+def tell_balls(block, count, each, own, at, rows, body, pair, spheres, edges, ledge, out):
+    """What pairs of spheres do, a block of them: sums, and if `each` is 1 what each does. own: bodies before the first ghost, of whose pairs another process tells where
+    they are the first; at: column of their memory from which on KEEPS stands; body (s,): column of Shapes; ledge: see `add_row`; out: room for what they do, the largest, and sums."""
     found, top, total = out
     memory, action, couples = spheres.memory, spheres.action, len(spheres.couple) > 0
     clear(block, top, total)
@@ -191,6 +192,8 @@ def tell_balls(block, count, each, at, rows, body, pair, spheres, edges, ledge, 
             continue
         s, t = pair[p, 0], pair[p, 1]
         a, b = body[s], body[t]
+        if a >= own:
+            continue
         d = sub(centre_at(rows, t), centre_at(rows, s))
         if repeats(edges):
             d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
@@ -210,7 +213,7 @@ def tell_balls(block, count, each, at, rows, body, pair, spheres, edges, ledge, 
         add_row(found, i, block, ledge, top, total)
 
 
-def tell_points(block, count, each, spheres, rows, body, pairs, points, history, edges, ledge, out):
+def tell_points(block, count, each, own, spheres, rows, body, pairs, points, history, edges, ledge, out):
     """The same of contact points of a block of pairs; spheres: pairs before the first."""
     found, top, total = out
     couples = len(points.couple) > 0
@@ -220,6 +223,8 @@ def tell_points(block, count, each, spheres, rows, body, pairs, points, history,
             continue
         s, t = pairs.shape[q + spheres, 0], pairs.shape[q + spheres, 1]
         a, b = body[s], body[t]
+        if a >= own:
+            continue
         away = away_of(s, t, a, b, rows, edges, repeats(edges))
         for c in range(pairs.slot[q], pairs.slot[q + 1]):
             if history.live[c] != 1:
@@ -250,6 +255,11 @@ def tell_falling(block, each, rows, mass, along, ledge, out):
             add_row(found, block, block, ledge, top, total)
 
 
+def own_rows(state):
+    """Rows of bodies that this process moves, and of walls: those before the first ghost."""
+    return len(state.bodies.number) - state.ghosts
+
+
 def blocks_of(rows):
     """Tasks for so many rows."""
     return (rows + BLOCK - 1) // BLOCK
@@ -267,6 +277,7 @@ class Ledger(Book):
         # Binary exponents of the largest of each column, by which the unit of a sum is chosen.
         self.digits = np.zeros(WIDTH, np.int64)
         self._room: dict = {}  # by the kernel: its number of blocks, and room for what it writes
+        self.team: Any = None  # the processes that share the run, see `clast.mpi.team`
 
     def _launch(self, row, rows, each, *given):
         """Call a kernel for blocks of rows; what each does, the largest of each block, and sums."""
@@ -282,22 +293,25 @@ class Ledger(Book):
     def _tell_balls(self, state, each=False):
         balls, at = state.spheres_count, state.spheres.memory.shape[1] - state.kept
         tables = state.rows, state.shapes.body, state.pairs.shape, state.spheres, state.edges
-        return self._launch(tell_balls, balls, balls if each else 0, balls, int(each), at, *tables)
+        return self._launch(tell_balls, balls, balls if each else 0, balls, int(each), own_rows(state), at, *tables)
 
     def _tell_points(self, state, each=False):
         pairs, slots = len(state.pairs.shape) - state.spheres_count, len(state.points.gap)
         tables = state.rows, state.shapes.body, state.pairs, state.points, state.history, state.edges
-        first = pairs, int(each), state.spheres_count
+        first = pairs, int(each), own_rows(state), state.spheres_count
         return self._launch(tell_points, pairs, slots if each else 0, *first, *tables)
 
     def _sums(self, state):
         """The sums (10,) of what all contacts do at present."""
         told = [self._tell_balls(state), self._tell_points(state)]
         if self.along.any():
-            mass, along = state.bodies.mass, tuple(map(float, self.along))
+            mass, along = state.bodies.mass[: own_rows(state)], tuple(map(float, self.along))
             told.append(self._launch(tell_falling, len(mass), 0, 0, state.rows, mass, along))
         top = np.max([largest.max(0, initial=0.0) for _, largest, _ in told], axis=0)
-        return top, np.sum([total.sum(0) for _, _, total in told], axis=0)
+        sums = np.sum([total.sum(0) for _, _, total in told], axis=0)
+        if self.team is not None:  # all that is added is a whole number of units: the order does not matter
+            top, sums = np.array(self.team.largest(*top)), np.sum(self.team.everywhere(sums), axis=0)
+        return top, sums
 
     def note(self, state, dt):
         """Add what was lost and done in the step of dt [s] that has been ended."""
@@ -327,7 +341,7 @@ class Ledger(Book):
         normal, shear, ahead, _ = self.since(now)
         pressed, sheared = sums[PRESSED] - normal, sums[SHEARED] - shear
         by_normal = sums[DASHPOT] + (pressed if self.plastic else 0.0)
-        lost = by_normal, sums[DRAG], slid, sums[ROLLING], sums[TWISTING]
+        lost = by_normal, sums[DRAG], slid, sums[ROLLING], sums[TWISTING], 0.0, 0.0
         return [float(x) for x in lost], float((0.0 if self.plastic else pressed) + sheared - sums[LOST] + ahead)
 
     @property
@@ -335,7 +349,7 @@ class Ledger(Book):
         """Work [J] of driven bodies, and of gravity along directions in which the world repeats."""
         return float(self.sums[DRIVEN])
 
-    stabilisation = 0.0  # [J]
+    stabilisation = motors = 0.0  # [J]
 
     @property
     def gross(self):

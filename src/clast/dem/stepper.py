@@ -80,6 +80,7 @@ class Smooth(Stepper):
         self.finish()
         began = clock.perf_counter()
         with self.on_device:
+            self.meet_ghosts()  # they too have the velocities of the end of the step then
             self.ledger.note(self.state, self.dt)
         self.seconds["contacts"] += clock.perf_counter() - began
 

@@ -49,7 +49,7 @@ class Complementarity:
     simulation choose.
     threshold [m/s]: slower impacts do not rebound; None is twice what gravity adds in a step.
     omega, relaxation: of the solver "jacobi", omega and lambda of Negrut et al. 2010. broad: as in DEM.
-    ledger: whether contacts tell what they lose, for `Simulation.ledger`; not with joints.
+    ledger: whether contacts, joints, motors and springs tell what they do and lose, for `Simulation.ledger`.
     sleep [m/s]: bodies that were slower than this for 50 steps sleep, until forces on them balance no more; "auto" is a two-hundredth of what gravity adds to a
     velocity in a step. None: nobody sleeps. Not with joints, nor with a ledger.
     """

@@ -27,6 +27,7 @@ from ..kernels.rows import SPINS, VELOCITIES
 from ..scene import drives
 from ..tables import DRIVEN, FREE
 from . import rows as joint_rows
+from .account import counted
 from .elimination import connected, eliminate_by_group, pattern
 from .limits import Stops
 from .motors import Goals, ask
@@ -62,6 +63,7 @@ class JointSystem:
         self._single = False
         self.time, self.dt = 0.0, 0.0  # of the last `prepare`
         self._reactions: Any = None  # of the present moment, if they have been asked for
+        self.account: Any = None  # keeps account of energies, see `clast.joints.account`
 
     def __len__(self):
         return len(self.joints.body)
@@ -177,7 +179,7 @@ class JointSystem:
         """
         t, mine = self.table, self.rows
         t.position[:-1], t.orientation[:-1] = bodies.position[mine], bodies.orientation[mine]
-        self._fetch(rows)
+        self.fetch(rows)
         self._prepare(time, dt, self.everyone if groups is None else groups)
         self.held = self.stops.find(t, time, dt)
 
@@ -190,13 +192,14 @@ class JointSystem:
         """Velocities obey the joints as they are now; groups: mask (g,), default all."""
         groups = self.everyone if groups is None else groups
         if groups.any():
-            self._fetch(rows)
-            self.solve_slots(groups)
+            self.fetch(rows)
+            with counted(self, groups, self.time, 0.0):
+                self.solve_slots(groups)
             self._give(rows)
 
     def begin(self, rows, touched):
         """A step begins; touched (n,): which bodies touch something. Returns which of them take the whole kick, (n,)."""
-        self._fetch(rows)
+        self.fetch(rows)
         self.start[:] = self.table.velocity
         self.touching = self.held.copy()
         self.touching[self.groups[touched & (self.groups >= 0)]] = True
@@ -207,7 +210,7 @@ class JointSystem:
         """Force [N] and torque [N m] about the centre of mass, (n,3) each, of springs and motors of force."""
         force, torque = np.zeros((self.count, 3)), np.zeros((self.count, 3))
         if self.pulling:
-            self._fetch(rows)
+            self.fetch(rows)
             self.springs.respond(self.table, self.edges)
             load = self._loads(self.time, self.table.velocity, self.dt)
             force[self.rows], torque[self.rows] = load[:-1, :3], load[:-1, 3:]
@@ -219,7 +222,7 @@ class JointSystem:
         fresh: the velocities know of no impulse of a joint yet; otherwise those so far count.
         """
         if self.touching.any():
-            self._fetch(rows)
+            self.fetch(rows)
             if fresh:
                 self.table.impulse[:] = 0.0
             self.solve_slots(self.touching)
@@ -232,7 +235,7 @@ class JointSystem:
         The drift must be x += dt v and, for the rotation, `clast.motion.rotation.tumble`.
         """
         if self.touching.any():
-            self._fetch(rows)
+            self.fetch(rows)
             self._aim(self.time, dt, self.touching)
             self._give(rows)
             extra, efforts = self.stops.wrenches(dt, len(self))
@@ -290,8 +293,9 @@ class JointSystem:
         start = t.velocity[slots]
         mine = mask[self.joint_group]
         t.impulse[mine] = 0.0
-        self._kick(time, 0.5 * dt, slots, 0.0)
-        self._aim(time, dt, mask)
+        with counted(self, mask, time, 0.5 * dt):
+            self._kick(time, 0.5 * dt, slots, 0.0)
+            self._aim(time, dt, mask)
         if len(self):
             self.felt[mine] = t.impulse[mine] / (0.5 * dt)
         gained = t.velocity[slots] - start
@@ -301,8 +305,9 @@ class JointSystem:
         self._drive(time, dt)
         self._prepare(time + dt, dt, mask)
         # Dampers see the velocity after the kick, as far as the first kick tells.
-        self._kick(time + dt, 0.5 * dt, slots, gained)
-        self.solve_slots(mask)
+        with counted(self, mask, time + dt, 0.5 * dt):
+            self._kick(time + dt, 0.5 * dt, slots, gained)
+            self.solve_slots(mask)
 
     def _hand_back(self, rows, bodies, slots, before, dt):
         """Write poses, velocities and forces of these slots into the tables of all bodies."""
@@ -348,7 +353,8 @@ class JointSystem:
         else:
             self._kernels[name](self.group_count, *arguments)
 
-    def _fetch(self, rows):
+    def fetch(self, rows):
+        """Take the velocities of all bodies in slots from rows (s,12)."""
         both = rows[self.rows]
         self.table.velocity[:-1, :3], self.table.velocity[:-1, 3:] = both[:, 4:7], both[:, 8:11]
 
@@ -407,14 +413,18 @@ class JointSystem:
         """Forces and torques (k,6) of springs and motors on all slots; ahead: see `SpringSystem.pull`."""
         load = np.zeros((len(velocity), 6))
         self.springs.pull(self.table, velocity, time, self.edges, load, ahead)
-        for motor in self.goals.pushing:
-            j = int(self.place[motor.joint])
-            value = motor.value if motor.function is None else ask(motor.function, time)
-            row = value * self.coordinate_row(j, 0 if motor.turning else 1)
+        for j, row in self.pushes(time):
             a, b = self.table.slot[j]
             load[a] += row[:6]
             load[b] += row[6:]
         return load
+
+    def pushes(self, time):
+        """Of each motor that gives a force or torque the joint of the assembly and what it does to both bodies (12,) at `time`."""
+        for motor in self.goals.pushing:
+            j = int(self.place[motor.joint])
+            value = motor.value if motor.function is None else ask(motor.function, time)
+            yield j, value * self.coordinate_row(j, 0 if motor.turning else 1)
 
     def accelerations(self, load):
         """M^-1 times forces and torques (k,6) on all slots."""

@@ -14,6 +14,8 @@ LOSSES = {
     "sliding": "sliding",
     "rolling": "rolling",
     "twisting": "twisting",
+    "dampers": "dampers of springs",
+    "limits": "limits of joints",
 }
 
 
@@ -54,14 +56,15 @@ def stored(sim):
 class Balance:
     """The energies [J] of a simulation since its start; print it, or take `as_dict()`.
 
-    kinetic + potential + elastic = start + work + through + stabilisation - dissipated - numerical + error.
+    kinetic + potential + elastic = start + work + motors + through + stabilisation - dissipated - numerical + error.
     """
 
     start: float  # kinetic, potential and elastic energy at the start
     kinetic: float  # at present, with rotation
     potential: float  # of gravity against the origin
-    elastic: float  # of contacts
+    elastic: float  # of contacts and springs
     work: float  # that driven bodies have done, and gravity along directions in which the world repeats
+    motors: float  # that motors have done, and joints whose length is a function of time
     through: float  # that came with bodies through inlets, less what went through outlets
     stabilisation: float  # that parting overlaps of hard contacts added
     normal: float  # lost by dashpots along normals; of laws that lose energy in their springs, plastic or adhesive ones, by those too; of hard contacts by impact
@@ -69,8 +72,10 @@ class Balance:
     sliding: float
     rolling: float  # work against rolling resistance, with what its springs hold
     twisting: float  # likewise about normals
+    dampers: float  # lost by dampers beside springs, and by springs that are a function of the user's
+    limits: float  # lost where joints come to their limits
     numerical: float  # that springs of contacts took in and neither hold nor lost: by the time step, and by points that share a stiffness; of hard contacts, by which
-    # gravity gave more to velocities than the potential fell
+    # gravity gave more to velocities than the potential fell, and what joints took that should do no work
     turnover: float  # that contacts took in, each joule once, or the work if that is more
 
     @property
@@ -83,7 +88,7 @@ class Balance:
         """By how much [J] the energy is more than what came in and was not lost: whether the work of all forces is that which bodies took up. What springs
         hold and lose by sliding is judged by `numerical`, in which it stands with the other sign."""
         have = self.kinetic + self.potential + self.elastic
-        put_in = self.start + self.work + self.through + self.stabilisation
+        put_in = self.start + self.work + self.motors + self.through + self.stabilisation
         return have - put_in + self.dissipated + self.numerical
 
     def as_dict(self):
@@ -97,6 +102,7 @@ class Balance:
 
     def __str__(self):
         rows = [("at the start", self.start), ("work of drives", self.work)]
+        rows += [("work of motors", self.motors)] if self.motors else []
         rows += [("inlets, outlets", self.through)] if self.through else []
         rows += [("parting of overlaps", self.stabilisation)] if self.stabilisation else []
         rows += [(f"lost: {words}", -getattr(self, name)) for name, words in LOSSES.items() if getattr(self, name)]
@@ -111,7 +117,7 @@ class Balance:
 def ledger(sim):
     """The Balance of a simulation with DEM(ledger=True) or Complementarity(ledger=True): where its energy came from and went to.
 
-    error = (kinetic + potential + elastic) - (start + work + through + stabilisation) + dissipated + numerical [J], all measured.
+    error = (kinetic + potential + elastic) - (start + work + motors + through + stabilisation) + dissipated + numerical [J], all measured.
     """
     sim.start()
     book = sim.stepper.ledger
@@ -120,7 +126,7 @@ def ledger(sim):
     now = stored(sim)
     found, numerical = book.losses(now.parts)
     lost = dict(zip(LOSSES, found, strict=True))
-    turnover = max(0.5 * (book.gross + sum(found)), abs(book.work))
+    turnover = max(0.5 * (book.gross + sum(found)), abs(book.work), abs(book.motors))
     energies = {"start": book.start[0], "kinetic": now.kinetic, "potential": now.potential, "elastic": now.elastic}
-    given = {"work": book.work, "through": book.through, "stabilisation": book.stabilisation}
+    given = {"work": book.work, "motors": book.motors, "through": book.through, "stabilisation": book.stabilisation}
     return Balance(**energies, **given, **lost, numerical=numerical, turnover=turnover)

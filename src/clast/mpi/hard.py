@@ -90,6 +90,7 @@ class RankedHard(Divided, Hard):
             (method.solver != "apgd", f"solver={method.solver!r}"),
             (method.coulomb, "coulomb=True"),
             (method.sleep is not None, "sleep="),
+            (method.ledger, "ledger=True"),
             (scene.joints or scene.springs, "joints and springs"),
         ):
             if there:

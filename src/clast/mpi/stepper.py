@@ -36,6 +36,8 @@ class Divided(Stepper):
         super().__init__(scene, method, device, box, dt)  # type: ignore[call-arg]
         self.domain: Any = Domain(team, self.state, self._cuts, self.memory)
         self.fault: Exception | None = None  # what went wrong here, and is not yet known to others
+        if self.ledger is not None:
+            self.ledger.team = team
         self._heard = False, False
         self._counted = 0.0  # of `_worked`, at the last look
         self._began = 0.0, 0.0, 0.0  # wall time, `_worked` and waiting [s] when steps began

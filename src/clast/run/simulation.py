@@ -121,10 +121,6 @@ class Simulation:
             if isinstance(self.method, Complementarity):
                 chosen = Accounted if self.method.ledger else Hard if self.method.sleep is None else Resting
             return chosen(*given)
-        if self.method.ledger:
-            raise ValueError(
-                f"Simulation: {self.team.size} processes that share a run keep no ledger; start one process, or leave ledger=True out"
-            )
         return RANKED[type(self.method)](*given, self.team)
 
     @property

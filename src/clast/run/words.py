@@ -10,6 +10,7 @@ SOLVER = ("steps", "iterations", "missed", "worst", "stabilisation", "residual")
 LEDGER = {
     "start": "energy at the start [J]",
     "work": "work of driven bodies [J]",
+    "motors": "work of motors [J]",
     "through": "energy of bodies that came less that of those that went [J]",
     "stabilisation": "energy that parting overlaps added [J]",
     "normal": "lost by normal damping [J]",
@@ -17,6 +18,8 @@ LEDGER = {
     "sliding": "lost by sliding [J]",
     "rolling": "lost by rolling [J]",
     "twisting": "lost by twisting [J]",
+    "dampers": "lost by dampers of springs [J]",
+    "limits": "lost at limits of joints [J]",
     "numerical": "lost numerically [J]",
     "turnover": "turnover of energy [J]",
     "dissipated": "lost in all, but for what is numerical [J]",

@@ -118,9 +118,9 @@ def charts(series, spent, numbers):
             rest.pop(name, None)
 
     chart("Energies", {name: name for name in words.ENERGIES}, "J")
-    lost = ("normal", "shear", "sliding", "rolling", "twisting", "numerical")
+    lost = ("normal", "shear", "sliding", "rolling", "twisting", "dampers", "limits", "numerical")
     chart("Energy lost so far", {f"ledger_{name}": words.LEDGER[name].removesuffix(" [J]") for name in lost}, "J")
-    kept = ("work", "through", "stabilisation", "dissipated", "turnover", "error", "start")
+    kept = ("work", "motors", "through", "stabilisation", "dissipated", "turnover", "error", "start")
     chart("Balance of energy", {f"ledger_{name}": words.LEDGER[name].removesuffix(" [J]") for name in kept}, "J")
     chart("Contacts", {"contacts": "contacts that carry a force"})
     chart("Coordination number", {"coordination": "contacts of a free body"})

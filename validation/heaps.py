@@ -1,0 +1,234 @@
+"""Heaps against friction, a ball that rolls to a stop, and the same silo and drum by forces and by hard contacts.
+
+    python validation/heaps.py              # a quarter of an hour of one core; goes on where it was stopped
+    python validation/heaps.py --only drum  # or repose, rolling, silo
+
+Each simulation that has ended is kept in build/heaps.json; tables and docs/images/heaps.png are made from that file.
+
+repose    A round column loses its wall and comes to rest on a floor of its own material. Zhou et al. (2001): the slope of the heap grows with sliding and with rolling friction.
+rolling   A ball that rolls on a plane against the couple mu_r R N slows down by 5/7 mu_r g; against the couple mu_r R N w, w its spin, as exp(-5/7 mu_r g t / R).
+silo      Spheres leave a cylinder through a round hole of eight diameters.
+drum      A drum with spheres turns steadily: the mean slope of the bed, and the power that the drum gives.
+"""
+
+import argparse
+import json
+import math
+import os
+
+import numpy as np
+from bulk import DOCS, GRAVITY, RADIUS, ROOT, column, mass_above, mean_diameter
+
+import clast
+from clast.scenes.walls import lathe
+
+STORE = ROOT / "build" / "heaps.json"
+SLIDING, ROLLING = (0.1, 0.2, 0.4, 0.8), (0.0, 0.05, 0.2)
+METHODS = {"forces": clast.DEM, "hard": clast.Complementarity}
+
+
+def grain(friction=0.5, rolling=0.0):
+    """The material of spheres and walls."""
+    return clast.Material(
+        density=2500.0, young=2e6, poisson=0.3, friction=friction, restitution=0.5, rolling_friction=rolling
+    )
+
+
+def repose(friction, rolling):
+    """Slope of the heap [degrees] that is left of a column."""
+    d, stone = mean_diameter(), grain(friction, rolling)
+    wide = 6.0 * d
+    place, sizes = column(wide, 1.6 * wide, 5)
+    for walled in (True, False):
+        scene = clast.Scene(gravity=(0.0, 0.0, -GRAVITY))
+        scene.add(clast.Plane(), material=stone)
+        if walled:
+            scene.add(clast.Cylinder(wide), material=grain(0.0))
+        scene.add(clast.Sphere(RADIUS), position=place, scale=sizes, material=stone)
+        sim = clast.Simulation(scene)
+        sim.run(until=0.15 if walled else 1.0, progress=False)
+        bodies = sim.bodies
+        place = bodies.position[np.isfinite(bodies.mass)]
+    fast = np.linalg.norm(bodies.velocity, axis=1) > 0.02
+    return {
+        "friction": friction,
+        "rolling": rolling,
+        "spheres": len(place),
+        "angle": math.degrees(clast.measure.angle_of_repose(sim, part=(0.15, 0.85))),
+        "fast": float(fast.mean()),
+    }
+
+
+def rolling(name, kind):
+    """Speed of a rolling ball after half the time in which it would stop, or fall to 1/e, over what is known."""
+    strength, speed = 0.02, 0.3
+    stone = grain(0.5, strength)
+    scene = clast.Scene(gravity=(0.0, 0.0, -GRAVITY))
+    scene.add(clast.Plane(), material=stone)
+    deep = 0.0
+    if name == "forces":  # it lies in the plane as deep as its weight presses it
+        modulus, weight = (
+            clast.scene.materials.effective_young(2e6, 0.3, 2e6, 0.3),
+            2500.0 * 4.18879 * RADIUS**3 * GRAVITY,
+        )
+        deep = (0.75 * weight / modulus / math.sqrt(RADIUS)) ** (2.0 / 3.0)
+    spin = (0.0, speed / (RADIUS - 0.5 * deep), 0.0)
+    scene.add(clast.Sphere(RADIUS), position=(0, 0, RADIUS - deep), velocity=(speed, 0, 0), spin=spin, material=stone)
+    sim = clast.Simulation(scene, METHODS[name](**({"rolling": kind} if name == "forces" else {})))
+    slows = 5.0 / 7.0 * strength * GRAVITY
+    rate = slows / RADIUS if kind == "viscous" else slows / speed
+    sim.run(until=(1.0 if kind == "viscous" else 0.5) / rate, progress=False)
+    known = speed * (math.exp(-rate * sim.time) if kind == "viscous" else 1.0 - rate * sim.time)
+    return {"method": name, "kind": kind, "speed": float(sim.bodies.velocity[1, 0]), "known": known}
+
+
+def silo(name):
+    """Discharge of a small silo [kg/s]."""
+    d, hole, wide = mean_diameter(), 4.0 * mean_diameter(), 9.0 * mean_diameter()
+    scene, stone = clast.Scene(gravity=(0.0, 0.0, -GRAVITY)), grain()
+    scene.add(clast.Cylinder(wide), material=stone)
+    scene.add(lathe([(hole, 0.0), (1.05 * wide, 0.0)], segments=48), material=stone)
+    place, sizes = column(wide, 2.4 * wide, 8)
+    scene.add(clast.Sphere(RADIUS), position=place, scale=sizes, material=stone)
+    scene.outlet(box=((-1.0, -1.0, -1.0), (1.0, 1.0, -2.0 * d)))
+    sim, times, masses = clast.Simulation(scene, METHODS[name]()), [], []
+    while sim.time < 0.9:
+        sim.run(until=sim.time + 0.01, progress=False)
+        if sim.time > 0.25:
+            times.append(sim.time)
+            masses.append(mass_above(sim, 0.0))
+    return {"method": name, "spheres": len(place), "rate": -float(np.polyfit(times, masses, 1)[0]), "dt": sim.dt}
+
+
+def drum(name):
+    """Slope of the bed [degrees] and power of the drum [W], means over a second."""
+    d, stone = mean_diameter(), grain(0.5)
+    wide, long, speed = 8.0 * d, 6.0 * d, 4.0
+    scene = clast.Scene(gravity=(0.0, 0.0, -GRAVITY))
+    turning = {"material": stone, "spin": (0.0, speed, 0.0), "motion": "driven"}
+    wall = scene.add(clast.Cylinder(wide, axis=(0, 1, 0)), **turning)[0]
+    ends = [
+        scene.add(clast.Plane(normal=(0, -side, 0)), position=(0, side * 0.5 * long, 0), **turning)[0]
+        for side in (1.0, -1.0)
+    ]
+    box = ((-0.7 * wide, -0.5 * long, -0.7 * wide), (0.7 * wide, 0.5 * long, 0.4 * wide))
+    scene.fill(clast.Sphere(RADIUS), fraction=0.33, box=box, scale=(0.85, 1.0), material=stone, seed=4)
+    sim, angles, powers = clast.Simulation(scene, METHODS[name]()), [], []
+    while sim.time < 2.0:
+        sim.run(until=sim.time + 0.004, progress=False)
+        if sim.time > 1.0:
+            angles.append(math.degrees(clast.measure.angle_of_repose(sim, axis=(0, 1, 0), part=(0.2, 0.8))))
+            powers.append(sum(clast.measure.wall_power(sim, number) for number in (wall, *ends)))
+    free = int(np.isfinite(sim.bodies.mass).sum())
+    return {
+        "method": name,
+        "spheres": free,
+        "angle": float(np.mean(angles)),
+        "power": float(np.mean(powers)),
+        "dt": sim.dt,
+    }
+
+
+CASES = {
+    "rolling": (rolling, [("forces", "spring"), ("forces", "constant"), ("forces", "viscous"), ("hard", "constant")]),
+    "silo": (silo, [(name,) for name in METHODS]),
+    "drum": (drum, [(name,) for name in METHODS]),
+    "repose": (repose, [(mu, roll) for mu in SLIDING for roll in ROLLING]),
+}
+
+
+def tables(kept):
+    """The tables of docs/validation.md."""
+
+    def rows(name):
+        return [kept[key] for key in (key_of(name, given) for given in CASES[name][1]) if key in kept]
+
+    lines = []
+    if heaps := rows("repose"):
+        lines += [
+            f"| slope of a heap of {heaps[0]['spheres']:,} spheres | {' | '.join(f'mu_r {r:g}' for r in ROLLING)} |"
+        ]
+        lines += ["|---" + "|---:" * len(ROLLING) + "|"]
+        for mu in SLIDING:
+            found = {row["rolling"]: f"{row['angle']:.1f}" for row in heaps if row["friction"] == mu}
+            lines.append(f"| mu {mu:g} | " + " | ".join(found.get(r, "") for r in ROLLING) + " |")
+        lines.append("")
+    if balls := rows("rolling"):
+        lines += ["| a rolling ball | speed [m/s] | known | off by |", "|---|---:|---:|---:|"]
+        for row in balls:
+            off = row["speed"] / row["known"] - 1.0
+            lines.append(f"| {row['method']}, {row['kind']} | {row['speed']:.6f} | {row['known']:.6f} | {off:+.1e} |")
+        lines.append("")
+    both = []
+    for name, what, words in (
+        ("silo", "rate", "silo, discharge [kg/s]"),
+        ("drum", "angle", "drum, slope of the bed [degrees]"),
+        ("drum", "power", "drum, power [W]"),
+    ):
+        found = rows(name)
+        if len(found) == 2:
+            one, two = (row[what] for row in found)
+            both.append(
+                f"| {words}, {found[0]['spheres']:,} spheres | {one:.4g} | {two:.4g} | {100 * (two / one - 1):+.1f} % |"
+            )
+    if both:
+        lines += ["| the same scene | forces | hard contacts | difference |", "|---|---:|---:|---:|", *both]
+    return lines
+
+
+def draw(kept):
+    """The picture: slope of heaps against friction."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(4.6, 3.6), layout="constrained")
+    for roll in ROLLING:
+        found = [
+            (mu, kept[key_of("repose", (mu, roll))]["angle"]) for mu in SLIDING if key_of("repose", (mu, roll)) in kept
+        ]
+        axes.plot(*zip(*found), "o-", label=f"rolling friction {roll:g}")
+    axes.set(xlabel="sliding friction", ylabel="slope [degrees]", title="heaps", ylim=(0, None))
+    axes.legend()
+    figure.savefig(DOCS / "images" / "heaps.png", dpi=110)
+    pyplot.close(figure)
+
+
+def key_of(name, given):
+    """Under which a simulation is kept."""
+    return " ".join(map(str, (name, *given)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=list(CASES), action="append", help="which cases; all unless said")
+    parser.add_argument("--again", action="store_true", help="also what has been run")
+    given = parser.parse_args()
+    kept = json.loads(STORE.read_text()) if STORE.exists() else {}
+    for name in given.only or CASES:
+        run, values = CASES[name]
+        for value in values:
+            key = key_of(name, value)
+            if key in kept and not given.again:
+                continue
+            print(f"{key}: running", flush=True)
+            kept[key] = run(*value)
+            print(kept[key], flush=True)
+            STORE.parent.mkdir(exist_ok=True)
+            beside = STORE.with_suffix(".new")
+            beside.write_text(json.dumps(kept, indent=1))
+            os.replace(beside, STORE)
+    print("\n".join(tables(kept)))
+    page = DOCS / "validation.md"
+    head, rest = page.read_text(encoding="utf-8").split("<!-- heaps -->")
+    text = "\n".join(tables(kept)).rstrip()
+    page.write_text(
+        f"{head}<!-- heaps -->\n{text}\n<!-- /heaps -->{rest.split('<!-- /heaps -->')[1]}", encoding="utf-8"
+    )
+    if any(key.startswith("repose") for key in kept):
+        draw(kept)
+
+
+if __name__ == "__main__":
+    main()

@@ -78,7 +78,7 @@ def add_up(lanes, graph, sums):
 @within
 def guess_limits(sums, limit):
     """Limits (6,) for the terms of the next iteration from the sums of the last."""
-    for s in range(GROSS, ENERGY + 1):
+    for s in range(STRETCH, ENERGY + 1):
         limit[s] = next_limit(total(sums[s]), limit[s])
     limit[SLOPE] = limit[GROSS]
 

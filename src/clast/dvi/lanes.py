@@ -28,10 +28,13 @@ COUPLE_ROWS = 3
 VELOCITY_A, SPIN_A, VELOCITY_B, SPIN_B, IMPULSE, COUPLE = (np.uintp(WIDTH * row) for row in (0, 3, 6, 9, 12, 15))
 SEEN_ROWS = 18
 # new impulses and couples, what is summed, how near that is to the limits, and the sums; then those of outliers, `sums.WINDOWS` rows each.
-NEW, TURNED, TERM, NEAR, SUM, FAR = (np.uintp(WIDTH * row) for row in (0, 3, 6, 11, 12, 17))
-SUMS = 5  # of contacts: slope, the same without signs, length, miss, curvature of what is compliant; behind them the one of bodies: energy
-SLOPE, GROSS, STRETCH, MISS, SOFT, ENERGY = range(SUMS + 1)
-MADE_ROWS = 17 + SUMS * WINDOWS
+NEW, TURNED, TERM, NEAR, SUM, FAR = (np.uintp(WIDTH * row) for row in (0, 3, 6, 10, 11, 16))
+TERMS = 4  # of a contact: slope, length, miss, curvature of what is compliant
+SUMS = 5  # the same, then that of slopes without signs; behind them the one of bodies: energy
+SLOPE, STRETCH, MISS, SOFT, GROSS, ENERGY = range(SUMS + 1)
+SLOPE_ROW, STRETCH_ROW, MISS_ROW, SOFT_ROW, GROSS_ROW = (np.uintp(WIDTH * row) for row in range(SUMS))
+WINDOWS_ROW = np.uintp(WIDTH * WINDOWS)
+MADE_ROWS = 16 + SUMS * WINDOWS
 BLOCKS = CHUNK // WIDTH  # of lanes a chunk
 
 
@@ -175,35 +178,68 @@ def step_block(momentum, step, contact, first, tension, soft, couple, seen, chan
         slope += dot(u, d)
         length += rest * dot(d, d) + (size - rest) * dn * dn
         miss += rest * rest * (dot(e, e) - en * en) + size * size * en * en
-        gross = math.fabs(slope)
-        near = gross * per_slope + length * per_length + miss * per_miss
-        made[k + TERM] = slope
-        put(made, k + TERM + ROW, (gross, length, miss))
+        put(made, k + TERM, (slope, length, miss))
+        near = math.fabs(slope) * per_slope + length * per_length + miss * per_miss
         if soft is not None:
             bent = soft[many + k] * dn * dn
-            made[k + TERM + ROW + ROW + ROW + ROW] = bent
+            made[k + TERM + ROW + ROW + ROW] = bent
             near += bent * per_soft
         made[k + NEAR] = near
 
 
 @fused
-def take_outliers(limit, made):
-    """Add what is not below its limit of the terms of a block to the sums of outliers, and take it from the terms."""
-    for s in range(SUMS):
-        at, most = TERM + np.uintp(s * WIDTH), limit[s]
+def add_lanes(made, row, limit):
+    """Add the terms of a block in a row, without what is cut off, to the sums. A function of its own for each row, because a loop over rows would not become
+    vector instructions."""
+    shift = SHIFT * limit
+    for j in range(WIDTH):
+        k = row + np.uintp(j)
+        made[SUM + k] += (made[TERM + k] + shift) - shift
+
+
+@fused
+def put_off(made, window, limit):
+    """Cut what is left of outliers, in the row NEAR, and add it to the sums of a window."""
+    shift = SHIFT * limit
+    for j in range(WIDTH):
+        k = np.uintp(j)
+        rest = made[NEAR + k]
+        part = (rest + shift) - shift
+        made[NEAR + k] = rest - part
+        made[FAR + window + k] += part
+
+
+@fused
+def take_row(made, row, to, limit, positive):
+    """Add what is not below the limit of the terms of a block in a row to sums of outliers, without signs if positive; else it is taken from the terms."""
+    for j in range(WIDTH):
+        k = np.uintp(j)
+        x = made[TERM + row + k]
+        size = math.fabs(x)
+        value = size if positive else x
+        rest = 0.0 if size < limit else value
+        made[NEAR + k] = rest if math.fabs(rest) < LARGEST else math.inf
+    if not positive:
         for j in range(WIDTH):
-            k = np.uintp(j)
-            x = made[at + k]
-            rest = 0.0 if math.fabs(x) < most else x
-            made[NEAR + k] = rest if math.fabs(rest) < LARGEST else math.inf
-            made[at + k] = x if math.fabs(x) < most else 0.0
-        for w in range(WINDOWS):
-            to, shift = FAR + np.uintp((s * WINDOWS + w) * WIDTH), SHIFT * LIMITS[w]
-            for j in range(WIDTH):
-                k = np.uintp(j)
-                part = (made[NEAR + k] + shift) - shift
-                made[NEAR + k] -= part
-                made[to + k] += part
+            k = TERM + row + np.uintp(j)
+            x = made[k]
+            made[k] = x if math.fabs(x) < limit else 0.0
+    put_off(made, to, LIMITS[0])
+    put_off(made, to + ROW, LIMITS[1])
+    put_off(made, to + ROW + ROW, LIMITS[2])
+    put_off(made, to + ROW + ROW + ROW, LIMITS[3])
+    put_off(made, to + ROW + ROW + ROW + ROW, LIMITS[4])
+
+
+@fused
+def take_outliers(limit, soft, made):
+    """Add what is not below its limit of the terms of a block to the sums of outliers, and take it from the terms."""
+    take_row(made, SLOPE_ROW, WINDOWS_ROW * GROSS_ROW // ROW, limit[GROSS], True)  # while they are there
+    take_row(made, SLOPE_ROW, SLOPE_ROW, limit[SLOPE], False)
+    take_row(made, STRETCH_ROW, WINDOWS_ROW * STRETCH_ROW // ROW, limit[STRETCH], False)
+    take_row(made, MISS_ROW, WINDOWS_ROW * MISS_ROW // ROW, limit[MISS], False)
+    if soft is not None:
+        take_row(made, SOFT_ROW, WINDOWS_ROW * SOFT_ROW // ROW, limit[SOFT], False)
 
 
 @fused
@@ -245,12 +281,14 @@ def contact_part(p, parts, momentum, step, counted, lanes, tension, soft, couple
     and what compliance adds to d.W d, with d = new - now.
     """
     count, width = len(impulse), 3 if couple is None else 6
-    chunks, blocks, many = len(lanes.sums), (count + WIDTH - 1) // WIDTH, SUMS - 1 if soft is None else SUMS
+    chunks, blocks = len(lanes.sums), (count + WIDTH - 1) // WIDTH
     seen, made, change = lanes.seen[p * SEEN_ROWS * WIDTH :], lanes.made[p * MADE_ROWS * WIDTH :], lanes.change
     limit = lanes.limit
     for chunk in range(p * chunks // parts, (p + 1) * chunks // parts):
         for m in range(SUMS * WIDTH):
-            made[SUM + np.uintp(m)] = made[TERM + np.uintp(m)] = 0.0
+            made[SUM + np.uintp(m)] = 0.0
+        for m in range(TERMS * WIDTH):
+            made[TERM + np.uintp(m)] = 0.0
         outliers = False
         for block in range(chunk * BLOCKS, min((chunk + 1) * BLOCKS, blocks)):
             used = min(WIDTH, count - block * WIDTH)
@@ -268,7 +306,7 @@ def contact_part(p, parts, momentum, step, counted, lanes, tension, soft, couple
             first, own = np.uintp(block * ROWS * WIDTH), np.uintp(block * width * WIDTH)
             step_block(momentum, step, lanes.contact, first, tension, soft, couple, seen, change, own, limit, made)
             for j in range(max(counted - block * WIDTH, 0), WIDTH):
-                for m in range(SUMS + 1):
+                for m in range(TERMS + 1):
                     made[TERM + np.uintp(m * WIDTH + j)] = 0.0
             beyond = 0
             for j in range(WIDTH):
@@ -278,12 +316,17 @@ def contact_part(p, parts, momentum, step, counted, lanes, tension, soft, couple
                     for m in range(SUMS * WINDOWS * WIDTH):
                         made[FAR + np.uintp(m)] = 0.0
                 outliers = True
-                take_outliers(limit, made)
-            for s in range(many):
-                at, shift = np.uintp(s * WIDTH), SHIFT * limit[s]
-                for j in range(WIDTH):
-                    k = at + np.uintp(j)
-                    made[SUM + k] += (made[TERM + k] + shift) - shift
+                take_outliers(limit, soft, made)
+            shift = SHIFT * limit[SLOPE]
+            for j in range(WIDTH):
+                k = np.uintp(j)
+                part = (made[TERM + k] + shift) - shift
+                made[SUM + k] += part
+                made[SUM + GROSS_ROW + k] += math.fabs(part)
+            add_lanes(made, STRETCH_ROW, limit[STRETCH])
+            add_lanes(made, MISS_ROW, limit[MISS])
+            if soft is not None:
+                add_lanes(made, SOFT_ROW, limit[SOFT])
             for m in range(width * WIDTH):
                 k = np.uintp(m)
                 change[own + k] = made[NEW + k] - seen[IMPULSE + k]
@@ -320,6 +363,7 @@ def body_part(p, parts, momentum, limit, graph, lever, impulse, velocity, ahead)
     for chunk in range(p * chunks // parts, (p + 1) * chunks // parts):
         for m in range(PARTS):
             sums[chunk, m] = 0.0
+        small = 0.0
         for row in range(chunk * CHUNK, min(len(free), (chunk + 1) * CHUNK)):
             i = np.uintp(row)
             per_mass = free[i, 6]
@@ -360,9 +404,10 @@ def body_part(p, parts, momentum, limit, graph, lever, impulse, velocity, ahead)
             # What changes the velocity by this much: the impulse now less that before, which is not kept.
             energy = dot(change, change) / per_mass + spin_energy(i, turn, free, graph.inverse)
             if energy < most:
-                sums[chunk, 0] += cut(energy, most)
+                small += cut(energy, most)
             else:
                 add_outlier(energy, sums[chunk])
+        sums[chunk, 0] = small
         halve(sums[chunk], most)
 
 

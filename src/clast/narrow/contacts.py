@@ -228,7 +228,8 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, s
     Where several processes share a run (`mpirun`, docs/scaling.md) they divide a large scene, which all describe alike, and each gets all contacts,
     with the same bits and always sorted.
     """
-    return contacts_among(scene, scene.bodies, *checked(scene, margin, broad, narrow, pairs, sort, tree), pairs)
+    asked = checked(scene, margin, broad, narrow, pairs, sort, tree)
+    return contacts_among(scene, scene.bodies, *asked, pairs)
 
 
 def checked(scene, margin=0.0, broad="bins", narrow=None, pairs=None, sort=True, tree=True):

@@ -69,7 +69,7 @@ def test_a_damper_takes_half_of_what_a_weight_loses_on_its_spring():
     mass = float(scene.bodies.mass[0])
     scene.spring(None, ball, from_=(0, 0, 0.2), stiffness=100.0, damping=2.0 * math.sqrt(100.0 * mass))
     sim = hard(scene)
-    sim.step(900)
+    sim.step(1400)
     told, sinks = sim.ledger(), mass * G / 100.0
     close(told, 1e-6)
     assert told.dampers == pytest.approx(0.5 * mass * G * sinks, rel=1e-6)

@@ -8,12 +8,12 @@ from ..tables import FREE
 
 
 def heat(sim):
-    """Heat [J] of all free bodies, counted from 0 K: sum of m c T; an exact sum, the same in any order of memory."""
+    """Heat [J] of all free bodies, counted from 0 K: H = sum_i m_i c_i T_i; an exact sum, the same in any order of memory."""
     return math.fsum(_heats(sim)[1].tolist())
 
 
 def mean_temperature(sim):
-    """The temperature [K] that all free bodies would have if no heat went anywhere else: sum of m c T over that of m c."""
+    """The temperature [K] that all free bodies would come to together: T = sum_i m_i c_i T_i / sum_i m_i c_i."""
     capacity, heats = _heats(sim)
     if not len(heats):
         raise ValueError("measure.mean_temperature: there is no free body")
@@ -21,7 +21,7 @@ def mean_temperature(sim):
 
 
 def heat_flow(sim, number):
-    """Heat [W] that flows into one body through all its contacts at present, also into one that keeps its temperature."""
+    """Heat [W] that flows into one body at present, also into one that keeps its temperature: Q = sum_c 2 k a (T_partner - T), over its contacts, see docs/laws.md."""
     _check(sim, "heat_flow")
     if number not in sim.bodies.number:
         raise ValueError(f"measure.heat_flow: there is no body {number}")

@@ -57,6 +57,22 @@ def joined():
     return scene
 
 
+def other_material(friction):
+    scene = few()
+    scene.add(clast.Plane(), position=(0, 0, -0.5), material=clast.Material(friction=friction))
+    return scene
+
+
+def emptied():
+    """One of two balls flies to the other: no body is left to a process, and no wall."""
+    scene = clast.Scene(gravity=(0, 0, 0))
+    place, velocity = [(-1, 0, 0), (1, 0, 0)], [(30, 0, 0), (0, 0, 0)]
+    scene.add(clast.Sphere(0.05), position=place, velocity=velocity, material=SAND)
+    sim = clast.Simulation(scene, hard(), dt=5e-3)
+    sim.step(30)
+    return sim.bodies.position.tolist()
+
+
 def too_fast():
     """The last body goes farther than a tile in a step."""
     clast.Simulation(few(speed=3000.0), dt=1e-4).step(3)
@@ -167,6 +183,7 @@ def main():
     folder = Path(everyone.first_says(tempfile.mkdtemp() if rank == 0 else None))
     with team.alone():
         alone, fast, hard_alone = fault(leaves), fault(too_fast), fault(lambda: leaves(hard(), dt=1e-3))
+        empty = emptied()
     found = {
         "shared": fault(leaves),
         "fast": [fault(too_fast), fast],
@@ -179,6 +196,10 @@ def main():
         "ledger": fault(lambda: clast.Simulation(few(), hard(ledger=True), dt=1e-3)),
         "sleep": fault(lambda: clast.Simulation(few(), hard(sleep="auto"), dt=1e-3)),
         "few": fault(lambda: clast.Simulation(few(1)).step()),
+        "empty": [emptied(), empty],
+        "one asks": len(clast.find_contacts(few(), margin=0.1).gap) if rank == 0 else 7,
+        "materials": fault(lambda: clast.Simulation(other_material(0.1 * rank), dt=1e-4).step()),
+        "options": fault(lambda: clast.Simulation(few(), hard(warm=rank == 0), dt=1e-3).step()),
         "differ": fault(lambda: clast.Simulation(few(shift=0.01 * rank)).step()),
         "versions": fault(
             lambda: everyone.compare("versions differ", {"numba": f"1.{rank}"}, "install the same everywhere")

@@ -133,6 +133,8 @@ def state_of(sim):
     energy = [sim.stepper.elastic_energy(), *(flow.mass for flow in sim.flows.outlets)]
     crossings = int(sim.stepper.counted()["crossings"])
     balance = [] if sim.stepper.ledger is None else list(sim.ledger().as_dict().values())
+    if sim.scene.warm:
+        balance += [clast.measure.heat_flow(sim, number) for number in range(40)]
     return [digest((*bodies, *touching)), counted, energy, crossings, sim.stepper.describe(), *balance]
 
 

@@ -120,6 +120,14 @@ def test_halving():
     assert np.diff(start).min() >= 30 and np.diff(start).max() <= 60
 
 
+@pytest.mark.parametrize("share", [(2, 2), (-1, 2), (0.5, 2), (0, 0), 3, "ab"])
+def test_a_share_that_is_none_is_refused(share):
+    scene = clast.Scene()
+    scene.add(clast.Sphere(1.0), position=[(0, 0, 0), (1, 0, 0)])
+    with pytest.raises(ValueError, match="share = .* must be"):
+        clast.contacts_by_boxes(scene, share=share)
+
+
 def test_wrong_input():
     scene = clast.Scene()
     assert list(clast.contacts_by_boxes(scene)) == []

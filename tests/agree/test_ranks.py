@@ -168,9 +168,18 @@ def test_more_processes_than_bodies_are_refused(faults):
 
 
 def test_scenes_that_differ_are_refused(faults):
-    for told in faults["differ"]:
+    for told in faults["differ"] + faults["materials"] + faults["options"]:
         assert told.startswith("ClastError: the processes describe different scenes: rank 0 has ")
         assert "rank 1 has" in told
+
+
+def test_a_process_that_has_no_body_left_goes_on(faults):
+    for shared, alone in faults["empty"]:
+        assert shared == alone
+
+
+def test_one_process_may_ask_for_the_contacts_of_a_few_bodies(faults):
+    assert faults["one asks"] == [7, 7]
 
 
 def test_versions_that_differ_are_named(faults):

@@ -144,6 +144,20 @@ def test_it_goes_on_with_the_same_bits_after_a_restart(tmp_path):
         assert np.array_equal(column, getattr(again.bodies, name)), name
 
 
+def test_compliant_contacts_of_those_that_sleep_hold_their_energy():
+    """A column of three balls: each contact bears the weight of what is above it."""
+    soft = clast.Material(density=2500, friction=0.5, restitution=0.0, compliance=1e-6)
+    scene = clast.Scene()
+    scene.add(clast.Plane(), material=soft)
+    scene.add(clast.Sphere(RADIUS), position=[(0, 0, RADIUS * (1 + 2 * k)) for k in range(3)], material=soft)
+    sim = simulation(scene)
+    sim.step(150)
+    assert asleep(sim) == [1, 2, 3]
+    force = sim.bodies.mass[1] * G * np.arange(1, 4)
+    compliance = sim.stepper.mixes.compliance[0]
+    assert clast.measure.elastic_energy(sim) == pytest.approx(0.5 * compliance * (force**2).sum(), rel=0.01)
+
+
 def test_it_is_refused_where_nothing_can_be_said_of_rest():
     scene = clast.Scene(gravity=(0, 0, 0))
     scene.add(clast.Sphere(RADIUS))

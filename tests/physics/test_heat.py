@@ -161,3 +161,26 @@ def test_the_step_is_chosen_short_enough_and_too_much_heat_in_a_step_is_told():
     sim.stepper.dt *= 1e3
     with pytest.raises(clast.errors.Diverged, match=r"body 2 \(Sphere\).*it would go past the temperatures around it"):
         sim.step(1)
+
+
+def test_numbers_of_heat_are_recorded_whoever_comes_and_goes(tmp_path):
+    """An inlet pours into an empty scene, an outlet takes the first body."""
+    scene = Scene()
+    scene.add(Plane(), material=Material(conductivity=1.0, heat_capacity=500.0), temperature=350.0)
+    warm = {"material": Material(conductivity=1.0, heat_capacity=500.0), "temperature": 300.0}
+    scene.add(Sphere(0.01), position=(0, 0, 0.01), **warm)
+    scene.outlet(box=((-1, -1, -1), (1, 1, 0.02)))
+    sim = Simulation(scene, dt=1e-5)
+    sim.run(until=4e-4, every=1e-4, output=tmp_path / "out", record=["heat_flow:1", "temperature"], progress=False)
+    assert len(sim.bodies.number) == 1
+    assert measure.heat_flow(sim, 1) == 0.0
+    assert math.isnan(measure.mean_temperature(sim))
+    with pytest.raises(ValueError, match="there is no body 7"):
+        measure.heat_flow(sim, 7)
+    cold = Scene()
+    cold.add(Sphere(0.01))
+    for name in ("temperature", "heat_flow:0"):
+        with pytest.raises(ValueError, match="no body has a temperature"):
+            Simulation(cold, dt=1e-5).run(until=1e-4, every=1e-5, output=tmp_path / "cold", record=[name])
+        cold = Scene()
+        cold.add(Sphere(0.01))

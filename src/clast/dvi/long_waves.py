@@ -274,7 +274,10 @@ def factors(cones, impulse, velocity, grid):
     gather(chunks, CHUNK, rows, cones.start, cones.entry, cones.constraints, impulse, velocity, moments)
     bound = np.empty((n, 2))
     kernel(bound_row)(n, grid.edge, rows, cones.inverse, moments, bound)
-    limit = np.array([limit_above(most) for most in cones.others.largest(*bound.max(0, initial=0.0))])
+    most = cones.others.largest(*bound.max(0, initial=0.0))
+    limit = np.array([limit_above(x) for x in most])
+    if (limit[np.array(most) != 0.0] == 0.0).any():
+        return None  # numbers that no scene has, and whose sums would depend on their order
     element = np.empty((many, ELEMENT, 2))
     fill = kernel(element_row, grain=2, allocates=True)
     fill(many, grid, limit, rows, cones.inverse, first, order, moments, element)
@@ -294,6 +297,8 @@ def correct(cones, impulse, space):
     (trial, *_), (velocity, after), _ = space.reserve(cones.count, cones.width)
     cones.velocity(impulse, velocity)
     s = factors(cones, impulse, velocity, grid)
+    if s is None:
+        return 0.0
     chunks = (cones.count + CHUNK - 1) // CHUNK
     least, terms = np.empty(chunks), np.empty((2, cones.count))
     kernel(stretch_chunk, grain=4)(chunks, CHUNK, grid, s, cones.constraints, impulse, trial, least)

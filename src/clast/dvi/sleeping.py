@@ -44,7 +44,7 @@ class Resting(Hard):
         self.slept = self.asleep  # during the last solve
         self.doubt = False  # bodies came or went: all that sleep are looked at in the next step
         self._seen: tuple = (None,)  # Near, and the bodies of all its rows
-        self.still = 0  # contacts between bodies that sleep that carry a force
+        self.still = 0, 0.0  # contacts between bodies that sleep that carry a force, and the energy [J] that they hold
         self._know()
 
     def _know(self):
@@ -53,6 +53,7 @@ class Resting(Hard):
         if more > 0:
             self.calm = np.append(self.calm, np.zeros(more, np.int32))
             self.asleep = np.append(self.asleep, np.zeros(more, bool))
+            self.slept = np.append(self.slept, np.zeros(more, bool))
 
     @property
     def _sleepers(self):
@@ -160,10 +161,20 @@ class Resting(Hard):
 
     def _forget(self):
         """See Hard; contacts between bodies that stand keep what they have."""
-        slots = self.near.slot[self._pressing()]
+        kept = self._pressing()
+        slots = self.near.slot[kept]
         super()._forget()
         self.state.history.live[slots] = 1
-        self.still = len(slots)
+        self.still = len(slots), self._held_energy(kept) if self.soft else 0.0
+
+    def _held_energy(self, kept):
+        """Energy [J] that these rows (k,) of Near hold by their compliance."""
+        constraints, impulse = self._constraints_of(kept), self.state.history.impulse[self.near.slot[kept], :3]
+        pressed = np.einsum("ci,ci->c", impulse, constraints.normal)
+        return 0.5 * math.fsum((constraints.soft * pressed**2).tolist())
+
+    def _pressed_energy(self):
+        return super()._pressed_energy() + (0.0 if self.kept is None else self.still[1])
 
     def _pushed(self):
         """By how much (n,) forces on bodies that sleep do not balance, over what wakes them; of those that something touches that is awake, others 0."""
@@ -249,20 +260,21 @@ class Resting(Hard):
     def remember(self):
         number = self.state.bodies.number
         kept = {"number": number, "calm": self.calm[number], "asleep": self.asleep[number]}
-        return {**super().remember(), "sleep": kept | {"doubt": np.array(self.doubt), "still": np.array(self.still)}}
+        return {**super().remember(), "sleep": kept | {"doubt": np.array(self.doubt)}}
 
     def recall(self, groups, steps):
         super().recall(groups, steps)
         kept = groups["sleep"]
         self._know()
         self.calm[kept["number"]], self.asleep[kept["number"]] = kept["calm"], kept["asleep"]
-        self.doubt, self.still = bool(kept["doubt"]), int(kept["still"])
+        self.doubt = bool(kept["doubt"])
 
     def touching(self):
-        return super().touching() + (0 if self.kept is None else self.still)
+        return super().touching() + (0 if self.kept is None else self.still[0])
 
     def contacts(self):
         """See Hard; also those between bodies that sleep, whose forces are those that they fell asleep with."""
+        self._know()
         if self.kept is None or not self.slept.any():
             return super().contacts()
         found, state = super().contacts(), self.state

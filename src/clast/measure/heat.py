@@ -13,17 +13,18 @@ def heat(sim):
 
 
 def mean_temperature(sim):
-    """The temperature [K] that all free bodies would come to together: T = sum_i m_i c_i T_i / sum_i m_i c_i."""
+    """The temperature [K] that all free bodies would come to together: T = sum_i m_i c_i T_i / sum_i m_i c_i; NaN where there is none."""
     capacity, heats = _heats(sim)
     if not len(heats):
-        raise ValueError("measure.mean_temperature: there is no free body")
+        return math.nan
     return math.fsum(heats.tolist()) / math.fsum(capacity.tolist())
 
 
 def heat_flow(sim, number):
-    """Heat [W] that flows into one body at present, also into one that keeps its temperature: Q = sum_c 2 k a (T_partner - T), over its contacts, see docs/laws.md."""
+    """Heat [W] that flows into one body at present, also into one that keeps its temperature: Q = sum_c 2 k a (T_partner - T), over its contacts, see docs/laws.md; 0 for
+    one that has gone."""
     _check(sim, "heat_flow")
-    if number not in sim.bodies.number:
+    if not 0 <= number < sim.scene.next_number:
         raise ValueError(f"measure.heat_flow: there is no body {number}")
     sim.start()
     pair, flow = sim.stepper.heat_flows()

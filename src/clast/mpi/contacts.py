@@ -22,9 +22,10 @@ def contacts_by_boxes(scene, **how):
 
 @functools.wraps(contacts.find_contacts)
 def find_contacts(scene, **how):
-    everyone = team.find()
-    whole = everyone is None or how.get("pairs") is not None or not isinstance(scene, Scene)
-    if whole or len(scene.bodies.number) < FEW:
+    whole = how.get("pairs") is not None or not isinstance(scene, Scene) or len(scene.bodies.number) < FEW
+    # Processes are looked for only where they are needed: one alone may ask for the contacts of a few.
+    everyone = None if whole else team.find()
+    if everyone is None:
         return contacts.find_contacts(scene, **how)
     margin, *asked = contacts.checked(scene, **how | {"sort": True})
     everyone.compare_bodies(scene.bodies, {"a margin of": margin})

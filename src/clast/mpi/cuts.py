@@ -12,7 +12,7 @@ ROUNDING = 1.0 + 1e-8  # of squares, so that rounding does not lose a body
 
 
 class Cuts:
-    """Tiles of space, one for each of `size` processes: `owner` tells who has a place, `distance` how far a tile is.
+    """Tiles of space, one for each of `size` processes: `owner` tells who has a place, `near` who is near a tile.
 
     box: the periodic Box of the world.
     """

@@ -147,8 +147,10 @@ class RankedHard(Divided, Hard):
         field.there, field.ghosts, field.label = SimpleNamespace(**vars(state.there)), 0, records["label"]
         field.place(Bodies(*(np.ascontiguousarray(records[name]) for name in Bodies._fields)))
         numbers = np.argsort(bodies.number[:own], kind="stable")
-        at = np.minimum(np.searchsorted(bodies.number[:own], records["number"], sorter=numbers), own - 1)
-        mine = np.where(bodies.number[numbers[at]] == records["number"], numbers[at], -1)
+        mine = np.full(len(records), -1)
+        if own:
+            at = np.minimum(np.searchsorted(bodies.number[:own], records["number"], sorter=numbers), own - 1)
+            mine = np.where(bodies.number[numbers[at]] == records["number"], numbers[at], -1)
         return field, np.ascontiguousarray(there[:, :7]), there[:, 7] > 0.0, mine
 
     # What all processes tell together.

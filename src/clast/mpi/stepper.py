@@ -55,7 +55,9 @@ class Divided(Stepper):
             raise ClastError(
                 f"{self.team.size} processes are more than the {free} bodies that move; start {max(free, 1)} at the most"
             )
-        self.team.compare_bodies(bodies, {"a time step of": self._asked})
+        options = [value for value in vars(self.method).values() if isinstance(value, bool | int | float | str)]
+        about = {"a time step of": self._asked, "a method with options": repr(options)}
+        self.team.compare_bodies(bodies, about, *self.scene.describe(bodies=False))
         self._cuts, mine = divided(self.team, self.box, bodies)
         return mine
 
@@ -189,6 +191,7 @@ class Ranked(Divided, Smooth):
 
     def rebuild(self):
         state = self.state
+        self._around, self._seen = None, ()  # as Smooth
         if self._tuned and state.pairs is not None:
             state.tune()
             state.margin = self.team.largest(state.margin)[0]
@@ -221,6 +224,7 @@ class Ranked(Divided, Smooth):
         return self.team.join(super().springs(slip))
 
     def heat_flows(self):
+        self.domain.even_temperatures()  # they have changed since ghosts met
         return tuple(self.team.join(column) for column in super().heat_flows())
 
     def remember(self):

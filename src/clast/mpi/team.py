@@ -3,6 +3,7 @@
 Started by `mpirun -n 4`, all run the same program. mpi4py is imported only then, or if the program has done so itself.
 """
 
+import json
 import os
 import pickle
 import platform
@@ -156,10 +157,14 @@ class Team:
                         f"{what}: rank 0 has {name} {everywhere[0][name]}, rank {rank} has {value}; {remedy}"
                     )
 
-    def compare_bodies(self, bodies, about):
-        """Refuse to go on if the Bodies, or what else is told of the scene, are not the same everywhere; they are compared by a sum."""
-        every = 0
-        for column in bodies:
+    def compare_bodies(self, bodies, about, tables=None, attributes=None):
+        """Refuse to go on if the Bodies, or what else is told of the scene, are not the same everywhere; they are compared by a sum.
+
+        about: {name: value} in words; tables, attributes: of the scene, see `Scene.describe`.
+        """
+        every = zlib.crc32(json.dumps(attributes, sort_keys=True).encode())
+        columns = [column for table in (tables or {}).values() for column in table.values()]
+        for column in (*bodies, *columns):
             every = zlib.crc32(np.ascontiguousarray(column).view(np.uint8), every)
         told = {"bodies": len(bodies.number), **about, "the checksum": f"{every:08x}"}
         self.compare("the processes describe different scenes", told, "take the same seeds and files everywhere")

@@ -9,6 +9,7 @@ the boxes, belong to none and are looked at in each box near them; large bodies 
 
 import math
 from functools import cache
+from numbers import Integral
 
 import numpy as np
 
@@ -51,6 +52,11 @@ def contacts_by_boxes(scene, *, margin=0.0, memory=2**30, broad="bins", narrow=N
     pick("broad phase", broad, BROAD)
     narrow = "opm" if narrow is None else narrow
     pick("narrow phase", narrow, {**NARROW, **METHODS})
+    whole = isinstance(share, tuple) and len(share) == 2 and all(isinstance(k, Integral) for k in share)
+    if not (whole and 0 <= share[0] < share[1]):
+        raise ValueError(
+            f"contacts_by_boxes: share = {share!r} must be (which part, of how many), two whole numbers, the first from 0 on"
+        )
     return boxes_of(scene, margin, (broad, narrow, sort), memory / body_bytes(scene), share)
 
 
@@ -132,16 +138,6 @@ class Near:
         """Lower and upper corner (3,) [m] of the centres of these bodies, and their largest reach [m]."""
         columns = [self.position[rows, axis] for axis in range(3)]
         return np.array([x.min() for x in columns]), np.array([x.max() for x in columns]), self.reach[rows].max()
-
-    def _thin(self, own):
-        """Leave out of the boxes that others look at what is far from all own ones."""
-        if own.any():
-            span = self.low[own].min(axis=0), self.high[own].max(axis=0), self.widest[own].max()
-        kept = [
-            rows if mine else self.close(rows, *span) if own.any() else rows[:0]
-            for rows, mine in zip(self.boxes(), own)
-        ]
-        self.order, self.start = np.concatenate(kept), np.cumsum([0, *map(len, kept)])
 
     def close(self, rows, low, high, widest):
         """Those of the rows (k,) whose bodies may touch one of reach `widest` [m] whose centre is between low and high (3,) [m]."""

@@ -136,6 +136,10 @@ class Record:
 
     def _find(self, sim, name):
         kind, _, which = name.partition(":")
+        if kind in (*WARM, "heat_flow") and not sim.scene.warm:
+            raise ValueError(
+                f"Simulation.run: record {name!r}: no body has a temperature; give one, scene.add(..., temperature=...) in K"
+            )
         if not which:
             if kind in OF_ONE:
                 example = f"{kind}:outlet" if kind == "flow" else f"{kind}:0"
@@ -160,7 +164,7 @@ class Record:
         told |= {name: float(value) for name, value in sim.stepper.describe().items() if isinstance(value, int | float)}
         if sim.stepper.ledger is not None:
             told |= sim.ledger().series()
-        if sim.scene.warm and QUANTITIES["bodies"](moment):
+        if sim.scene.warm:
             told |= {name: QUANTITIES[name](moment) for name in WARM}
         for name, function in self.wanted:
             value = function(moment)

@@ -132,10 +132,10 @@ def state_of(sim):
     counted = [len(bodies.number), len(touching.gap), sim.touching(), sim.removed, *sim.poured]
     energy = [sim.stepper.elastic_energy(), *(flow.mass for flow in sim.flows.outlets)]
     crossings = int(sim.stepper.counted()["crossings"])
+    numbers = bodies.number[:40].tolist() if sim.scene.warm else []
+    flows = [clast.measure.heat_flow(sim, number) for number in numbers]
     balance = [] if sim.stepper.ledger is None else list(sim.ledger().as_dict().values())
-    if sim.scene.warm:
-        balance += [clast.measure.heat_flow(sim, number) for number in range(40)]
-    return [digest((*bodies, *touching)), counted, energy, crossings, sim.stepper.describe(), *balance]
+    return [digest((*bodies, *touching)), counted, energy, crossings, sim.stepper.describe(), *flows, *balance]
 
 
 def tables_in(path):

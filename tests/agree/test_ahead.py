@@ -149,6 +149,51 @@ def test_processes_fill_the_cache(workers, tmp_path):
     assert words[:3] == (["2", "0 1 2 3 4 5 2", "0"] if workers else ["2", "0 1 2 3 4 5 1", "1"])
 
 
+# Waits for the others, so that all come to the same kernel at the same moment.
+TOGETHER = """
+import sys, time
+import numpy as np
+from clast.kernels import backend, primitives
+print(flush=True)
+sys.stdin.readline()
+print(*primitives.scan(np.ones(5, np.int32)), len(backend.compiled()))
+"""
+
+
+def test_one_of_many_processes_compiles_what_all_need(tmp_path):
+    surroundings = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": surroundings}
+    started = [subprocess.Popen([sys.executable, "-c", TOGETHER], **pipes) for _ in range(3)]
+    for process in started:
+        process.stdout.readline()
+    for process in started:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    told = [process.communicate(timeout=200)[0].split() for process in started]
+    assert all(words[:6] == ["0", "1", "2", "3", "4", "5"] for words in told)
+    assert sorted(words[6] for words in told) == ["0", "0", "1"]
+
+
+def test_who_waits_in_vain_for_a_lock_goes_on(tmp_path):
+    """Where the other process hangs, or a folder cannot hold locks."""
+    holder = python(
+        f"import time\nfrom clast.kernels.reached import one_at_a_time\nwith one_at_a_time({str(tmp_path)!r}, 'it'):\n print(flush=True)\n time.sleep(60)"
+    )
+    holder.stdout.readline()
+    (tmp_path / "file").touch()
+    for folder, name, patience in (
+        (tmp_path, "it", 0.3),
+        (tmp_path, "other", 60.0),
+        (tmp_path / "file" / "x", "it", 60.0),
+    ):
+        began = time.monotonic()
+        with reached.one_at_a_time(str(folder), name, patience):
+            waited = time.monotonic() - began
+        assert (waited > 0.3) == (patience < 60.0) and waited < 30.0
+    holder.kill()
+    holder.communicate()
+
+
 # A kernel that takes long.
 LONG = """
 import os, signal, threading, clast

@@ -7,6 +7,7 @@ small enough to hand on, and a kernel is optimised once, with all that it calls:
 
 import gc
 import threading
+from contextlib import nullcontext
 from types import CodeType
 from typing import Any
 
@@ -175,8 +176,10 @@ class Outer(CPUDispatcher):
         # Python's search for garbage looks through all that the compiler has made again and again: a fifth of its time.
         searching = gc.isenabled()
         gc.disable()
+        alone = getattr(self._cache, "alone", nullcontext)
         try:
-            return super().compile(sig)
+            with alone():  # it looks on the disk first, where another process may have put it meanwhile
+                return super().compile(sig)
         finally:
             if searching:
                 gc.enable()

@@ -8,12 +8,17 @@ functions registered by numba.extending.overload outside of numba.
 """
 
 import enum
+import errno
 import functools
 import hashlib
 import os
 import sys
+import time
 import types
+import zlib
+from contextlib import contextmanager
 from opcode import opmap
+from pathlib import Path
 
 import llvmlite
 import numba
@@ -24,6 +29,12 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from . import shipped
 from .library import outer
 
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+PATIENCE = 120.0  # [s], that a process waits for another which compiles the same
 VERSIONS = f"{sys.version_info[:3]} {numba.__version__} {llvmlite.__version__} {np.__version__}"
 # numba brings its own versions of what is in here; their names and its version say all.
 KNOWN = {"numba", "numpy", "llvmlite", *sys.stdlib_module_names}
@@ -190,6 +201,38 @@ class _Index(IndexDataCacheFile):
             return {}
 
 
+@functools.cache
+def _lock_file(folder):
+    """The file of a folder whose bytes stand for what is compiled there, open as long as the process lives; None where there is none."""
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        return (Path(folder) / "compiling.lock").open("ab")  # locks of a process go when it closes the file
+    except OSError:
+        return None
+
+
+@contextmanager
+def one_at_a_time(folder, name, patience=PATIENCE):
+    """Within the block no other process is in a block of this name. Waits for that, but not longer than `patience` [s]: then, and where files
+    cannot be locked, both do the same work. Four processes of a run on two cores compiled everything four times."""
+    file, place = fcntl and _lock_file(folder), zlib.crc32(name.encode())
+    late = time.monotonic() + patience
+    while file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+            break
+        except OSError as fault:
+            if fault.errno not in (errno.EACCES, errno.EAGAIN) or time.monotonic() > late:
+                file = None
+            else:
+                time.sleep(0.02)
+    try:
+        yield
+    finally:
+        if file:
+            fcntl.lockf(file, fcntl.LOCK_UN, 1, place)
+
+
 # What to do when a stored function is not on the disk, once: it may bring this and others. See `ahead`.
 missing: list = []
 
@@ -250,6 +293,10 @@ class Store(FunctionCache):
         if not self.holds(types, context) and missing:
             missing.pop()()
         return self.holds(types, context)
+
+    def alone(self):
+        """Within the block no other process compiles this function into the same folder; who comes later waits, and finds it on the disk."""
+        return one_at_a_time(self._cache_path, self._base)
 
     def load_overload(self, sig, target_context):
         try:

@@ -106,19 +106,20 @@ class Hard(Nearby, Swept, Stepper):
         own = np.zeros(0) if self.joints is None else self.joints.state()
         ended = self.touching(), self._pressed_energy(), *self.tally.values()
         carried = np.concatenate([[self.workspace.curvature, self.state.size, *ended], own])
-        kept = warm_start.remember(self.state)["contacts"]
         return {
-            "contacts": kept | {"order": self.state.bodies.number, "carried": carried},
-            "solver": {"residual": np.array(self.residual)},
+            **warm_start.remember(self.state),
+            "order": {"number": self.state.bodies.number},
+            "solver": {"residual": np.array(self.residual), "carried": carried},
         }
 
     def recall(self, groups, steps):
-        """Make the neighbour list of a simulation that goes on after so many steps, with bodies in the order that they had in memory, and give
-        its contacts what `remember` kept."""
+        """Make the neighbour list of a simulation that goes on after so many steps, with bodies in the order that they had in memory if one process
+        had them, and give its contacts what `remember` kept."""
         state = self.state
         own = self._carry_on(groups, steps)
-        state.permute(np.searchsorted(state.bodies.number, groups["contacts"]["order"]).astype(np.int32))
-        self._rebuild(sort=False)
+        if "order" in groups:
+            state.permute(np.searchsorted(state.bodies.number, groups["order"]["number"]).astype(np.int32))
+        self._rebuild(sort="order" not in groups)
         if self.joints is not None:
             self.joints.restore_state(own)
             self.joints.prepare(state.rows, state.bodies, self.time, self.dt)
@@ -127,13 +128,12 @@ class Hard(Nearby, Swept, Stepper):
 
     def _carry_on(self, groups, steps):
         """Take the numbers up that a checkpoint has beside the tables; returns those of joints."""
-        self.steps, carried = steps, groups["contacts"]["carried"]
+        self.steps, carried = steps, groups["solver"]["carried"]
         self.workspace.curvature, self.state.size, touching, elastic, *rest = (float(x) for x in carried)
         self.ended = int(touching), elastic
         whole = ("steps", "iterations", "missed")
         self.tally = {k: int(v) if k in whole else v for k, v in zip(self.tally, rest, strict=False)}
-        if "solver" in groups:  # checkpoints were without it
-            self.residual = float(groups["solver"]["residual"])
+        self.residual = float(groups["solver"]["residual"])
         self._measure_against(self.state.size)
         return np.asarray(carried)[4 + len(self.tally) :]
 

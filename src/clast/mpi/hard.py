@@ -16,8 +16,7 @@ from ..dvi import warm_start
 from ..dvi.accelerated import ADD, AHEAD, VELOCITY
 from ..dvi.stepper import Hard
 from ..tables import FREE, Bodies, Contacts
-from .domain import about, joined
-from .stepper import Divided
+from .stepper import Divided, contacts_table
 
 CALLED = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 MANY = 10**7  # swift bodies times bodies above which nobody looks who is near whom: all take part
@@ -162,13 +161,10 @@ class RankedHard(Divided, Hard):
         return Contacts(*(column[np.lexsort(key)] for column in both))
 
     def remember(self):
+        """See Hard; the table of contacts stays where its rows are, and no order in memory is that of all bodies."""
         kept = super().remember()
-        named = {name: column for name, column in kept["contacts"].items() if name not in ("order", "carried")}
-        whole = joined(self.team.everywhere({"contacts": named}))["contacts"]
-        order = warm_start.in_order(whole["body"], whole["part"], whole["place"])
-        whole = {name: column[order] for name, column in whole.items()}
-        whole |= {"order": self.bodies().number, "carried": kept["contacts"]["carried"]}
-        return kept | {"contacts": whole}
+        del kept["order"]
+        return kept | {"contacts": contacts_table(self.team, kept["contacts"])}
 
     def recall(self, groups, steps):
         """See Hard; each process keeps what it has the bodies of."""
@@ -176,7 +172,6 @@ class RankedHard(Divided, Hard):
         if self.team.rank:
             self.ended = 0, self.ended[1]  # it is added up
         self._rebuild(sort=True)
-        kept = {name: groups["contacts"][name] for name in ("body", "part", "place", "impulse", "arm")}
-        self.memory.recall(self.state, about({"contacts": kept}, self.moving()), None)
+        self.memory.recall(self.state, self.kept_here(groups, "contacts"), None)
         self.fresh = False
         self._start_clocks()

@@ -17,7 +17,8 @@ from . import pieces
 from .domain import Domain, about, divided, joined
 from .pieces import Gathered
 
-DIVIDED = ("spheres", "points", "history")  # groups of a checkpoint that are read in pieces
+# Groups of a checkpoint that are read in pieces or, as the order that bodies had in the memory of one process, not at all.
+DIVIDED = ("spheres", "points", "history", "contacts", "order")
 
 
 class Divided(Stepper):
@@ -176,6 +177,14 @@ class Divided(Stepper):
     def touching(self):
         return sum(self.team.everywhere(super().touching()))
 
+    def kept_here(self, groups, *names):
+        """What contacts of bodies remember that this process moves: of groups of a checkpoint with these names, which are read piece by piece."""
+        here, found = self.moving(), []
+        for some in zip_longest(*(groups[name].pieces(pieces.PIECE) for name in names)):
+            piece = {name: table for name, table in zip(names, some, strict=True) if table is not None}
+            found.append(about(piece, here))
+        return joined(found)
+
     def moving(self):
         """Numbers of the bodies that this process moves."""
         own = self.domain.own
@@ -230,21 +239,9 @@ class Ranked(Divided, Smooth):
     def remember(self):
         """See Smooth; the tables of contacts stay where their rows are."""
         kept = results.remember(self.state)
-        spheres, points = kept["spheres"], kept["points"]
-        named = [
-            points["body"][:, 0],
-            points["part"][:, 0],
-            points["body"][:, 1],
-            points["part"][:, 1],
-            points["place"],
-        ]
-        balls = [spheres["body"][:, 0], spheres["part"][:, 0], spheres["body"][:, 1], spheres["part"][:, 1]]
-        gathered = {
-            "spheres": Gathered(self.team, balls[0], balls, spheres),
-            "points": Gathered(self.team, named[0], named, points),
-            "history": Gathered(self.team, named[0], named, kept["history"]),
-        }
-        return {**gathered, **self.carried()}
+        tables = {name: contacts_table(self.team, kept[name]) for name in ("spheres", "points")}
+        tables["history"] = contacts_table(self.team, kept["points"], kept["history"])
+        return {**tables, **self.carried()}
 
     def recall(self, groups, steps):
         """See Smooth; each process keeps what it has the bodies of."""
@@ -252,13 +249,14 @@ class Ranked(Divided, Smooth):
         self.carry_on(groups)
         with backend.use(self.device):
             self.rebuild()
-            here = self.moving()
-            results.recall(self.state, joined([about(piece, here) for piece in pieces_of(groups)]))
+            results.recall(self.state, self.kept_here(groups, "spheres", "points", "history"))
         self.fresh = False
         self._start_clocks()
 
 
-def pieces_of(groups):
-    """What contacts remember, from a checkpoint, piece by piece."""
-    for found in zip_longest(*(groups[name].pieces(pieces.PIECE) for name in DIVIDED)):
-        yield {name: piece for name, piece in zip(DIVIDED, found, strict=True) if piece is not None}
+def contacts_table(team, named, columns=None):
+    """A table of contacts whose rows stay where they are: Gathered. named: body, part and perhaps place of each, in the order of which it is sorted; columns: of the
+    table, if they are others."""
+    body, part = named["body"], named["part"]
+    sorting = [body[:, 0], part[:, 0], body[:, 1], part[:, 1], *([named["place"]] if "place" in named else [])]
+    return Gathered(team, body[:, 0], sorting, named if columns is None else columns)

@@ -31,7 +31,7 @@ def test_what_some_processes_saved_goes_on_with_others_and_with_one(found, scene
 
 
 @pytest.mark.parametrize("scene", ["pile", "pouring", "repeating"])
-def test_a_checkpoint_of_many_that_was_written_in_pieces_is_that_of_one(found, scene):
+def test_checkpoint_and_frame_of_many_that_were_written_in_pieces_are_those_of_one(found, scene):
     alone, *shared = found[scene]["saved"]
     assert alone.pop("order")  # in the memory of one process; of many there is none
     assert all(tables == alone for tables in shared)

@@ -220,7 +220,7 @@ class Hard(Nearby, Swept, Stepper):
     def _solve(self):
         """Impulses of all contacts; the velocities of the bodies are those at the end of the step afterwards."""
         began, state, method = clock.perf_counter(), self.state, self.method
-        constraints, rows, n, every = self.constraints, state.rows, self.own(), len(state.bodies.number)
+        constraints, rows, n, every = self.constraints, state.rows, self.state.own, len(state.bodies.number)
         free, none = np.empty((n, 6)), np.empty((0, 3))
         self.before = np.hstack([rows[:every, VELOCITIES], rows[:every, SPINS]])
         joints, loads = self.joints, (none, none)
@@ -342,7 +342,7 @@ class Hard(Nearby, Swept, Stepper):
         self.tally["open"] = max(self.tally["open"], opened)
 
     def _chunks(self):
-        return (self.own() + CHUNK - 1) // CHUNK
+        return (self.state.own + CHUNK - 1) // CHUNK
 
     def _bind(self):
         """Compose the kernels of this scene: only what it has."""
@@ -390,7 +390,7 @@ class Hard(Nearby, Swept, Stepper):
 
     def _measure_pile(self):
         """How many bodies of typical size lie on top of each other where bodies touch, and whether any contact remembers an impulse."""
-        state, gravity, n = self.state, np.array(self.scene.gravity, float), self.own()
+        state, gravity, n = self.state, np.array(self.scene.gravity, float), self.state.own
         pull = float(np.linalg.norm(gravity))
         place = state.rows[:n, CENTRES][self.touched & (state.bodies.motion[:n] == FREE)]
         height = (place * (gravity / pull if pull > 0.0 else gravity)).sum(1)

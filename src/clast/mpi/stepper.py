@@ -2,6 +2,7 @@
 
 import math
 import time as clock
+from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any
 
@@ -10,8 +11,9 @@ import numpy as np
 from ..dem import results
 from ..dem.stepper import Smooth
 from ..errors import ClastError, Unavailable
-from ..kernels import backend
+from ..kernels import backend, sums
 from ..motion.stepper import Stepper
+from ..narrow.contacts import select
 from ..tables import Contacts, some_bodies
 from . import pieces
 from .domain import Domain, about, divided, joined
@@ -29,6 +31,7 @@ class Divided(Stepper):
     """
 
     memory: Any = results  # remember and recall what contacts do
+    sorting: Callable[[Contacts], list]  # columns in the order of which Contacts stand, the most important one first
 
     def __init__(self, scene, method, device, box, dt, team):
         if device is not backend.CPU:
@@ -128,14 +131,32 @@ class Divided(Stepper):
     def everywhere(self, rows):
         return self.team.join(rows)
 
-    def own(self):
-        return len(self.state.bodies.number) - self.state.ghosts
-
     def bodies(self):
         return self.domain.everybody()
 
-    def table(self):
-        return self.domain.table()
+    def share(self):
+        return self.domain.share()
+
+    def shared_contacts(self):
+        return super().contacts()
+
+    def contacts(self):
+        both = Contacts(*(self.team.join(column) for column in self.shared_contacts()))
+        return select(both, pieces.order_of(self.sorting(both)))
+
+    def total(self, *columns):
+        parts = self.team.everywhere([sums.exact_parts(column) for column in columns])
+        return [sums.exact(np.concatenate(column)) for column in zip(*parts, strict=True)]
+
+    # Tables for files whose rows stay where they are: Gathered.
+
+    def table(self, names=None):
+        bodies = self.share()
+        columns = {name: getattr(bodies, name) for name in names or bodies._fields}
+        return Gathered(self.team, bodies.number, [bodies.number], columns)
+
+    def contact_table(self, contacts, columns):
+        return Gathered(self.team, contacts.pair[:, 0], self.sorting(contacts), columns)
 
     def admit(self, bodies):
         """See Stepper; all processes number all that come, and keep what is in the own tile."""
@@ -152,7 +173,7 @@ class Divided(Stepper):
         time of waiting."""
         began, worked, waited = self._began
         mine = {
-            "bodies": int((self.state.bodies.mass[: self.own()] < math.inf).sum()),
+            "bodies": int((self.state.bodies.mass[: self.state.own] < math.inf).sum()),
             "ghosts": self.state.ghosts,
             "moved": self.domain.moved,
             "cuts": self.domain.recut,
@@ -187,8 +208,8 @@ class Divided(Stepper):
 
     def moving(self):
         """Numbers of the bodies that this process moves."""
-        own = self.domain.own
-        return self.state.bodies.number[:own][self.state.bodies.mass[:own] < math.inf]
+        bodies, own = self.state.bodies, self.state.own
+        return bodies.number[:own][bodies.mass[:own] < math.inf]
 
 
 class Ranked(Divided, Smooth):
@@ -223,14 +244,8 @@ class Ranked(Divided, Smooth):
         self.agree()
         self.seconds["pairs"] += clock.perf_counter() - began
 
-    def contacts(self):
-        mine = super().contacts()
-        both = Contacts(*(self.team.join(column) for column in mine))
-        order = np.lexsort((both.gap, both.shape[:, 1], both.shape[:, 0], both.pair[:, 1], both.pair[:, 0]))
-        return Contacts(*(column[order] for column in both))
-
-    def springs(self, slip=True):
-        return self.team.join(super().springs(slip))
+    def sorting(self, contacts):
+        return [contacts.pair, contacts.shape, contacts.gap]
 
     def heat_flows(self):
         self.domain.even_temperatures()  # they have changed since ghosts met

@@ -3,7 +3,7 @@
 import sys
 
 import numpy as np
-from ranks_program import EDGE, SAVED, main
+from ranks_program import EDGE, SAVED, main, stand_sides
 from ranks_program import stir as shake
 from test_hard_bits import BRICK, GRAIN, STEP, busy, rough, stir
 
@@ -22,7 +22,7 @@ def cut_anywhere(self, seconds):
     """In place of `Domain.balance`: now and then space is cut somewhere else, not where clocks say."""
     rng = np.random.default_rng(self.state.rebuilds)
     if rng.random() < 0.4:
-        points = self.team.join(self.state.bodies.position[: self.own])
+        points = self.team.join(self.state.bodies.position[: self.state.own])
         self.cuts = Cuts(self.team.size, self.state.box, points, rng.random(len(points)) ** 4)
         self.recut += 1
     return True
@@ -36,11 +36,7 @@ def pile():
     """Balls that fly about in a box, a few so fast that they are stopped on their way; with the coarse space of tall piles."""
     scene = clast.Scene(gravity=(0, 0, -9.81))
     scene.add(clast.Plane(), material=GRAIN, velocity=(0.0, 0.0, 0.2), spin=(0.0, 0.3, 0.0), motion="driven")
-    for axis in range(2):
-        for side in (1.0, -1.0):
-            normal, place = np.zeros(3), np.zeros(3)
-            normal[axis], place[axis] = side, 0.0 if side > 0.0 else EDGE
-            scene.add(clast.Plane(normal=normal), position=place, material=GRAIN)
+    stand_sides(scene, GRAIN)
     box = ((0, 0, 0.01), (EDGE, EDGE, 0.07))
     scene.fill(clast.Sphere(0.006), count=150, scale=(0.7, 1.1), box=box, material=GRAIN, seed=2)
     shake(scene, 1.5)

@@ -154,15 +154,15 @@ def fills_the_disk(folder):
     sim.step(3)
     sim.save(folder / "full.h5")
     sim.step(3)
-    before = checkpoint._write_pieces
+    before = checkpoint.write_pieces
 
     def write(parent, table):
         next(table.pieces())
         raise OSError(errno.ENOSPC, "no space left")
 
-    checkpoint._write_pieces = write
+    checkpoint.write_pieces = write
     told = fault(lambda: sim.save(folder / "full.h5"))
-    checkpoint._write_pieces = before
+    checkpoint.write_pieces = before
     return [told, clast.resume(folder / "full.h5").steps]
 
 

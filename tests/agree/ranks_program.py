@@ -2,15 +2,19 @@
 
 import hashlib
 import json
+import pickle
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
+import h5py
 import numpy as np
 from mpi4py import MPI
 
 import clast
-from clast.files import checkpoint
+from clast.files import Trajectory, checkpoint, trajectory
 from clast.mpi import contacts, pieces, team
+from clast.run.recording import Record, recording
 from clast.scenes import SCENES
 from clast.tables import FREE
 
@@ -19,6 +23,7 @@ SOFT = clast.Material(density=2600, young=1e5, poisson=0.25, friction=0.5, resti
 STONE = clast.Material(density=2600, young=1e7, poisson=0.25, friction=0.5, restitution=0.3, **HEAT)
 EDGE = 0.1
 EVERY = 10  # steps from state to state
+RECORD = ("contacts", "speed", "overlap", "bodies", "coordination")  # beside what frames have always
 
 
 def stir(scene, speed, seed=1):
@@ -29,16 +34,21 @@ def stir(scene, speed, seed=1):
     bodies.spin[free] = rng.normal(0.0, 10.0 * speed, (free.sum(), 3))
 
 
+def stand_sides(scene, material):
+    """Four planes around a square with a side of EDGE."""
+    for axis in range(2):
+        for side in (1.0, -1.0):
+            normal, place = np.zeros(3), np.zeros(3)
+            normal[axis], place[axis] = side, 0.0 if side > 0.0 else EDGE
+            scene.add(clast.Plane(normal=normal), position=place, material=material)
+
+
 def box(speed=16.0, spin=0.0):
     """Spheres that fly about between five planes, one of which is hot, moves, and tilts with a spin [rad/s] about y."""
     scene = clast.Scene(gravity=(0, 0, -9.81))
     moving = {"velocity": (0.0, 0.0, 0.5), "spin": (0.0, spin, 0.0), "motion": "driven"}
     scene.add(clast.Plane(), material=STONE, temperature=400.0, **moving)
-    for axis in range(2):
-        for side in (1.0, -1.0):
-            normal, place = np.zeros(3), np.zeros(3)
-            normal[axis], place[axis] = side, 0.0 if side > 0.0 else EDGE
-            scene.add(clast.Plane(normal=normal), position=place, material=STONE)
+    stand_sides(scene, STONE)
     room, hot = ((0, 0, 0.01), (EDGE, EDGE, EDGE)), 250.0 + 2.0 * (7 * np.arange(100) % 100)
     scene.fill(clast.Sphere(0.006), count=100, scale=(0.7, 1.1), box=room, material=STONE, seed=2, temperature=hot)
     stir(scene, speed)
@@ -139,9 +149,14 @@ def state_of(sim):
 
 
 def tables_in(path):
-    """A number that changes with the last bit of any table of a checkpoint."""
-    groups, _ = checkpoint.read(path)
-    return {name: digest(groups[name][key] for key in sorted(groups[name])) for name in groups}
+    """Of a folder: a number that changes with the last bit of any table of its checkpoint, and the sum of its frame, of all that this holds."""
+    groups, _ = checkpoint.read(path / "checkpoint.h5")
+    sums = {name: digest(groups[name][key] for key in sorted(groups[name])) for name in groups}
+    with Trajectory(path / "trajectory.h5") as frames:
+        (frame,) = frames  # whose sum is checked, block after block of its columns as if they were whole
+        assert len(frame.columns["number"]) and set(RECORD) <= {*frame.scalars, "contacts"}
+    with h5py.File(path / "trajectory.h5") as file:
+        return sums | {"frame": file["frames/00000000"].attrs["sha256"].decode()}
 
 
 def told(sim, steps, every):
@@ -154,21 +169,45 @@ def told(sim, steps, every):
     return states
 
 
+@contextmanager
+def in_pieces():
+    """Within the block processes bring no table together whole."""
+    join, everywhere = team.Team.join, team.Team.everywhere
+
+    def few(self, array):
+        assert len(array) < 2  # numbers of this process
+        return join(self, array)
+
+    def short(self, value):
+        assert len(pickle.dumps(value)) < 2000
+        return everywhere(self, value)
+
+    team.Team.join, team.Team.everywhere = few, short
+    try:
+        yield
+    finally:
+        team.Team.join, team.Team.everywhere = join, everywhere
+
+
 def halves(sim, steps, every, path):
-    """The same, saved half way."""
+    """The same; half way a frame and a checkpoint are written into the folder `path`, and a report is made."""
     states = told(sim, steps // 2, every)
-    sim.save(path)
+    team.first_does(lambda: path.mkdir())
+    with in_pieces(), recording(sim, path, Record(sim, RECORD), None, text=False) as write:
+        write(sim)
+        sim.save(path / "checkpoint.h5")
+        sim.report()
     return states + told(sim, steps - steps // 2, every)
 
 
 def main(names, folder, made=MADE, every=EVERY, **again):
     """made: as MADE; again: what `clast.resume` is to be told."""
-    pieces.PIECE = 30  # rows: so that there are many
+    pieces.PIECE = trajectory.ROWS = 30  # so that there are many
     world, result, everyone = MPI.COMM_WORLD, {}, team.find()
     for name in names:
         make, steps, sizes, ways = made[name]
         with team.alone():
-            saved = Path(folder) / f"{name}1.h5"
+            saved = Path(folder) / f"{name}1"
             result[name] = {"1": halves(make(), steps, every, saved) if world.rank == 0 else None}
         everyone.rest()
         for size in sizes:
@@ -176,7 +215,7 @@ def main(names, folder, made=MADE, every=EVERY, **again):
             if world.rank < size:
                 with team.using(part):
                     sim = make()
-                    result[name][str(size)] = halves(sim, steps, every, Path(folder) / f"{name}{size}.h5")
+                    result[name][str(size)] = halves(sim, steps, every, Path(folder) / f"{name}{size}")
                     ranks = sim.stepper.ranks()
                     result[name][f"lists {size}"] = sim.state.rebuilds
                     result[name][f"moved {size}"] = [sum(ranks["moved"]), sum(ranks["ghosts"])]
@@ -186,11 +225,11 @@ def main(names, folder, made=MADE, every=EVERY, **again):
             part = world.Split(0 if world.rank < size else 1)
             if world.rank < size:
                 with team.using(part):
-                    sim = clast.resume(Path(folder) / f"{name}{saved}.h5", **again.get(name, {}))
+                    sim = clast.resume(Path(folder) / f"{name}{saved}", **again.get(name, {}))
                     result[name][f"{saved} to {size}"] = told(sim, steps - steps // 2, every)
             everyone.rest()
         if world.rank == 0:
-            result[name]["saved"] = [tables_in(Path(folder) / f"{name}{size}.h5") for size in (1, *sizes)]
+            result[name]["saved"] = [tables_in(Path(folder) / f"{name}{size}") for size in (1, *sizes)]
     result["contacts"] = looked_at(world, everyone)
     if world.rank == 0:
         print(json.dumps(result))

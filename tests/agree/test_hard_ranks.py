@@ -30,6 +30,13 @@ def test_what_some_processes_saved_goes_on_with_others_and_with_one(found, scene
     assert late == found[scene]["1"][-len(late) :]
 
 
+@pytest.mark.parametrize("scene", ["pile", "pouring", "repeating"])
+def test_checkpoint_and_frame_of_many_that_were_written_in_pieces_are_those_of_one(found, scene):
+    alone, *shared = found[scene]["saved"]
+    assert alone.pop("order")  # in the memory of one process; of many there is none
+    assert all(tables == alone for tables in shared)
+
+
 def test_bodies_came_and_went_and_touched_and_were_moved_apart(found):
     bodies, contacts, touching, removed, poured = found["pouring"]["1"][-1][1]
     assert poured > 5 and removed > 5 and touching > 100

@@ -91,8 +91,8 @@ def test_what_some_processes_saved_goes_on_with_others_and_with_one(found, scene
     assert late == found[scene]["1"][-len(late) :]
 
 
-@pytest.mark.parametrize("scene", ["box", "table", "flow"])
-def test_a_checkpoint_of_many_that_was_written_in_pieces_is_that_of_one(found, scene):
+@pytest.mark.parametrize("scene", ["box", "counted", "table", "flow"])
+def test_checkpoint_and_frame_of_many_that_were_written_in_pieces_are_those_of_one(found, scene):
     alone, *shared = found[scene]["saved"]
     assert all(tables == alone for tables in shared)
 

@@ -111,7 +111,7 @@ class Heat:
 
     def spread(self, state, dt):
         """Let heat flow for dt [s]; the row of a body that would go past the temperatures around it, or None."""
-        flows, own = self.flows(state), len(state.bodies.number) - state.ghosts
+        flows, own = self.flows(state), state.own
         if len(self._part) != own:
             self._part = np.zeros(own)
         pairs, bodies = state.pairs, state.bodies

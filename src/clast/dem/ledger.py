@@ -255,11 +255,6 @@ def tell_falling(block, each, rows, mass, along, ledge, out):
             add_row(found, block, block, ledge, top, total)
 
 
-def own_rows(state):
-    """Rows of bodies that this process moves, and of walls: those before the first ghost."""
-    return len(state.bodies.number) - state.ghosts
-
-
 def blocks_of(rows):
     """Tasks for so many rows."""
     return (rows + BLOCK - 1) // BLOCK
@@ -293,19 +288,19 @@ class Ledger(Book):
     def _tell_balls(self, state, each=False):
         balls, at = state.spheres_count, state.spheres.memory.shape[1] - state.kept
         tables = state.rows, state.shapes.body, state.pairs.shape, state.spheres, state.edges
-        return self._launch(tell_balls, balls, balls if each else 0, balls, int(each), own_rows(state), at, *tables)
+        return self._launch(tell_balls, balls, balls if each else 0, balls, int(each), state.own, at, *tables)
 
     def _tell_points(self, state, each=False):
         pairs, slots = len(state.pairs.shape) - state.spheres_count, len(state.points.gap)
         tables = state.rows, state.shapes.body, state.pairs, state.points, state.history, state.edges
-        first = pairs, int(each), own_rows(state), state.spheres_count
+        first = pairs, int(each), state.own, state.spheres_count
         return self._launch(tell_points, pairs, slots if each else 0, *first, *tables)
 
     def _sums(self, state):
         """The sums (10,) of what all contacts do at present."""
         told = [self._tell_balls(state), self._tell_points(state)]
         if self.along.any():
-            mass, along = state.bodies.mass[: own_rows(state)], tuple(map(float, self.along))
+            mass, along = state.bodies.mass[: state.own], tuple(map(float, self.along))
             told.append(self._launch(tell_falling, len(mass), 0, 0, state.rows, mass, along))
         top = np.max([largest.max(0, initial=0.0) for _, largest, _ in told], axis=0)
         sums = np.sum([total.sum(0) for _, _, total in told], axis=0)

@@ -317,11 +317,11 @@ class Smooth(Stepper):
 
     def elastic_energy(self):
         """Energy [J] stored in the springs of all contacts; an exact sum, the same in any order of memory."""
-        return math.fsum(self.springs().tolist())
+        return self.total(self.springs())[0]
 
     def normal_energy(self):
         """The part of it [J] that contacts hold along their normals."""
-        return math.fsum(self.springs(slip=False).tolist())
+        return self.total(self.springs(slip=False))[0]
 
     def springs(self, slip=True):
         """Energy [J] stored in each contact, (c,); zero for a law that tells none. slip: with that in shear."""

@@ -178,7 +178,7 @@ class Nearby:
         for column in (1, 0):
             order = order[primitives.group(np.ascontiguousarray(state.pairs.shape[order, column]), len(shapes.kind))[1]]
         if state.ghosts:  # what another process tells of comes last
-            told = state.shapes.body[state.pairs.shape[order, 0]] < self.own()
+            told = state.shapes.body[state.pairs.shape[order, 0]] < self.state.own
             order = np.concatenate([order[told], order[~told]])
         if self.joints is not None and len(self.joints.apart):
             order = order[~self._joined(state.pairs.shape[order])]

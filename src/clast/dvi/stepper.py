@@ -106,19 +106,20 @@ class Hard(Nearby, Swept, Stepper):
         own = np.zeros(0) if self.joints is None else self.joints.state()
         ended = self.touching(), self._pressed_energy(), *self.tally.values()
         carried = np.concatenate([[self.workspace.curvature, self.state.size, *ended], own])
-        kept = warm_start.remember(self.state)["contacts"]
         return {
-            "contacts": kept | {"order": self.state.bodies.number, "carried": carried},
-            "solver": {"residual": np.array(self.residual)},
+            **warm_start.remember(self.state),
+            "order": {"number": self.state.bodies.number},
+            "solver": {"residual": np.array(self.residual), "carried": carried},
         }
 
     def recall(self, groups, steps):
-        """Make the neighbour list of a simulation that goes on after so many steps, with bodies in the order that they had in memory, and give
-        its contacts what `remember` kept."""
+        """Make the neighbour list of a simulation that goes on after so many steps, with bodies in the order that they had in memory if one process
+        had them, and give its contacts what `remember` kept."""
         state = self.state
         own = self._carry_on(groups, steps)
-        state.permute(np.searchsorted(state.bodies.number, groups["contacts"]["order"]).astype(np.int32))
-        self._rebuild(sort=False)
+        if "order" in groups:
+            state.permute(np.searchsorted(state.bodies.number, groups["order"]["number"]).astype(np.int32))
+        self._rebuild(sort="order" not in groups)
         if self.joints is not None:
             self.joints.restore_state(own)
             self.joints.prepare(state.rows, state.bodies, self.time, self.dt)
@@ -127,13 +128,12 @@ class Hard(Nearby, Swept, Stepper):
 
     def _carry_on(self, groups, steps):
         """Take the numbers up that a checkpoint has beside the tables; returns those of joints."""
-        self.steps, carried = steps, groups["contacts"]["carried"]
+        self.steps, carried = steps, groups["solver"]["carried"]
         self.workspace.curvature, self.state.size, touching, elastic, *rest = (float(x) for x in carried)
         self.ended = int(touching), elastic
         whole = ("steps", "iterations", "missed")
         self.tally = {k: int(v) if k in whole else v for k, v in zip(self.tally, rest, strict=False)}
-        if "solver" in groups:  # checkpoints were without it
-            self.residual = float(groups["solver"]["residual"])
+        self.residual = float(groups["solver"]["residual"])
         self._measure_against(self.state.size)
         return np.asarray(carried)[4 + len(self.tally) :]
 
@@ -220,7 +220,7 @@ class Hard(Nearby, Swept, Stepper):
     def _solve(self):
         """Impulses of all contacts; the velocities of the bodies are those at the end of the step afterwards."""
         began, state, method = clock.perf_counter(), self.state, self.method
-        constraints, rows, n, every = self.constraints, state.rows, self.own(), len(state.bodies.number)
+        constraints, rows, n, every = self.constraints, state.rows, self.state.own, len(state.bodies.number)
         free, none = np.empty((n, 6)), np.empty((0, 3))
         self.before = np.hstack([rows[:every, VELOCITIES], rows[:every, SPINS]])
         joints, loads = self.joints, (none, none)
@@ -342,7 +342,7 @@ class Hard(Nearby, Swept, Stepper):
         self.tally["open"] = max(self.tally["open"], opened)
 
     def _chunks(self):
-        return (self.own() + CHUNK - 1) // CHUNK
+        return (self.state.own + CHUNK - 1) // CHUNK
 
     def _bind(self):
         """Compose the kernels of this scene: only what it has."""
@@ -390,7 +390,7 @@ class Hard(Nearby, Swept, Stepper):
 
     def _measure_pile(self):
         """How many bodies of typical size lie on top of each other where bodies touch, and whether any contact remembers an impulse."""
-        state, gravity, n = self.state, np.array(self.scene.gravity, float), self.own()
+        state, gravity, n = self.state, np.array(self.scene.gravity, float), self.state.own
         pull = float(np.linalg.norm(gravity))
         place = state.rows[:n, CENTRES][self.touched & (state.bodies.motion[:n] == FREE)]
         height = (place * (gravity / pull if pull > 0.0 else gravity)).sum(1)

@@ -19,7 +19,7 @@ from .. import errors
 from . import disk
 
 FORMAT = "clast checkpoint"
-VERSION = 10
+VERSION = 11
 SEAL = len(f"\n{FORMAT} {VERSION:4d} sha256 {'0' * 64}\n")  # bytes of the last line
 EARLY = 8192  # bytes from the start within which files of version 7 and before name their format
 
@@ -186,20 +186,25 @@ def write_groups(parent, groups):
     for group, columns in groups.items():
         child = parent.create_group(group)
         if hasattr(columns, "pieces"):
-            _write_pieces(child, columns)
+            write_pieces(child, columns)
             continue
         for name, column in columns.items():
             child.create_dataset(name, data=column)
 
 
-def _write_pieces(parent, table):
-    """Write a table that comes in pieces, one after the other; only one is in memory."""
-    stored = {name: parent.create_dataset(name, shape, dtype) for name, (dtype, shape) in table.like.items()}
+def write_pieces(parent, table, before="", kept=lambda dtype: dtype):
+    """Write a table that comes in pieces, one after the other; only one is in memory. Returns {name: data set}.
+
+    before: put before the names of its columns; kept: function that tells in which type a column of some type is kept.
+    """
+    like = {name: (shape, kept(dtype)) for name, (dtype, shape) in table.like.items()}
+    stored = {name: parent.create_dataset(before + name, *about) for name, about in like.items()}
     ends = dict.fromkeys(stored, 0)
     for piece in table.pieces():
         for name, rows in piece.items():
             first, ends[name] = ends[name], ends[name] + len(rows)
-            stored[name][first : ends[name]] = rows
+            stored[name][first : ends[name]] = rows.astype(stored[name].dtype, copy=False)
+    return {before + name: data for name, data in stored.items()}
 
 
 def read_groups(parent, names=None):

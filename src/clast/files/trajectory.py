@@ -21,6 +21,7 @@ FORMAT = "clast trajectory"
 VERSION = 4
 LIBRARY = ("v108", "v108")
 PATIENCE, PAUSE = 40, 0.05  # how often, and after how long [s], a file is read again that a run is writing
+ROWS = 100_000  # of a column that are read again at a time, for its sum
 CONTACT = "contact_"  # in the file the columns of contacts have this before their names
 # What is kept of `tables.Bodies` and `tables.Contacts`: enough for pictures and measures, not for going on.
 CONTACT_COLUMNS = ("pair", "point", "normal", "force")
@@ -165,26 +166,29 @@ class Trajectory:
 
         time: [s]. columns: dict[str, (n,...) array], or a tables.Bodies of which COLUMNS are kept; n may differ from
         frame to frame. scalars: dict[str, float], numbers of the whole frame, such as energies [J]. contacts: a
-        tables.Contacts of which CONTACT_COLUMNS are kept, and the dissipation if they tell it, or None.
+        tables.Contacts, see `contact_columns`, or a dict as that gives it, or None. In place of a dict there may be a table that comes in pieces, see
+        `checkpoint.write`.
         """
         if hasattr(columns, "_asdict"):
             columns = {name: getattr(columns, name) for name in (*COLUMNS, *WARMTH) if hasattr(columns, name)}
-        if contacts is not None:
-            columns = columns | {CONTACT + name: getattr(contacts, name) for name in CONTACT_COLUMNS}
-            if LOSS in (contacts.kept.dtype.names or ()):
-                columns = columns | {CONTACT + LOSS: contacts.kept[LOSS]}
-        columns = checkpoint.as_groups({"columns": columns})["columns"]
-        columns = {k: c.astype(np.float32) if c.dtype.kind == "f" else c for k, c in columns.items()}
+        if hasattr(contacts, "_asdict"):
+            contacts = contact_columns(contacts)
         scalars = {str(name): float(value) for name, value in (scalars or {}).items()}
         name = _name(self._count)
         if name in self._file["frames"]:  # what an append left that raised half way
             del self._file["frames"][name]
         frame = self._file["frames"].create_group(name)
-        for key, column in columns.items():
-            frame.create_dataset(key, data=column)
+        stored: dict[str, Any] = {}
+        for before, table in (("", columns), (CONTACT, contacts or {})):
+            if hasattr(table, "pieces"):
+                stored |= checkpoint.write_pieces(frame, table, before, _kept)
+                continue
+            for key, column in checkpoint.as_groups({"columns": table})["columns"].items():
+                stored[before + key] = column = column.astype(_kept(column.dtype), copy=False)
+                frame.create_dataset(before + key, data=column)
         text = checkpoint.as_json({"time": float(time), "step": int(step), "scalars": scalars})
         frame.attrs["about"] = np.bytes_(text)
-        frame.attrs["sha256"] = _sum(name, text, {"columns": columns})
+        frame.attrs["sha256"] = _sum(name, text, {"columns": stored})
         self._commit()
         self._count += 1
 
@@ -329,8 +333,31 @@ def _sum(name, text, groups):
     for group in sorted(groups):
         for key, column in sorted(groups[group].items()):
             digest.update(f"\ncolumn {group} {key} {column.dtype.str} {column.shape}\n".encode())
-            digest.update(np.ascontiguousarray(column).reshape(-1).view(np.uint8))
+            for some in _blocks(column):
+                digest.update(np.ascontiguousarray(some).reshape(-1).view(np.uint8))
     return np.bytes_(digest.hexdigest())
+
+
+def _blocks(column):
+    """An array as it is; what lies in the file some rows after the other."""
+    if isinstance(column, np.ndarray):
+        yield column
+    else:
+        for first in range(0, len(column), ROWS):
+            yield column[first : first + ROWS]
+
+
+def _kept(dtype):
+    """The type in which numbers of this type are kept."""
+    return np.dtype(np.float32) if dtype.kind == "f" else dtype
+
+
+def contact_columns(contacts):
+    """What frames keep of tables.Contacts: CONTACT_COLUMNS, and the dissipation where they tell it; {name: column}."""
+    columns = {name: getattr(contacts, name) for name in CONTACT_COLUMNS}
+    if LOSS in (contacts.kept.dtype.names or ()):
+        columns[LOSS] = contacts.kept[LOSS]
+    return columns
 
 
 def _name(index):

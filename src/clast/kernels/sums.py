@@ -105,6 +105,24 @@ def add_up(terms, limit=0.0):
     return rows.sum(axis=0)
 
 
+def exact(terms):
+    """The number nearest to the sum of terms (n,), which no order changes; not a number, or infinite, where they are."""
+    if not math.isfinite(np.abs(terms).sum()):
+        return float(np.sum(terms))
+    return math.fsum(terms.tolist())
+
+
+def exact_parts(terms):
+    """A few numbers whose sum is that of terms (n,) without an error: what `exact` makes of those of all processes is what it makes of all terms."""
+    terms, parts = np.append(terms, 0.0), []
+    while (part := exact(terms)) != 0.0:
+        parts.append(part)
+        if not math.isfinite(part):
+            break
+        terms = np.append(terms, -part)
+    return parts
+
+
 @stored()
 def totals(rows):
     """The numbers (k,) that sums (k,PARTS) stand for."""

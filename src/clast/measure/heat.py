@@ -9,15 +9,13 @@ from ..tables import FREE
 
 def heat(sim):
     """Heat [J] of all free bodies, counted from 0 K: H = sum_i m_i c_i T_i; an exact sum, the same in any order of memory."""
-    return math.fsum(_heats(sim)[1].tolist())
+    return sim.stepper.total(_heats(sim)[1])[0]
 
 
 def mean_temperature(sim):
     """The temperature [K] that all free bodies would come to together: T = sum_i m_i c_i T_i / sum_i m_i c_i; NaN where there is none."""
-    capacity, heats = _heats(sim)
-    if not len(heats):
-        return math.nan
-    return math.fsum(heats.tolist()) / math.fsum(capacity.tolist())
+    capacity, heats = sim.stepper.total(*_heats(sim))
+    return heats / capacity if capacity > 0.0 else math.nan
 
 
 def heat_flow(sim, number):
@@ -37,9 +35,9 @@ def _check(sim, name):
 
 
 def _heats(sim):
-    """Heat capacities (k,) [J/K] and heats (k,) [J] of free bodies."""
+    """Heat capacities (k,) [J/K] and heats (k,) [J] of free bodies that this process tells of."""
     _check(sim, "heat")
-    bodies = sim.bodies
+    bodies = sim.stepper.share()
     free = bodies.motion == FREE
     per_mass = np.array([material.heat_capacity or math.nan for material in sim.scene.materials])
     capacity = bodies.mass[free] * per_mass[bodies.material[free]]

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..tables import FREE
-from .whole import world_inertia
+from ..tables import FREE, some_bodies
+from .whole import body_energies, world_inertia
 
 LOSSES = {
     "normal": "normal damping",
@@ -38,16 +38,14 @@ class Stored(NamedTuple):
 
 def stored(sim):
     """The Stored energies [J] of a simulation that has been started: kinetic = sum (m v^2 + w . I w) / 2, potential = - sum m g . x, elastic as in
-    `elastic_energy`; sums of bodies are in the order of their numbers."""
-    bodies = sim.bodies
-    mass = np.where(bodies.motion == FREE, bodies.mass, 0.0)
-    inertia, free = world_inertia(sim, bodies), bodies.motion == FREE
-    kinetic = 0.5 * float(mass @ (bodies.velocity**2).sum(1))
-    kinetic += 0.5 * float(np.einsum("ni,nij,nj->", bodies.spin, inertia, bodies.spin))
-    turning = np.linalg.solve(inertia[free], bodies.torque[free][:, :, None])[:, :, 0]
-    ahead = float(((bodies.force[free] ** 2).sum(1) / mass[free] + (bodies.torque[free] * turning).sum(1)).sum())
+    `elastic_energy`; sums of bodies are exact."""
+    bodies = sim.stepper.share()
+    bodies = some_bodies(bodies, np.flatnonzero(bodies.motion == FREE))
+    turning = np.linalg.solve(world_inertia(sim, bodies), bodies.torque[:, :, None])[:, :, 0]
+    ahead = (bodies.force**2).sum(1) / bodies.mass + (bodies.torque * turning).sum(1)
     held = np.where(sim.box.length > 0.0, 0.0, np.array(sim.scene.gravity))
-    potential = -float(mass @ (bodies.position @ held))
+    translation, rotation, height = body_energies(sim, bodies, held)
+    kinetic, potential, ahead = sim.stepper.total(np.concatenate([translation, rotation]), height, ahead)
     springs = sim.stepper.elastic_energy(), sim.stepper.normal_energy()
     return Stored(kinetic, potential, *springs, 0.125 * sim.dt**2 * ahead)
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..tables import is_particle
+from ..tables import FREE, is_particle
 from .snapshot import corners, images, known_contacts
 
 
@@ -14,11 +14,23 @@ def touching(sim, contacts):
     c_round: contact points between round particles, or of one with a wall, a row each; N_faced: pairs of bodies one of which is a polyhedron or mesh, a row
     each, however many points they have in common.
     """
-    scene, bodies = sim.scene, sim.bodies
+    return touching_among(sim.scene, sim.bodies, contacts)
+
+
+def touching_among(scene, bodies, contacts):
+    """See `touching`; bodies: some, in any order, that have all these contacts."""
     part = scene.molds.first[bodies.mold]
     faced = bodies.number[is_particle(scene.parts.kind[part]) & (scene.parts.feature[part] >= 0)]
     patch = np.isin(contacts.pair, faced).any(1)
     return np.concatenate([contacts.pair[~patch], np.unique(contacts.pair[patch], axis=0)])
+
+
+def shared_coordination(sim, contacts):
+    """`coordination` of a Simulation; contacts: those that this process tells of, see `Stepper.shared_contacts`."""
+    bodies = sim.state.bodies
+    ends = np.isin(np.unique(contacts.pair, axis=0), bodies.number[bodies.motion == FREE])
+    ends, free = sim.stepper.total(ends.ravel().astype(float), (sim.stepper.share().motion == FREE).astype(float))
+    return ends / max(free, 1.0)
 
 
 def coordination(subject, *, rattlers=True):

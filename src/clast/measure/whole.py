@@ -17,19 +17,28 @@ def world_inertia(sim, bodies):
     return size[:, None, None] * (turn @ sim.scene.molds.inertia[bodies.mold] @ turn.transpose(0, 2, 1))
 
 
+def spinning(sim, bodies):
+    """Angular momentum (n,3) [kg m^2/s] of free bodies about their centres, I w; zero for the others."""
+    return (world_inertia(sim, bodies) * bodies.spin[:, None]).sum(2)
+
+
+def body_energies(sim, bodies, gravity):
+    """Energies (n,) [J] of each of these Bodies, of translation, of rotation and of gravity (3,) [m/s^2]; zero for those that are not free.
+
+    Sums over three numbers stand alone, so that no term depends on how many bodies a process has.
+    """
+    mass = np.where(bodies.motion == FREE, bodies.mass, 0.0)
+    translation, rotation = 0.5 * mass * (bodies.velocity**2).sum(1), 0.5 * (bodies.spin * spinning(sim, bodies)).sum(1)
+    return translation, rotation, -mass * (bodies.position * np.array(gravity)).sum(1)
+
+
 def energy(sim):
-    """Energies [J] of a simulation: kinetic, rotational, potential, elastic and total.
+    """Energies [J] of a simulation: kinetic, rotational, potential, elastic and total; sums are exact, the same on any number of processes.
 
     kinetic = sum m v^2 / 2, rotational = sum w . I w / 2, potential = - sum m g . x, that of gravity against the origin; elastic as in
     `elastic_energy`; total = kinetic + rotational + potential + elastic.
     """
-    bodies = sim.bodies
-    free = bodies.motion == FREE
-    mass = np.where(free, bodies.mass, 0.0)
-    kinetic = 0.5 * float(mass @ (bodies.velocity**2).sum(1))
-    spin = bodies.spin
-    rotational = 0.5 * float(np.einsum("ni,nij,nj->", spin, world_inertia(sim, bodies), spin))
-    potential = -float(mass @ (bodies.position @ np.array(sim.scene.gravity)))
+    kinetic, rotational, potential = sim.stepper.total(*body_energies(sim, sim.stepper.share(), sim.scene.gravity))
     elastic = elastic_energy(sim)
     return {
         "kinetic": kinetic,
@@ -53,8 +62,8 @@ def elastic_energy(sim):
 def momentum(sim):
     """Momentum P = sum m v (3,) [kg m/s] and angular momentum L = sum (m x cross v + I w) (3,) [kg m^2/s] about the origin, of all
     free bodies."""
-    bodies = sim.bodies
-    mass = np.where(bodies.motion == FREE, bodies.mass, 0.0)
-    linear = mass[:, None] * bodies.velocity
-    own = np.einsum("nij,nj->ni", world_inertia(sim, bodies), bodies.spin)
-    return linear.sum(0), (np.cross(bodies.position, linear) + own).sum(0)
+    bodies = sim.stepper.share()
+    linear = np.where(bodies.motion == FREE, bodies.mass, 0.0)[:, None] * bodies.velocity
+    angular = np.cross(bodies.position, linear) + spinning(sim, bodies)
+    found = sim.stepper.total(*linear.T, *angular.T)
+    return np.array(found[:3]), np.array(found[3:])

@@ -220,10 +220,15 @@ class State(Asked):
             place_parts(there.bodies, there.shapes, there.parts, self.box, rows)
             self.fetch()
 
+    @property
+    def own(self):
+        """Rows of bodies that are not ghosts: the first so many."""
+        return len(self.bodies.number) - self.ghosts
+
     def note_ghosts(self):
         """Let the kernels that move bodies stop before ghosts."""
-        there, own = self.there, len(self.bodies.number) - self.ghosts
-        there.moving = type(there.bodies)(*(column[:own] for column in there.bodies)) if self.ghosts else there.bodies
+        bodies = self.there.bodies
+        self.there.moving = type(bodies)(*(column[: self.own] for column in bodies)) if self.ghosts else bodies
 
     def fetch(self):
         """Bring what the kernels have moved into the NumPy tables; on the CPU these are the same arrays."""
@@ -234,11 +239,8 @@ class State(Asked):
                 getattr(self.bodies, name)[:] = self.device.to_host(getattr(there.bodies, name))
 
     def told(self, rows):
-        """Those of the rows of the neighbour list (k,) that this process tells of: not those whose first body is a ghost, of which the
-        process tells that moves it."""
-        if self.ghosts == 0:
-            return rows
-        return rows[self.shapes.body[self.pairs.shape[rows, 0]] < len(self.bodies.number) - self.ghosts]
+        """Those of the rows of the neighbour list (k,) that this process tells of: whose first body is no ghost, of which another tells."""
+        return rows[self.shapes.body[self.pairs.shape[rows, 0]] < self.own] if self.ghosts else rows
 
     def send_driven(self):
         """Tell the kernels where driven bodies have been put."""
@@ -281,7 +283,7 @@ class State(Asked):
             self.permute(order)
             former = np.ascontiguousarray(former[order])
         free = self.bodies.motion[self.shapes.body] == FREE
-        own = free & (self.shapes.body < len(self.bodies.number) - self.ghosts)
+        own = free & (self.shapes.body < self.own)
         tag = device.to_device(np.where(own, self.shapes.body, np.int32(-1)))  # two that have the same make no pair
         tables, at_hand = self.kernel_tables, self.tables
         if grow is not None:
@@ -411,15 +413,14 @@ class State(Asked):
 
     def sort_bodies(self):
         """Rows of bodies in the order of bins, walls last."""
-        n = len(self.bodies.number)
-        tag = self.device.zeros(len(self.shapes.body), np.int32)
-        shapes = self.shapes
+        n, body = len(self.bodies.number), self.shapes.body
+        tag = self.device.zeros(len(body), np.int32)
         _, order, bounded = sort_shapes(self.there.shapes, tag, self.box, self.margin)
         shape = self.device.to_host(order.shape)
         rank = np.full(n, len(shape), np.int64)
         inverse = np.empty(len(shape), np.int64)
         inverse[shape] = np.arange(len(shape))
-        np.minimum.at(rank, shapes.body, inverse) if len(shapes.body) > n else rank.__setitem__(slice(None), inverse)
+        np.minimum.at(rank, body, inverse) if len(body) > n else rank.__setitem__(slice(None), inverse)
         rank[self.bodies.motion != FREE] += 2 * len(shape)
         return np.argsort(rank, kind="stable").astype(np.int32)
 
@@ -438,7 +439,7 @@ class State(Asked):
 
     def insert(self, bodies, label=None):
         """Add rows of Bodies; label (n,): if they have been given already."""
-        n, own = len(self.bodies.number), len(self.bodies.number) - self.ghosts
+        n, own = len(self.bodies.number), self.own
         former = np.arange(n, dtype=np.int32) if self.former is None else self.former
         new = np.full(len(bodies.number), -1, np.int32)
 

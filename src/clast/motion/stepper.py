@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Diverged, Escaped, Penetrated
-from ..kernels import backend
+from ..kernels import backend, sums
 from ..narrow import mesh_slots
 from ..scene import drives
 from ..tables import FREE, some_bodies
@@ -28,6 +28,7 @@ class Stepper:
     fresh: bool
     start: Callable[[], None]
     touching: Callable[[], int]
+    contacts: Callable[[], Any]
     _move: Callable[..., None]
     cause: Callable[[], str]
     remedy: Callable[[bool], str]
@@ -80,10 +81,6 @@ class Stepper:
 
     chosen: Callable | None = None  # which rows of the Bodies of the scene this process has, see State
 
-    def own(self):
-        """How many bodies this process moves, the first of the State."""
-        return len(self.state.bodies.number)
-
     def admit(self, bodies):
         """Take in Bodies that came through an inlet."""
         self.name_contacts()
@@ -103,9 +100,28 @@ class Stepper:
         order = np.argsort(self.state.bodies.number, kind="stable")
         return some_bodies(self.state.bodies, order)
 
-    def table(self):
-        """The same for a file."""
-        return self.bodies()._asdict()
+    def share(self):
+        """The Bodies that this process tells of, in any order: all are in that of one process."""
+        self.state.fetch()
+        return self.state.bodies
+
+    def shared_contacts(self):
+        """The same of `contacts`."""
+        return self.contacts()
+
+    def total(self, *columns):
+        """The exact sums of columns (k,), those of all processes, rounded once."""
+        return [sums.exact(column) for column in columns]
+
+    def table(self, names=None):
+        """All bodies for a file, sorted by number: {name: column}, all columns or those with these names."""
+        bodies = self.share()
+        order = np.argsort(bodies.number, kind="stable")
+        return {name: getattr(bodies, name)[order] for name in names or bodies._fields}
+
+    def contact_table(self, contacts, columns):
+        """The same of what `shared_contacts` gave; columns: {name: (c,...)}."""
+        return columns
 
     def counted(self):
         """What is counted over steps, for a checkpoint."""

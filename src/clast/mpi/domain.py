@@ -12,22 +12,15 @@ import numpy as np
 
 from ..dem import results
 from ..motion.state import REORDER, place_parts, place_shapes
-from ..scene.stacking import lone_parts
+from ..scene.stacking import lone_parts, mold_reach
 from ..tables import FREE, some_bodies
 from .cuts import Cuts
-from .pieces import Gathered
 
 SAMPLE = 200_000  # bodies, of all processes, by which space is cut
 UNEVEN = 1.1  # work of the busiest process over the mean above which space is cut anew
 PAUSE = 4  # lists, at the least, between two such cuts
 LARGE = 4.0  # times the typical radius: who is near a larger body is asked of that body, not of its tile
 ROUNDING = 1e-9
-
-
-def body_reach(molds, parts):
-    """Radius (m,) [m] about the centre of mass that contains all parts of each mold, at size factor 1."""
-    far = np.linalg.norm(parts.offset, axis=1) + parts.reach
-    return np.maximum.reduceat(far, molds.first) if len(far) else far
 
 
 def divided(team, box, bodies):
@@ -50,7 +43,7 @@ class Domain:
     def __init__(self, team, state, cuts=None, memory=results):
         self.team, self.state, self.memory = team, state, memory
         self.larger = lambda bodies: 0.0
-        self.reach = body_reach(state.molds, state.parts)
+        self.reach = mold_reach(state.molds, state.parts)
         lone = bool(lone_parts(state.molds, state.parts).all())
         self.turning = state.turning or not lone  # whether it matters to others how a body is turned
         self.coming: list[tuple] = []  # ghosts: (rank, first row, behind the last)
@@ -63,11 +56,6 @@ class Domain:
         self.cuts = cuts
         if cuts is None:
             self.divide()
-
-    @property
-    def own(self):
-        """Rows of bodies that are not ghosts: the first so many."""
-        return len(self.state.bodies.number) - self.state.ghosts
 
     # Who has what.
 
@@ -82,7 +70,7 @@ class Domain:
         A body weighs what its process took for each, so that dense places and dear shapes get smaller tiles. Clocks decide where
         bodies are, and no result depends on that.
         """
-        state, team, own = self.state, self.team, self.own
+        state, team, own = self.state, self.team, self.state.own
         if state.rebuilds - self._looked < PAUSE:
             return False
         self._looked = state.rebuilds
@@ -107,7 +95,7 @@ class Domain:
         number = state.bodies.number
         former = np.arange(len(number), dtype=np.int32) if state.former is None else state.former
         # What was here and may be here again under another rule: ghosts, and what leaves.
-        known = np.concatenate([rows, np.arange(self.own, len(number))])
+        known = np.concatenate([rows, np.arange(state.own, len(number))])
         known = known[np.argsort(number[known], kind="stable")]
         known_number, known_former = number[known], former[known]
 
@@ -154,7 +142,7 @@ class Domain:
         """Send bodies that have left the tile to their new owners. Returns rows that leave, rows that stay, records that come and what
         their contacts remember, None if nothing came."""
         state, team = self.state, self.team
-        bodies, own = state.bodies, self.own
+        bodies, own = state.bodies, state.own
         free = np.flatnonzero(bodies.motion[:own] == FREE)
         to = self.cuts.owner(bodies.position[free])
         away = np.flatnonzero(to != team.rank)
@@ -202,8 +190,8 @@ class Domain:
             records[name] = column[rows]
         return records
 
-    def _bodies(self, records):
-        """The Bodies of what `_records` gave."""
+    def bodies_of(self, records):
+        """The Bodies of what `_records` or `gather` gave."""
         return type(self.state.bodies)(*(np.ascontiguousarray(records[name]) for name in self.state.bodies._fields))
 
     def _choose_ghosts(self, own):
@@ -277,10 +265,22 @@ class Domain:
 
     # All bodies together.
 
+    def gather(self, rows, beside=None):
+        """Records of these own free bodies, of those that others choose, and of all walls, sorted by number, on every process; and so the rows of `beside` (own,...)."""
+        state, bodies = self.state, self.state.bodies
+        walls = np.flatnonzero(bodies.motion[: state.own] != FREE)
+
+        def whole(some):
+            return np.concatenate([self.team.join(some(rows)), some(walls)])
+
+        records = whole(lambda rows: self._records(bodies, state.label, rows))
+        order = np.argsort(records["number"], kind="stable")
+        return records[order], None if beside is None else whole(lambda rows: beside[rows])[order]
+
     def around(self, low, high):
         """Bodies and Shapes of all processes that reach into the box from low to high (3,) [m], and all walls."""
         state = self.state
-        bodies, own = state.bodies, self.own
+        bodies, own = state.bodies, state.own
         reach = self.reach[bodies.mold[:own]] * bodies.scale[:own]
         length, away = state.box.length, np.zeros((own, 3))
         for axis in range(3):
@@ -289,33 +289,20 @@ class Domain:
                 off = np.maximum(np.maximum(low[axis] - (x + shift), x + shift - high[axis]), 0.0)
                 away[:, axis] = off if shift == 0.0 else np.minimum(away[:, axis], off)
         near = (bodies.motion[:own] == FREE) & (np.linalg.norm(away, axis=1) <= (1.0 + ROUNDING) * reach)
-        walls = np.flatnonzero(bodies.motion[:own] != FREE)
-        records = self.team.join(self._records(bodies, state.label, np.flatnonzero(near)))
-        records = np.concatenate([records, self._records(bodies, state.label, walls)])
-        records = records[np.argsort(records["number"], kind="stable")]
-        found = self._bodies(records)
+        records, _ = self.gather(np.flatnonzero(near))
+        found = self.bodies_of(records)
         found, shapes, rows = place_shapes(found, records["label"], state.molds, state.parts)
         place_parts(found, shapes, state.parts, state.box, rows)
         return found, shapes
 
-    def table(self):
-        """All Bodies as a table whose rows stay where they are: Gathered."""
-        bodies, own = self.state.bodies, self.own
-        # Walls are on every process, and told of by one.
-        rows = np.flatnonzero((bodies.motion[:own] == FREE) | (self.team.rank == 0))
-        columns = {name: column[rows] for name, column in bodies._asdict().items()}
-        return Gathered(self.team, columns["number"], [columns["number"]], columns)
+    def share(self):
+        """The Bodies that this process tells of: its own, and the first of the walls, which are on every process."""
+        bodies, own = self.state.bodies, self.state.own
+        return some_bodies(bodies, np.flatnonzero((bodies.motion[:own] == FREE) | (self.team.rank == 0)))
 
     def everybody(self):
         """All Bodies, sorted by number, on every process."""
-        state = self.state
-        bodies, own = state.bodies, self.own
-        free = np.flatnonzero(bodies.motion[:own] == FREE)
-        walls = np.flatnonzero(bodies.motion[:own] != FREE)
-        records = self.team.join(self._records(bodies, state.label, free))
-        records = np.concatenate([records, self._records(bodies, state.label, walls)])
-        records = records[np.argsort(records["number"], kind="stable")]
-        return self._bodies(records)
+        return self.bodies_of(self.gather(np.flatnonzero(self.state.bodies.motion[: self.state.own] == FREE))[0])
 
 
 def about(memory, numbers):

@@ -15,9 +15,8 @@ import numpy as np
 from ..dvi import warm_start
 from ..dvi.accelerated import ADD, AHEAD, VELOCITY
 from ..dvi.stepper import Hard
-from ..tables import FREE, Bodies, Contacts
-from .domain import about, joined
-from .stepper import Divided
+from ..tables import FREE
+from .stepper import Divided, contacts_table
 
 CALLED = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 MANY = 10**7  # swift bodies times bodies above which nobody looks who is near whom: all take part
@@ -117,7 +116,7 @@ class RankedHard(Divided, Hard):
     def involved(self, before, swift):
         """See Swept: bodies of all processes that may be in the way of swift ones, the same everywhere."""
         state, domain, team = self.state, self.domain, self.team
-        bodies, own = state.bodies, self.own()
+        bodies, own = state.bodies, state.own
         free = bodies.motion[:own] == FREE
         reach = domain.reach[bodies.mold[:own]] * bodies.scale[:own]
         way = bodies.position[:own] - before[:own, :3]
@@ -135,17 +134,10 @@ class RankedHard(Divided, Hard):
                 d = before[:own, :3] - middle
                 d -= state.box.length * np.round(d * state.box.inverse)
                 near |= free & (np.einsum("ni,ni->n", d, d) <= (far + radius) ** 2)
-        walls = np.flatnonzero(~free)
-        chosen = np.flatnonzero(near)
-        records = team.join(domain._records(bodies, state.label, chosen))
-        records = np.concatenate([records, domain._records(bodies, state.label, walls)])
-        there = np.column_stack([before, swift])
-        there = np.concatenate([team.join(there[chosen]), there[walls]])
-        order = np.argsort(records["number"], kind="stable")
-        records, there = records[order], there[order]
+        records, there = domain.gather(np.flatnonzero(near), np.column_stack([before, swift]))
         field = copy(state)
         field.there, field.ghosts, field.label = SimpleNamespace(**vars(state.there)), 0, records["label"]
-        field.place(Bodies(*(np.ascontiguousarray(records[name]) for name in Bodies._fields)))
+        field.place(domain.bodies_of(records))
         numbers = np.argsort(bodies.number[:own], kind="stable")
         mine = np.full(len(records), -1)
         if own:
@@ -155,20 +147,14 @@ class RankedHard(Divided, Hard):
 
     # What all processes tell together.
 
-    def contacts(self):
-        mine = super().contacts()
-        both = Contacts(*(self.team.join(column) for column in mine))
-        key = both.feature, both.shape[:, 1], both.shape[:, 0], both.pair[:, 1], both.pair[:, 0]
-        return Contacts(*(column[np.lexsort(key)] for column in both))
+    def sorting(self, contacts):
+        return [contacts.pair, contacts.shape, contacts.feature]
 
     def remember(self):
+        """See Hard; the table of contacts stays where its rows are, and no order in memory is that of all bodies."""
         kept = super().remember()
-        named = {name: column for name, column in kept["contacts"].items() if name not in ("order", "carried")}
-        whole = joined(self.team.everywhere({"contacts": named}))["contacts"]
-        order = warm_start.in_order(whole["body"], whole["part"], whole["place"])
-        whole = {name: column[order] for name, column in whole.items()}
-        whole |= {"order": self.bodies().number, "carried": kept["contacts"]["carried"]}
-        return kept | {"contacts": whole}
+        del kept["order"]
+        return kept | {"contacts": contacts_table(self.team, kept["contacts"])}
 
     def recall(self, groups, steps):
         """See Hard; each process keeps what it has the bodies of."""
@@ -176,7 +162,6 @@ class RankedHard(Divided, Hard):
         if self.team.rank:
             self.ended = 0, self.ended[1]  # it is added up
         self._rebuild(sort=True)
-        kept = {name: groups["contacts"][name] for name in ("body", "part", "place", "impulse", "arm")}
-        self.memory.recall(self.state, about({"contacts": kept}, self.moving()), None)
+        self.memory.recall(self.state, self.kept_here(groups, "contacts"), None)
         self.fresh = False
         self._start_clocks()

@@ -2,7 +2,14 @@
 
 import numpy as np
 
+from .team import find
+
 PIECE = 100_000  # rows, about
+
+
+def order_of(sorting):
+    """The order of rows sorted by columns (k,...), the most important one first."""
+    return np.lexsort([key for column in sorting[::-1] for key in np.atleast_2d(column.T)[::-1]])
 
 
 class Gathered:
@@ -48,7 +55,16 @@ class Gathered:
             return None
         joined = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
         sorting, columns = joined[: len(self._sorting)], joined[len(self._sorting) :]
-        order = np.lexsort([key for column in sorting[::-1] for key in np.atleast_2d(column.T)[::-1]])
+        order = order_of(sorting)
         return {
             name: column[order] if len(column) else column for name, column in zip(self._columns, columns, strict=True)
         }
+
+
+def first_writes(function, tables):
+    """Let the first process alone call a function that writes a file with these tables, {name: table}; those that are Gathered come to it in pieces meanwhile."""
+    everyone = find()
+    if everyone is None:
+        function()
+    else:
+        everyone.first_writes(function, {name: table for name, table in tables.items() if isinstance(table, Gathered)})

@@ -2,6 +2,7 @@
 
 import math
 import time as clock
+from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any
 
@@ -10,14 +11,16 @@ import numpy as np
 from ..dem import results
 from ..dem.stepper import Smooth
 from ..errors import ClastError, Unavailable
-from ..kernels import backend
+from ..kernels import backend, sums
 from ..motion.stepper import Stepper
+from ..narrow.contacts import select
 from ..tables import Contacts, some_bodies
 from . import pieces
 from .domain import Domain, about, divided, joined
 from .pieces import Gathered
 
-DIVIDED = ("spheres", "points", "history")  # groups of a checkpoint that are read in pieces
+# Groups of a checkpoint that are read in pieces or, as the order that bodies had in the memory of one process, not at all.
+DIVIDED = ("spheres", "points", "history", "contacts", "order")
 
 
 class Divided(Stepper):
@@ -28,6 +31,7 @@ class Divided(Stepper):
     """
 
     memory: Any = results  # remember and recall what contacts do
+    sorting: Callable[[Contacts], list]  # columns in the order of which Contacts stand, the most important one first
 
     def __init__(self, scene, method, device, box, dt, team):
         if device is not backend.CPU:
@@ -127,14 +131,32 @@ class Divided(Stepper):
     def everywhere(self, rows):
         return self.team.join(rows)
 
-    def own(self):
-        return len(self.state.bodies.number) - self.state.ghosts
-
     def bodies(self):
         return self.domain.everybody()
 
-    def table(self):
-        return self.domain.table()
+    def share(self):
+        return self.domain.share()
+
+    def shared_contacts(self):
+        return super().contacts()
+
+    def contacts(self):
+        both = Contacts(*(self.team.join(column) for column in self.shared_contacts()))
+        return select(both, pieces.order_of(self.sorting(both)))
+
+    def total(self, *columns):
+        parts = self.team.everywhere([sums.exact_parts(column) for column in columns])
+        return [sums.exact(np.concatenate(column)) for column in zip(*parts, strict=True)]
+
+    # Tables for files whose rows stay where they are: Gathered.
+
+    def table(self, names=None):
+        bodies = self.share()
+        columns = {name: getattr(bodies, name) for name in names or bodies._fields}
+        return Gathered(self.team, bodies.number, [bodies.number], columns)
+
+    def contact_table(self, contacts, columns):
+        return Gathered(self.team, contacts.pair[:, 0], self.sorting(contacts), columns)
 
     def admit(self, bodies):
         """See Stepper; all processes number all that come, and keep what is in the own tile."""
@@ -151,7 +173,7 @@ class Divided(Stepper):
         time of waiting."""
         began, worked, waited = self._began
         mine = {
-            "bodies": int((self.state.bodies.mass[: self.own()] < math.inf).sum()),
+            "bodies": int((self.state.bodies.mass[: self.state.own] < math.inf).sum()),
             "ghosts": self.state.ghosts,
             "moved": self.domain.moved,
             "cuts": self.domain.recut,
@@ -176,10 +198,18 @@ class Divided(Stepper):
     def touching(self):
         return sum(self.team.everywhere(super().touching()))
 
+    def kept_here(self, groups, *names):
+        """What contacts of bodies remember that this process moves: of groups of a checkpoint with these names, which are read piece by piece."""
+        here, found = self.moving(), []
+        for some in zip_longest(*(groups[name].pieces(pieces.PIECE) for name in names)):
+            piece = {name: table for name, table in zip(names, some, strict=True) if table is not None}
+            found.append(about(piece, here))
+        return joined(found)
+
     def moving(self):
         """Numbers of the bodies that this process moves."""
-        own = self.domain.own
-        return self.state.bodies.number[:own][self.state.bodies.mass[:own] < math.inf]
+        bodies, own = self.state.bodies, self.state.own
+        return bodies.number[:own][bodies.mass[:own] < math.inf]
 
 
 class Ranked(Divided, Smooth):
@@ -214,14 +244,8 @@ class Ranked(Divided, Smooth):
         self.agree()
         self.seconds["pairs"] += clock.perf_counter() - began
 
-    def contacts(self):
-        mine = super().contacts()
-        both = Contacts(*(self.team.join(column) for column in mine))
-        order = np.lexsort((both.gap, both.shape[:, 1], both.shape[:, 0], both.pair[:, 1], both.pair[:, 0]))
-        return Contacts(*(column[order] for column in both))
-
-    def springs(self, slip=True):
-        return self.team.join(super().springs(slip))
+    def sorting(self, contacts):
+        return [contacts.pair, contacts.shape, contacts.gap]
 
     def heat_flows(self):
         self.domain.even_temperatures()  # they have changed since ghosts met
@@ -230,21 +254,9 @@ class Ranked(Divided, Smooth):
     def remember(self):
         """See Smooth; the tables of contacts stay where their rows are."""
         kept = results.remember(self.state)
-        spheres, points = kept["spheres"], kept["points"]
-        named = [
-            points["body"][:, 0],
-            points["part"][:, 0],
-            points["body"][:, 1],
-            points["part"][:, 1],
-            points["place"],
-        ]
-        balls = [spheres["body"][:, 0], spheres["part"][:, 0], spheres["body"][:, 1], spheres["part"][:, 1]]
-        gathered = {
-            "spheres": Gathered(self.team, balls[0], balls, spheres),
-            "points": Gathered(self.team, named[0], named, points),
-            "history": Gathered(self.team, named[0], named, kept["history"]),
-        }
-        return {**gathered, **self.carried()}
+        tables = {name: contacts_table(self.team, kept[name]) for name in ("spheres", "points")}
+        tables["history"] = contacts_table(self.team, kept["points"], kept["history"])
+        return {**tables, **self.carried()}
 
     def recall(self, groups, steps):
         """See Smooth; each process keeps what it has the bodies of."""
@@ -252,13 +264,14 @@ class Ranked(Divided, Smooth):
         self.carry_on(groups)
         with backend.use(self.device):
             self.rebuild()
-            here = self.moving()
-            results.recall(self.state, joined([about(piece, here) for piece in pieces_of(groups)]))
+            results.recall(self.state, self.kept_here(groups, "spheres", "points", "history"))
         self.fresh = False
         self._start_clocks()
 
 
-def pieces_of(groups):
-    """What contacts remember, from a checkpoint, piece by piece."""
-    for found in zip_longest(*(groups[name].pieces(pieces.PIECE) for name in DIVIDED)):
-        yield {name: piece for name, piece in zip(DIVIDED, found, strict=True) if piece is not None}
+def contacts_table(team, named, columns=None):
+    """A table of contacts whose rows stay where they are: Gathered. named: body, part and perhaps place of each, in the order of which it is sorted; columns: of the
+    table, if they are others."""
+    body, part = named["body"], named["part"]
+    sorting = [body[:, 0], part[:, 0], body[:, 1], part[:, 1], *([named["place"]] if "place" in named else [])]
+    return Gathered(team, body[:, 0], sorting, named if columns is None else columns)

@@ -19,6 +19,7 @@ from ..broad.search import BROAD, periodic_box
 from ..errors import pick
 from ..kernels.backend import kernel
 from ..scene.scene import Scene
+from ..scene.stacking import mold_reach
 from ..tables import is_wall
 from .contacts import NARROW, contacts_among
 from .dispatch import FAMILIES, FAMILY
@@ -184,8 +185,7 @@ def rows_of(bodies, rows, turned):
 def body_reach(scene):
     """Radius (n,) [m] about its centre of mass that contains a body and, of each, whether it is a wall (n,) bool."""
     bodies, molds, parts = scene.bodies, scene.molds, scene.parts
-    far = np.linalg.norm(parts.offset, axis=1) + parts.reach
-    reach = np.maximum.reduceat(far, molds.first)[bodies.mold]
+    reach = mold_reach(molds, parts)[bodies.mold]
     reach *= bodies.scale
     return reach, is_wall(parts.kind[molds.first])[bodies.mold]
 

@@ -9,8 +9,10 @@ import numpy as np
 from .. import files, measure
 from ..dem.method import DEM
 from ..errors import nearest, pick
-from ..files import disk
+from ..files import disk, trajectory
 from ..files.trajectory import Trajectory
+from ..measure.network import shared_coordination
+from ..mpi.pieces import first_writes
 from ..mpi.team import first_does, first_says
 from ..tables import FREE
 from .report import made_with
@@ -33,8 +35,19 @@ class Moment:
         return self._found[name]
 
     @property
+    def shared(self):
+        """Contacts that this process tells of."""
+        self.sim.start()
+        return self._once("shared", self.sim.stepper.shared_contacts)
+
+    @property
     def contacts(self):
-        return self._once("contacts", self.sim.contacts)
+        return self.shared if self.sim.team is None else self._once("contacts", self.sim.contacts)
+
+    @property
+    def bodies(self):
+        """Bodies that this process tells of."""
+        return self._once("bodies", self.sim.stepper.share)
 
     @property
     def energy(self):
@@ -48,18 +61,26 @@ class Moment:
 
 
 def _speed(moment):
-    bodies = moment.sim.bodies
-    free = bodies.motion == FREE
-    return float(np.linalg.norm(bodies.velocity[free], axis=1).max(initial=0.0))
+    fast = np.linalg.norm(moment.bodies.velocity[moment.bodies.motion == FREE], axis=1)
+    return _largest(moment, fast)
 
 
 def _overlap(moment):
-    gap = moment.contacts.gap
-    return max(0.0, -float(gap.min())) if len(gap) else 0.0
+    return _largest(moment, -moment.shared.gap)
+
+
+def _largest(moment, column):
+    """The largest number of a column (k,), of those of all processes, or 0."""
+    return float(moment.sim.stepper.everywhere(np.array([column.max(initial=0.0)])).max())
+
+
+def _free(moment):
+    """Number of free bodies."""
+    return moment.sim.stepper.total((moment.bodies.motion == FREE).astype(float))[0]
 
 
 def _pressure(moment):
-    if not (moment.sim.bodies.motion == FREE).any():
+    if not _free(moment):
         return 0.0
     return float(np.trace(measure.stress(moment.snapshot))) / 3.0
 
@@ -72,8 +93,8 @@ QUANTITIES = {
     "elastic": lambda moment: moment.energy["elastic"],
     "total": lambda moment: moment.energy["total"],
     "contacts": lambda moment: float(moment.sim.touching()),
-    "bodies": lambda moment: float((moment.sim.bodies.motion == FREE).sum()),
-    "coordination": lambda moment: measure.coordination(moment.snapshot),
+    "bodies": _free,
+    "coordination": lambda moment: shared_coordination(moment.sim, moment.shared),
     "speed": _speed,  # [m/s], of the fastest free body
     "overlap": _overlap,  # [m], the deepest
     "pressure": _pressure,  # [Pa], a third of the trace of the stress in the box around all free bodies
@@ -155,7 +176,8 @@ class Record:
         return lambda moment: OF_ONE[kind](moment, which)
 
     def scalars(self, sim, since):
-        """Numbers of the present state by name, and the contacts to keep or None; since: step of the last frame, or -1."""
+        """Numbers of the present state by name, and of the contacts to keep those that this process tells of, or None; since: step of the last
+        frame, or -1."""
         moment = Moment(sim, since)
         few = moment.sim.touching() <= KEPT
         told = {name: QUANTITIES[name](moment) for name in ALWAYS} | sim.flows.scalars()
@@ -172,7 +194,7 @@ class Record:
                 told[name] = float(value)
             else:
                 told |= {f"{name}_{axis}": float(x) for axis, x in zip("xyz", value, strict=True)}
-        return told, moment.contacts if few or self.contacts else None
+        return told, moment.shared if few or self.contacts else None
 
 
 def _gate(sim, name, which):
@@ -191,7 +213,8 @@ def _gate(sim, name, which):
 
 def _body(sim, name, which):
     """The number of a body."""
-    if not which.isdigit() or int(which) not in sim.bodies.number:
+    there = which.isdigit() and int(which) in sim.stepper.share().number
+    if not sim.stepper.everywhere(np.array([there])).any():
         raise ValueError(
             f"Simulation.run: record {name!r}: there is no body {which!r}; give the number that Scene.add returned"
         )
@@ -232,12 +255,18 @@ def recording(sim, folder, record, before, text):
                 file.truncate_after(sim.steps if due else sim.steps - 1)
             spent = Spent(folder / "timing.csv", sim, fresh)
 
+        def append(told, contacts):
+            stepper, warmth = sim.stepper, trajectory.WARMTH if sim.scene.warm else ()
+            tables = {"bodies": stepper.table((*trajectory.COLUMNS, *warmth)), "contacts": None}
+            if contacts is not None:
+                tables["contacts"] = stepper.contact_table(contacts, trajectory.contact_columns(contacts))
+            first_writes(lambda: file.append(sim.time, sim.steps, tables["bodies"], told, tables["contacts"]), tables)
+
         def write(sim):
             last = first_says(None if file is None else file.last_step)
             if last < sim.steps:
                 told, contacts = record.scalars(sim, last)
-                bodies = sim.bodies
-                first_does(lambda: file.append(sim.time, sim.steps, bodies, told, contacts))
+                append(told, contacts)
                 if text:
                     name = f"{first_says(None if file is None else len(file)) - 1:06d}.txt"
                     files.save_text(folder / "text" / name, sim.scene, time=sim.time)

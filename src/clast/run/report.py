@@ -5,9 +5,11 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 
 import numba
+import numpy as np
 
 from .. import measure
 from ..measure.ledger import LOSSES
+from ..measure.network import shared_coordination, touching_among
 from ..tables import FREE
 from .progress import pace
 
@@ -59,12 +61,14 @@ class Report:
 
     @classmethod
     def of(cls, sim):
-        contacts = sim.contacts()
-        touching = measure.touching(sim, contacts)
-        bodies = sim.bodies
+        sim.start()
+        contacts, bodies = sim.stepper.shared_contacts(), sim.stepper.share()
+        touching = touching_among(sim.scene, sim.state.bodies, contacts)
+        counts = np.array([[(bodies.motion == FREE).sum(), len(touching)]])
+        free, touching = sim.stepper.everywhere(counts).sum(0).tolist()
+        deepest = sim.stepper.everywhere(np.array([(-contacts.gap).max(initial=0.0)])).max()
         spent = sum(sim.seconds.values())
         linear, angular = measure.momentum(sim)
-        free = bodies.number[bodies.motion == FREE]
         counters = getattr(sim.state.search, "counters", None)
         return cls(
             time=sim.time,
@@ -73,15 +77,15 @@ class Report:
             seconds=dict(sim.seconds),
             compiling=sim.compiling,
             steps_per_second=sim.counted / spent if spent else 0.0,
-            bodies=len(free),
-            contacts=len(touching),
-            coordination=measure.coordination(sim),
+            bodies=free,
+            contacts=touching,
+            coordination=shared_coordination(sim, contacts),
             rebuilds=sim.state.rebuilds,
             removed=sim.removed,
             poured=sum(sim.poured),
             inlets={str(k): flow.as_dict() for k, flow in enumerate(sim.flows.inlets)},
             outlets={str(k): flow.as_dict() for k, flow in enumerate(sim.flows.outlets)},
-            deepest=float(-contacts.gap.min()) if len(contacts.gap) else 0.0,
+            deepest=float(deepest),
             energy=measure.energy(sim),
             ledger={} if sim.stepper.ledger is None else sim.ledger().as_dict(),
             momentum=linear.tolist(),

@@ -15,7 +15,7 @@ from ..dvi.method import Complementarity
 from ..errors import ClastError, Diverged
 from ..files import checkpoint, disk
 from ..kernels import backend, watch
-from ..mpi.pieces import Gathered
+from ..mpi.pieces import first_writes
 from ..mpi.team import first_does, leads
 from ..scene import inputs
 from .progress import Progress
@@ -195,11 +195,7 @@ def write_checkpoint(sim, path, begun=True):
         "options": options_of(sim.method),
         "every": sim.every,
     }
-    if sim.team is None:
-        checkpoint.write(path, groups, attributes)
-        return
-    tables = {name: table for name, table in groups.items() if isinstance(table, Gathered)}
-    sim.team.first_writes(lambda: checkpoint.write(path, groups, attributes), tables)
+    first_writes(lambda: checkpoint.write(path, groups, attributes), groups)
 
 
 def options_of(method):

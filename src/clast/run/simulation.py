@@ -213,7 +213,7 @@ class Simulation:
         state.fetch()
         before = measure.stored(self).parts if self.stepper.ledger is not None else None
         with backend.use(self.device):
-            gone, changed = np.zeros(self.stepper.own(), bool), False
+            gone, changed = np.zeros(self.state.own, bool), False
             own = slice(0, len(gone))
             for outlet, flow in zip(scene.outlets, self.flows.outlets, strict=True):
                 # Where outlets overlap, the first one counts.
@@ -338,7 +338,7 @@ class Simulation:
     def kinetic_energy(self):
         """Energy of the motion of all free bodies [J], spin included as if they were balls; cheap."""
         self.state.fetch()
-        bodies, own = self.state.bodies, self.stepper.own()
+        bodies, own = self.state.bodies, self.state.own
         free = np.flatnonzero(bodies.motion[:own] == FREE)
         fast = np.einsum("ni,ni->n", bodies.velocity[free], bodies.velocity[free])
         turning = np.einsum("ni,ni->n", bodies.spin[free], bodies.spin[free])

@@ -62,6 +62,12 @@ def lone_parts(molds, parts):
     return (molds.count == 1) & ~parts.offset[molds.first].any(1)
 
 
+def mold_reach(molds, parts):
+    """Radius (m,) [m] about the centre of mass that contains all parts of each mold, at size factor 1."""
+    far = np.linalg.norm(parts.offset, axis=1) + parts.reach
+    return np.maximum.reduceat(far, molds.first) if len(far) else far
+
+
 def typical_radius(bodies, molds, parts, poured):
     """The median and the largest radius [m] of the shapes of particles, by which margins and periodic worlds are measured; poured: radii [m]
     of what inlets will bring. Bodies that are one shape count for the median if they are free."""

@@ -9,6 +9,7 @@ import clast
 from clast.dem import laws
 
 RADIUS, MASS = 0.01, 0.01
+HEAVY = 1e9  # [kg], of bodies that forces do not move
 
 
 def work_on_path(law, overlap, slide, friction):
@@ -20,19 +21,21 @@ def work_on_path(law, overlap, slide, friction):
     for k in range(1, len(overlap)):
         step = slide[k] - slide[k - 1]
         rate = (overlap[k] - overlap[k - 1]) / dt
-        touch = laws.Touch(overlap[k], rate, (0.0, 0.0, 1.0), (step[0] / dt, step[1] / dt, 0.0), slip, MASS, RADIUS)
+        touch = laws.Touch(overlap[k], rate, (0.0, 0.0, 1.0), (step[0] / dt, step[1] / dt, 0.0), slip, HEAVY, RADIUS)
         before = normal, shear
-        normal, shear, slip = law(touch, mix, dt)
+        normal, shear, slip = law(touch, mix, dt) if overlap[k] > 0.0 else (0.0, (0.0, 0.0, 0.0), slip)
         work -= 0.5 * (normal + before[0]) * rate * dt
         work += 0.5 * ((shear[0] + before[1][0]) * step[0] + (shear[1] + before[1][1]) * step[1])
     return work
 
 
-def path(corners, each=400):
-    """Straight pieces through corners (n,3): overlap and two tangential places."""
+def path(corners, each=1000):
+    """Straight pieces through corners (n,3): overlap and two tangential places, in the middle of each step; the first and the last are outside."""
     corners = np.array(corners, float)
     parts = [a + (b - a) * np.linspace(0, 1, each, endpoint=False)[:, None] for a, b in zip(corners, corners[1:])]
     way = np.vstack([*parts, corners[-1:]])
+    middle = 0.5 * (way[1:] + way[:-1])
+    way = np.vstack([-middle[:1], middle, -middle[-1:]])
     return way[:, 0], way[:, 1:]
 
 

@@ -307,8 +307,16 @@ ROLLINGS = {
 }
 TWISTINGS = {"none": Part(None), "spring": Part(tangent.twists, ("shear", "spinning_friction"), ("twist",))}
 
-# Springs for which forces may be means over the step, and their stiffness over their force by overlap.
+# Springs for which forces may be means over the step: the power of the overlap with which they go; and that of dashpots beside them.
 IN_STEP = {"hertz": 1.5, "linear": 1.0, "granular": 1.0, "granular-hertz": 1.5}
+BESIDE = {
+    "thornton": lambda p: 0.5 * (p - 1.0),
+    "tsuji": lambda p: 0.5 * (p - 1.0),
+    "kuwabara-kono": lambda p: p - 1.0,
+    "govender": lambda p: 0.5,
+    "granular": lambda p: p - 1.0,
+    "none": lambda p: 0.0,
+}
 
 # Bound to `contact` and `contact_in_step`.
 spring, dashpot, shear, attract = springs.hertz, springs.by_restitution, tangent.mindlin, adhesion.nothing
@@ -328,21 +336,25 @@ def contact(touch, mix, dt):
     return normal - pull, force, slip, answer.kept + held + kept
 
 
-SLOPE = 1.5  # stiffness of the spring over its force by overlap
+# Bound to `contact_in_step`: the powers of the overlap with which spring and dashpot go, whether they may pull, and what pushes.
+P, Q, PULLS = 1.5, 0.25, 0.0
+push = whole_steps.push_only
 
 
 def contact_in_step(touch, mix, dt):
-    """The same with the normal force as a mean over the step, see `clast.dem.whole_steps`; for springs that push from touch on, and do not pull."""
-    overlap, share = whole_steps.in_step(touch.overlap, touch.rate, dt)
-    here = Touch(overlap, touch.rate, touch.normal, touch.slide, touch.slip, touch.mass, touch.radius, touch.kept)
-    answer = spring(here, mix, dt)
-    damping, shear_damping = dashpot(here, mix, answer)
-    most = laws.strongest(touch.mass, dt)
-    push = answer.force + min(whole_steps.without_lag(damping, touch.mass, dt), most) * touch.rate
-    normal = share * whole_steps.not_below_zero(push, SLOPE * answer.stiffness, touch.rate, share * dt)
+    """The same with the normal force as a mean over the step, see `clast.dem.whole_steps`; for springs that push from touch on."""
+    here = spring(touch, mix, dt)
+    kick = (here.force + PULLS * dashpot(touch, mix, here)[0] * touch.rate) * dt / touch.mass
+    whole = whole_steps.in_step(touch.overlap, touch.rate, kick, dt, P, Q)
+    deep = Touch(whole.overlap, touch.rate, touch.normal, touch.slide, touch.slip, touch.mass, touch.radius, touch.kept)
+    answer = spring(deep, mix, dt)
+    damping, shear_damping = dashpot(deep, mix, answer)
+    normal = push(whole, answer.force, answer.stiffness, damping, touch.rate, touch.mass, dt, P, Q)
     pull, kept = attract(touch, mix, dt)
     limit = mix.friction * max(0.0, normal + answer.pull)
-    force, slip, held = shear(touch, mix, dt, answer, min(SHEAR_DAMPING * shear_damping, most), limit)
+    drag = min(SHEAR_DAMPING * (whole.share * whole.dashpot * shear_damping), laws.strongest(touch.mass, dt))
+    # In shear the spring is that of the place where the contact is.
+    force, slip, held = shear(touch, mix, dt, here, drag, limit)
     return normal - pull, force, slip, answer.kept + held + kept
 
 
@@ -360,6 +372,13 @@ def _bound(function, **names):
     return fused(bind(function, **names))
 
 
+def powers(law, damping):
+    """What is bound to `contact_in_step` beside the parts."""
+    p, pulls = IN_STEP[law], DASHPOTS[damping].pulls
+    push = whole_steps.push if pulls else whole_steps.push_only
+    return {"P": p, "Q": BESIDE[damping](p), "PULLS": 1.0 if pulls else 0.0, "push": push}
+
+
 @functools.cache
 def law_of(law, damping, shear_name, shear_damping, cohesion, twisting, bonded, in_step):
     """The function of a law with these parts, see `choose`."""
@@ -373,7 +392,7 @@ def law_of(law, damping, shear_name, shear_damping, cohesion, twisting, bonded, 
         attract=COHESIONS[cohesion].function,
         LEAST=PULL if chosen.pulls or dash.pulls else 0.0,
         SHEAR_DAMPING=1.0 if shear_damping else 0.0,
-        **({"SLOPE": IN_STEP[law]} if in_step else {}),
+        **(powers(law, damping) if in_step else {}),
     )
     if twisting != "none":
         made = _bound(with_twist, plain=made)
@@ -394,16 +413,19 @@ def resistance_of(rolling, twisting, bonded):
 
 
 def choose(law, damping, shear_name, shear_damping, cohesion, rolling, twisting, bonded, in_step):
-    """The Law of these parts by their names; damping and shear_name may be "auto", as the spring has it; in_step: forces are means over the step."""
+    """The Law of these parts by their names; damping and shear_name may be "auto", as the spring has it; in_step: whether
+    normal forces are means over the step; None: where they can be and follow from a coefficient of restitution."""
     chosen = SPRINGS["jkr" if cohesion == "jkr" else law]
     damping = chosen.dashpot if damping == "auto" else damping
     shear_name = chosen.shear if shear_name == "auto" else shear_name
     dash = DASHPOTS[damping]
-    if in_step and (law not in IN_STEP or bonded or dash.pulls or cohesion not in ("none", "dmt", "area")):
+    able = law in IN_STEP and not bonded and cohesion in ("none", "dmt", "area")
+    if in_step and not able:
         raise ValueError(
-            f"DEM: in_step=True is of springs that push from touch on ({', '.join(IN_STEP)}), without damping='tsuji', bonds, jkr and "
-            "capillary; leave it out"
+            f"DEM: in_step=True is of springs that push from touch on ({', '.join(IN_STEP)}), without bonds, jkr and capillary; leave it out"
         )
+    # Where a coefficient of restitution is asked for it should come out.
+    in_step = able and dash.damping is not None if in_step is None else in_step
     parts = [chosen, dash, SHEARS[shear_name], COHESIONS[cohesion], ROLLINGS[rolling], TWISTINGS[twisting]]
     springs_of = tuple(part.energy for part in parts if part.energy is not None)
     if bonded:

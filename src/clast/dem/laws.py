@@ -13,8 +13,7 @@ import numpy as np
 
 from ..kernels.backend import bind, fused, made_by
 from ..kernels.tuples import record
-
-THORNTON = (-6.918798, -16.41105, 146.8049, -796.4559, 2928.711, -7206.864, 11494.29, -11342.18, 6276.757, -1489.915)
+from . import whole_steps
 
 
 class Touch(NamedTuple):
@@ -76,33 +75,39 @@ def strongest(mass, dt):
 
 @fused
 def hertz(touch, mix, dt):
-    """Hertz normal force with Mindlin shear (Johnson 1985, eq. 4.23 and 7.42) and the damping of Tsuji (1992)."""
+    """Hertz normal force with Mindlin shear (Johnson 1985, eq. 4.23 and 7.42) and the damping of Tsuji (1992), as means over the step (`clast.dem.whole_steps`)."""
+    p, q = 1.5, 0.25
     a = math.sqrt(touch.radius * touch.overlap)  # radius of the contact area
-    k = 4.0 / 3.0 * mix.young * a
+    kick = 4.0 / 3.0 * mix.young * a * touch.overlap * dt / touch.mass
+    whole = whole_steps.in_step(touch.overlap, touch.rate, kick, dt, p, q)
+    k = 4.0 / 3.0 * mix.young * math.sqrt(touch.radius * whole.overlap)
     c, most = mix.damping * math.sqrt(touch.mass * k), strongest(touch.mass, dt)
-    normal = max(0.0, k * touch.overlap + min(c, most) * touch.rate)
+    normal = whole_steps.push_only(whole, k * whole.overlap, k, c, touch.rate, touch.mass, dt, p, q)
     # The shear force stays when the contact area grows and falls with it when it shrinks (Thornton et al. 2013), so
     # the slip is shortened under growing load: a stiffer spring of the same length would be energy from nothing.
     before = max(0.0, min(touch.overlap, touch.overlap - touch.rate * dt))
     x, y, z = turn(touch.slip, touch.normal, before, touch.overlap)
     slip = (x + touch.slide[0] * dt, y + touch.slide[1] * dt, z + touch.slide[2] * dt)
     # The shear dashpot has the same damping as the normal one: c_t / sqrt(k_t) = c / sqrt(dF/d overlap).
-    force, slip = coulomb(slip, touch.slide, 8.0 * mix.shear * a, min(2.0 * mix.ratio * c, most), mix.friction * normal)
+    c = min(whole.share * whole.dashpot * (2.0 * mix.ratio * c), most)
+    force, slip = coulomb(slip, touch.slide, 8.0 * mix.shear * a, c, mix.friction * normal)
     return normal, force, slip
 
 
 @fused
 def linear(touch, mix, dt):
-    """Linear spring and dashpot, shear stiffness in Mindlin's ratio (Cundall and Strack 1979)."""
+    """Linear spring and dashpot, shear stiffness in Mindlin's ratio (Cundall and Strack 1979), as means over the step (`clast.dem.whole_steps`)."""
+    p, q = 1.0, 0.0
     k = mix.stiffness if mix.stiffness > 0.0 else mix.young * touch.radius
+    whole = whole_steps.in_step(touch.overlap, touch.rate, k * touch.overlap * dt / touch.mass, dt, p, q)
     c, most = 2.0 * mix.damping * math.sqrt(touch.mass * k), strongest(touch.mass, dt)
-    normal = max(0.0, k * touch.overlap + min(c, most) * touch.rate)
+    normal = whole_steps.push_only(whole, k * whole.overlap, k, c, touch.rate, touch.mass, dt, p, q)
     # The slip falls with the spring's normal force, so that a contact that opens holds no shear.
     before = max(touch.overlap, touch.overlap - touch.rate * dt)
     x, y, z = turn(touch.slip, touch.normal, touch.overlap * touch.overlap, before * before)
     slip = (x + touch.slide[0] * dt, y + touch.slide[1] * dt, z + touch.slide[2] * dt)
-    shear = 4.0 * mix.ratio * mix.ratio * k
-    force, slip = coulomb(slip, touch.slide, shear, min(2.0 * mix.ratio * c, most), mix.friction * normal)
+    shear, c = 4.0 * mix.ratio * mix.ratio * k, min(whole.share * whole.dashpot * (2.0 * mix.ratio * c), most)
+    force, slip = coulomb(slip, touch.slide, shear, c, mix.friction * normal)
     return normal, force, slip
 
 
@@ -212,17 +217,12 @@ def without(function):
 
 
 def hertz_damping(restitution):
-    """Tsuji's damping constant for a coefficient of restitution, with tension cut off.
+    """Tsuji's damping constant for a coefficient of restitution, with tension cut off: sqrt(5) times the fraction of critical damping of a linear contact.
 
-    Polynomial of Thornton, Cummins and Cleary (2013) up to 0.9. Above, where the polynomial is off by up to 0.011 in
-    restitution, the value without cut-off over a ratio fitted to the equation of motion; both within 3e-4.
+    With y = sqrt(2 U / m), U the energy of the spring, and a time that runs with F / sqrt(2 U m) the motion of a Hertz contact with Tsuji's dashpot is that of a linear one, and
+    its force vanishes at the same y.
     """
-    e = float(np.clip(restitution, 0.01, 1.0))
-    if e > 0.9:
-        free = -math.sqrt(5.0) * math.log(e) / math.hypot(math.log(e), math.pi)
-        return free / (1.0 - (1.0 - e) * (0.203 + 0.15 * (1.0 - e)))
-    power = e * np.polyval(THORNTON[::-1], e)
-    return math.sqrt(6.0) * math.sqrt(1.0 / (1.0 - (1.0 + e) ** 2 * math.exp(power)) - 1.0)
+    return math.sqrt(5.0) * linear_damping(restitution)
 
 
 def linear_damping(restitution):

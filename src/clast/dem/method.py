@@ -48,7 +48,7 @@ class DEM:
     Its parts, all but for "blaze", "halo" and functions: damping: "auto", "thornton", "tsuji", "kuwabara-kono", "govender", "granular", "none";
     shear: "auto", "mindlin", "mindlin-deresiewicz", "fading", "rescaled", "secant", "incremental", "none"; shear_damping: whether shear has a dashpot; cohesion: "none", "jkr", "dmt", "area",
     "capillary"; rolling: "spring", "constant", "viscous", "none"; twisting: "none", "spring"; bonds: whether bodies that touch at the start are
-    bonded. in_step: whether normal forces are means over the step, for restitution as it is asked for at dt="auto", see docs/laws.md. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
+    bonded. in_step: whether normal forces are means over the step, for restitution as it is asked for at dt="auto", see docs/laws.md; None: where a restitution is asked for. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
     shapes may be to stand in the list of pairs; None lets the simulation choose. broad: a name in `clast.broad.search.BROAD`:
     "bins", "boxes", "spacetree", "all-pairs".
     Neither margin nor broad changes the results by a single bit, except with narrow="hybrid-batches".
@@ -80,7 +80,7 @@ class DEM:
     rolling: str = "spring"
     twisting: str = "none"
     bonds: bool = False
-    in_step: bool = False
+    in_step: bool | None = None
     ledger: bool = False
 
     def __post_init__(self):
@@ -97,7 +97,7 @@ class DEM:
         ):
             pick(what, name, known)
         for name in ("shear_damping", "bonds", "in_step", "ledger", "attraction"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
+            if not isinstance(getattr(self, name), bool | np.bool_) and (name, self.in_step) != ("in_step", None):
                 raise TypeError(f"DEM: {name} must be True or False, got {getattr(self, name)!r}")
         if not self._plain:
             if callable(self.law) or self.law not in composed.SPRINGS:
@@ -148,7 +148,11 @@ class DEM:
         recipe = laws.LAWS[self.law]
         if self.law == "blaze":
             return recipe._replace(function=laws.blaze_plain) if self.conserving is False else recipe
-        return recipe._replace(account=2.5 if recipe.hertzian else 2.0) if self.conserving else recipe
+        if not self.conserving:
+            return recipe
+        # Accounts are of the forces at places.
+        whole = composed.choose(self.law, *(False if name == "in_step" else getattr(self, name) for name in PARTS))
+        return whole._replace(account=2.5 if recipe.hertzian else 2.0)
 
     def mixes(self, scene):
         """Numbers that the law needs of every pair of materials, (m*m, k): columns as in `Law.needs`."""

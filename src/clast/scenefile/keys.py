@@ -364,7 +364,7 @@ class RunKeys(Section):
     rolling: str = key("resistance to rolling", '"constant"', "spring")
     twisting: str = key("resistance to twisting", '"spring"', "none")
     bonds: bool = key("bodies that touch at the start are bonded", "true", False)
-    in_step: bool = key("normal forces are means over the step", "true", False)
+    in_step: bool | None = key("normal forces are means over the step", "true", None)
     attraction: bool = key("law blaze: contacts may pull where damping outweighs the spring", "true", False)
     conserving: bool | None = key(
         "laws hertz and linear: contacts give back what they took in; blaze: false is the force as published",

@@ -116,6 +116,8 @@ def answer(v, spins, arms, centre, n, overlap, memory, of_both, mix, dt, law, lo
     # Shear is answered under the pressure of the whole area, which knows nothing of its rocking.
     whole = opening if lone else opening + dot(cross(sub(spins[1], spins[0]), centre), n)
     slip, kept = memory
+    # The law puts it into the plane across the normal; about that it turns with the mean spin.
+    slip = laws.swing(slip, n, n, 0.25 * dt * dot(add(spins[0], spins[1]), n))
     pressure, shear, slip_after, kept_after = respond(overlap, -whole, n, slide, slip, kept, of_both, mix, dt, law)
     normal = pressure
     if not lone:

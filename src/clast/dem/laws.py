@@ -54,6 +54,31 @@ def turn(slip, n, part, whole):
 
 
 @fused
+def swing(slip, n, before, half):
+    """A remembered tangential vector turned with its contact: by the least rotation that takes `before` (3,), along the normal of the step before, to n, and about n.
+
+    half: the spin of the pair about n times half of the step. Where the pair turns as a whole, about any axis, this is its rotation: the swing of the normal, 2 s, and a twist t about it with
+    tan(t / 2) = w . n / |w| tan(|w| dt / 2), here up to the third power of the angles.
+    """
+    x, y, z = slip
+    length = math.sqrt(before[0] * before[0] + before[1] * before[1] + before[2] * before[2])
+    reach = before[0] * n[0] + before[1] * n[1] + before[2] * n[2]
+    per = 1.0 / max(length + reach, 0.01 * length + 1e-300)
+    along = (x * n[0] + y * n[1] + z * n[2]) * per
+    x -= along * (before[0] + length * n[0])
+    y -= along * (before[1] + length * n[1])
+    z -= along * (before[2] + length * n[2])
+    tangent = half * (1.0 + (half * half + (length - reach) * per) * (1.0 / 3.0))
+    sine = 2.0 * tangent / (1.0 + tangent * tangent)
+    cosine = 1.0 - sine * tangent
+    return (
+        cosine * x + sine * (n[1] * z - n[2] * y),
+        cosine * y + sine * (n[2] * x - n[0] * z),
+        cosine * z + sine * (n[0] * y - n[1] * x),
+    )
+
+
+@fused
 def coulomb(slip, slide, stiffness, dashpot, limit):
     """Spring and dashpot in the tangent plane under a friction limit; a sliding spring is shortened with its force."""
     x = stiffness * slip[0] + dashpot * slide[0]

@@ -84,6 +84,9 @@ def touch_balls(d, v, roll_speed, memory, of_both, mix, dt, beyond, law):
     z = v[2] - (w[0] * n[1] - w[1] * n[0])
     opening = x * n[0] + y * n[1] + z * n[2]
     slide = (x - opening * n[0], y - opening * n[1], z - opening * n[2])
+    # The slip turns with the line between the centres, and about it with the mean spin, by the radii.
+    half = 0.5 * dt * per_reach * (roll_speed[0] * n[0] + roll_speed[1] * n[1] + roll_speed[2] * n[2])
+    slip = laws.swing(slip, n, (d[0] - dt * v[0], d[1] - dt * v[1], d[2] - dt * v[2]), half)
     touch = Touch(max(overlap, -beyond), -opening, n, slide, slip, 1.0 / lightness, product * per_reach, kept)
     normal, shear, slip, kept = law(touch, mix, dt)
     # Selected, not multiplied by zero: a law may have no answer where nothing touches.

@@ -170,6 +170,13 @@ def test_a_fault_of_hard_contacts_is_that_of_all_and_has_the_words_of_one(faults
     assert faults["hard"] == faults["hard alone"]
 
 
+def test_parts_with_one_centre_of_bodies_of_two_processes_are_named(faults):
+    assert faults["centres alone"][0].startswith(
+        "ValueError: Simulation: body 1 (Clump) and body 2 (Clump) have the same"
+    )
+    assert faults["centres"] == faults["centres alone"]
+
+
 def test_more_processes_than_bodies_are_refused(faults):
     assert faults["few"] == ["ClastError: 2 processes are more than the 1 bodies that move; start 1 at the most"] * 2
 

@@ -29,6 +29,7 @@ from ..scene import clearance, inputs
 from ..scene.filling import Newcomers
 from ..scene.scene import Scene
 from ..scene.solids import make_solids
+from ..scene.stacking import lone_parts
 from ..tables import FREE, is_particle, rows_in
 from . import runner
 from .flows import Flows
@@ -190,11 +191,14 @@ class Simulation:
 
     def start(self):
         """What the first step needs to know; no time passes. Later calls do nothing."""
-        if not self._looked:
+        first = not self._looked
+        if first:
             self.stepper.together(self._check_centres)
-            self._looked = True
         self._prepare()
         self.stepper.start()
+        if first and self.team is not None and not lone_parts(self.state.molds, self.state.parts).all():
+            self.stepper.together(self._check_centres)  # with parts of bodies that others move, which came as ghosts
+        self._looked = True
         if self.stepper.ledger is not None and self.stepper.ledger.start is None:
             self.stepper.ledger.begin(self.state, measure.stored(self).parts)
 

@@ -33,11 +33,12 @@ def main():
     parser.add_argument("--speed", type=float, default=0.02, help="[m/s], of the spheres of `steps`")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--steps", type=int, default=40, help="in a turn")
+    parser.add_argument("--filled", action="store_true", help="memory: spheres of Scene.fill, not of arrays")
     parser.add_argument("--fixed", action="store_true", help="drum: space is not cut anew")
     given = parser.parse_args()
     everyone = team.find()
     if given.what == "memory":
-        told = memory(given.count or 1_000_000)
+        told = memory(given.count or 1_000_000, filled if given.filled else lattice)
     elif given.what == "steps":
         told = steps(everyone, given.count or 97_000, given.speed, given.turns, given.steps)
     else:
@@ -60,20 +61,28 @@ def lattice(count, speed):
     return scene
 
 
+def filled(count, speed):
+    """The same as a filling that no process has whole; all with one speed."""
+    side = round(count ** (1.0 / 3.0))
+    scene, box = clast.Scene(gravity=(0, 0, 0)), ((0, 0, 0), (0.01 * side,) * 3)
+    scene.fill(clast.Sphere(0.005), count=side**3, box=box, method="lattice", velocity=(speed, 0, 0), material=GLASS)
+    return scene
+
+
 def resident(name):
     """Memory of this process by that name, VmRSS or VmHWM [MB]."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(float(line.split()[1]) for line in lines if line.startswith(name)) * 1024 / 1e6
 
 
-def memory(count):
+def memory(count, make):
     """Memory of each process without a scene, with all steps going on, and at the most."""
     small = clast.Simulation(lattice(1000, 0.02))
     small.step(3)  # libraries and kernels are there
     del small
     gc.collect()
     bare = resident("VmRSS")
-    sim = clast.Simulation(lattice(count, 0.02))
+    sim = clast.Simulation(make(count, 0.02))
     gc.collect()
     made = resident("VmHWM")
     sim.step(5)

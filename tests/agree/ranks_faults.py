@@ -34,6 +34,15 @@ def few(count=8, shift=0.0, speed=0.0):
     return scene
 
 
+def halved():
+    """Clumps in a row, of which the two in the middle, on two sides of the cut, have balls with one centre."""
+    scene = clast.Scene(gravity=(0, 0, 0))
+    place = np.zeros((4, 3))
+    place[:, 0] = -0.5, 0.0, 0.0625, 0.5625
+    scene.add(clast.Clump([(-0.03125, 0, 0), (0.03125, 0, 0)], [0.03125, 0.03125]), position=place, material=SAND)
+    return scene
+
+
 def fault(function):
     """What it raises, as text."""
     try:
@@ -183,8 +192,10 @@ def main():
     folder = Path(everyone.first_says(tempfile.mkdtemp() if rank == 0 else None))
     with team.alone():
         alone, fast, hard_alone = fault(leaves), fault(too_fast), fault(lambda: leaves(hard(), dt=1e-3))
-        empty = emptied()
+        empty, apart = emptied(), fault(lambda: clast.Simulation(halved(), hard(), dt=1e-3).start())
     found = {
+        "centres alone": apart,
+        "centres": fault(lambda: clast.Simulation(halved(), hard(), dt=1e-3).start()),
         "shared": fault(leaves),
         "fast": [fault(too_fast), fast],
         "after": goes_on(),

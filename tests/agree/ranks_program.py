@@ -4,7 +4,7 @@ import hashlib
 import json
 import pickle
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import h5py
@@ -15,6 +15,7 @@ import clast
 from clast.files import Trajectory, checkpoint, trajectory
 from clast.mpi import contacts, pieces, team
 from clast.run.recording import Record, recording
+from clast.scene import lots
 from clast.scenes import SCENES
 from clast.tables import FREE
 
@@ -71,6 +72,18 @@ def table():
     return box(speed=0.5, spin=-30.0)
 
 
+def filled():
+    """Spheres of a filling that is kept as its recipe, between the planes of `box`, hotter from layer to layer, and one behind them."""
+    scene, rng = clast.Scene(gravity=(0, 0, -9.81)), np.random.default_rng(6)
+    scene.add(clast.Plane(), material=STONE)
+    stand_sides(scene, STONE)
+    start = {"velocity": rng.normal(0.0, 8.0, (150, 3)), "temperature": np.linspace(250.0, 350.0, 150)}
+    about = {"method": "lattice", "jitter": 0.2, "scale": (0.7, 1.1), "seed": 4, **start}
+    scene.fill(clast.Sphere(0.006), count=150, box=((0, 0, 0.01), (EDGE, EDGE, EDGE)), material=STONE, **about)
+    scene.add(clast.Sphere(0.006), position=(0.05, 0.05, 0.2), velocity=(0, 0, -8.0), material=SOFT)
+    return clast.Simulation(scene, clast.DEM(margin=0.002))
+
+
 def flow():
     """Spheres that an inlet pours and an outlet takes, with one that is ten times as large."""
     scene = clast.Scene(gravity=(0, 0, -9.81))
@@ -99,6 +112,7 @@ MADE = {
     "box": (box, 40, (2, 3, 4), SAVED),
     "counted": (counted, 40, (2, 3), ((2, 3),)),
     "table": (table, 80, (3,), ()),
+    "filled": (filled, 20, (3,), ((3, 2),)),
     "flow": (flow, 80, (2, 3), SAVED),
     "shapes": (shapes, 200, (2, 3, 4), SAVED),
 }
@@ -189,6 +203,22 @@ def in_pieces():
         team.Team.join, team.Team.everywhere = join, everywhere
 
 
+@contextmanager
+def never_whole(few=60):
+    """Within the block no process puts all bodies of a scene into its memory, but for a few."""
+    whole = lots.Store.whole
+
+    def look(self):
+        assert self.count < few
+        return whole(self)
+
+    lots.Store.whole = look
+    try:
+        yield
+    finally:
+        lots.Store.whole = whole
+
+
 def halves(sim, steps, every, path):
     """The same; half way a frame and a checkpoint are written into the folder `path`, and a report is made."""
     states = told(sim, steps // 2, every)
@@ -202,7 +232,7 @@ def halves(sim, steps, every, path):
 
 def main(names, folder, made=MADE, every=EVERY, **again):
     """made: as MADE; again: what `clast.resume` is to be told."""
-    pieces.PIECE = trajectory.ROWS = 30  # so that there are many
+    pieces.PIECE = trajectory.ROWS = lots.BLOCK = 30  # so that there are many
     world, result, everyone = MPI.COMM_WORLD, {}, team.find()
     for name in names:
         make, steps, sizes, ways = made[name]
@@ -214,7 +244,8 @@ def main(names, folder, made=MADE, every=EVERY, **again):
             part = world.Split(0 if world.rank < size else 1)
             if world.rank < size:
                 with team.using(part):
-                    sim = make()
+                    with never_whole() if name == "filled" else nullcontext():
+                        sim = make()
                     result[name][str(size)] = halves(sim, steps, every, Path(folder) / f"{name}{size}")
                     ranks = sim.stepper.ranks()
                     result[name][f"lists {size}"] = sim.state.rebuilds
@@ -225,7 +256,8 @@ def main(names, folder, made=MADE, every=EVERY, **again):
             part = world.Split(0 if world.rank < size else 1)
             if world.rank < size:
                 with team.using(part):
-                    sim = clast.resume(Path(folder) / f"{name}{saved}", **again.get(name, {}))
+                    with never_whole() if size > 1 else nullcontext():
+                        sim = clast.resume(Path(folder) / f"{name}{saved}", **again.get(name, {}))
                     result[name][f"{saved} to {size}"] = told(sim, steps - steps // 2, every)
             everyone.rest()
         if world.rank == 0:

@@ -1,5 +1,7 @@
 """Hard contacts on many processes: the bits of one at every step, whoever has which bodies, and after a restart with another number of processes."""
 
+import math
+
 import numpy as np
 import pytest
 from test_ranks import check, pytestmark, states  # noqa: F401, the mark says when there is no MPI
@@ -81,3 +83,25 @@ def test_what_is_no_number_or_too_large_shows_in_the_sum(wrong):
     terms = np.ones(1_000)
     terms[500] = wrong
     assert not np.isfinite(order_free(ALONE, terms)[0])
+
+
+def test_exact_sums_of_parts_make_the_exact_sum_of_all():
+    rng = np.random.default_rng(5)
+    terms = rng.normal(0.0, 1.0, 3_000) * 10.0 ** rng.uniform(-30, 30, 3_000)
+    whole = sums.exact(terms)
+    assert whole == math.fsum(terms.tolist())
+    for cuts in ([10, 2_000], [0, 0, 1_500]):
+        parts = [sums.exact_parts(part) for part in np.split(rng.permutation(terms), cuts)]
+        assert max(map(len, parts)) < 12
+        assert sums.exact(np.concatenate(parts)) == whole
+    assert sums.exact(np.zeros(0)) == 0.0 and sums.exact_parts(np.zeros(3)) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"), [([np.inf], np.inf), ([1e308, 1e308], np.inf), ([np.nan], np.nan), ([np.inf, -np.inf], np.nan)]
+)
+def test_an_exact_sum_of_what_is_no_number_is_none(wrong, told):
+    terms = np.array([1.0, *wrong, 2.0])
+    assert np.array_equal(
+        [sums.exact(terms), sums.exact(np.array(sums.exact_parts(terms)))], [told] * 2, equal_nan=True
+    )

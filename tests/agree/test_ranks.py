@@ -56,7 +56,7 @@ def states(tmp_path_factory, *names, program="ranks_program.py"):
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    return states(tmp_path_factory, "box", "table", "flow", "counted")
+    return states(tmp_path_factory, "box", "table", "flow", "counted", "filled")
 
 
 def check(told, size):
@@ -91,10 +91,17 @@ def test_what_some_processes_saved_goes_on_with_others_and_with_one(found, scene
     assert late == found[scene]["1"][-len(late) :]
 
 
-@pytest.mark.parametrize("scene", ["box", "counted", "table", "flow"])
+@pytest.mark.parametrize("scene", ["box", "counted", "table", "flow", "filled"])
 def test_checkpoint_and_frame_of_many_that_were_written_in_pieces_are_those_of_one(found, scene):
     alone, *shared = found[scene]["saved"]
     assert all(tables == alone for tables in shared)
+
+
+def test_a_filling_that_no_process_makes_whole_has_the_bodies_of_one(found):
+    told = found["filled"]
+    check(told, 3)
+    assert told["3 to 2"] == told["1"][-len(told["3 to 2"]) :]
+    assert told["1"][-1][1][1] > 20  # they touch
 
 
 def test_bodies_came_and_went_and_touched(found):
@@ -161,6 +168,13 @@ def test_what_hard_contacts_need_one_process_for_is_refused(faults):
 def test_a_fault_of_hard_contacts_is_that_of_all_and_has_the_words_of_one(faults):
     assert faults["hard alone"][0].startswith("Escaped: body ")
     assert faults["hard"] == faults["hard alone"]
+
+
+def test_parts_with_one_centre_of_bodies_of_two_processes_are_named(faults):
+    assert faults["centres alone"][0].startswith(
+        "ValueError: Simulation: body 1 (Clump) and body 2 (Clump) have the same"
+    )
+    assert faults["centres"] == faults["centres alone"]
 
 
 def test_more_processes_than_bodies_are_refused(faults):

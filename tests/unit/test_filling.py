@@ -22,7 +22,7 @@ from clast import (
     Superquadric,
     find_contacts,
 )
-from clast.scene import clearance
+from clast.scene import clearance, lots
 from clast.scene.filling import Inlet, Outlet, Sizes, random_orientation
 from clast.scene.scene import Scene
 
@@ -389,3 +389,42 @@ def test_fill_takes_a_list_of_shapes_with_velocities_of_their_own():
         scene.fill(shapes, count=1, box=((0, 0, 0), (1, 1, 1)))
     with pytest.raises(ValueError, match="velocity has 2"):
         scene.fill(Sphere(0.01), count=3, box=((0, 0, 0), (1, 1, 1)), velocity=velocity[:2])
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"jitter": 0.2}, {"orientation": (1.0, 0.0, 0.0, 0.0)}, {"temperature": 300.0}, {"velocity": "each"}]
+)
+def test_a_large_lattice_is_kept_as_its_recipe_and_gives_the_same_bodies_again_and_again(monkeypatch, how):
+    if "velocity" in how:
+        how = {"velocity": np.random.default_rng(1).random((500, 3))}
+
+    def made(block):
+        monkeypatch.setattr(lots, "BLOCK", block)
+        scene = Scene()
+        scene.add(Plane(), position=(0, 0, 0.1))
+        scene.add(Sphere(0.2), position=(0.5, 0.5, 0.5))
+        room = {"box": UNIT, "inside": lambda points: points[:, 0] > 0.2}
+        numbers = scene.fill(Sphere(0.04), count=500, method="lattice", scale=(0.5, 1.0), seed=3, **room, **how)
+        scene.fill(Sphere(0.02), count=60, box=((0.3, 0.3, 0.7), (0.6, 0.6, 1.2)), seed=1)
+        return scene, numbers
+
+    (plain, numbers), (lot, again) = made(1000), made(100)
+    assert [lots.is_lot(chunk) for chunk in lot._store.chunks].count(True) == 1
+    assert not any(lots.is_lot(chunk) for chunk in plain._store.chunks)
+    assert lot.count == plain.count == 562 and np.array_equal(numbers, again)
+    blocks = list(lot.blocks())
+    assert len(blocks) > 5 and max(len(block.number) for block in blocks) <= 100
+    for name, column in plain.bodies._asdict().items():
+        joined = np.concatenate([getattr(block, name) for block in blocks])
+        assert np.array_equal(joined, column, equal_nan=True)
+        assert np.array_equal(getattr(lot.bodies, name), column, equal_nan=True)
+
+
+def test_a_large_lattice_that_finds_no_room_or_is_not_of_balls_is_filled_as_small_ones_are(monkeypatch):
+    monkeypatch.setattr(lots, "BLOCK", 10)
+    scene = Scene()
+    with pytest.raises(ValueError, match="placed only 64 of 65 bodies"):
+        scene.fill(Sphere(0.125), count=65, box=UNIT, method="lattice")
+    assert scene.count == 0 and scene.next_number == 0 and scene.names == []
+    scene.fill(Ellipsoid(0.05, 0.04, 0.03), count=20, box=UNIT, method="lattice")
+    assert scene.count == len(scene.bodies.number) == 20

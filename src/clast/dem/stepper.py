@@ -53,9 +53,8 @@ class Smooth(Stepper):
                 "kept": len(law.keeps),
                 "beyond": self.method.reach(self.scene, self.mixes),
                 "accounts": law.account > 0.0,
-                "chosen": self.chosen,
             }
-            self.state = State(self.scene, self.box, search, self.rolling, self.method.margin, **about)
+            self.state = State(self.scene, self.box, search, self.rolling, self.method.margin, self.chosen, **about)
             self._bind()
         self._around, self._seen = None, ()  # Space and Watch of the last step, and what they hold
         self.fresh = True  # forces of the present positions are not there yet

@@ -54,7 +54,7 @@ class Hard(Nearby, Swept, Stepper):
         self.soft = bool((self.mixes.compliance > 0.0).any())
         self.width = 6 if self.couples else 3
         search = copy(BROAD[self.method.broad])
-        self.state = State(scene, self.box, search, False, None, impulse=self.width, chosen=self.chosen)
+        self.state = State(scene, self.box, search, False, None, self.chosen, impulse=self.width)
         self.state.tuned = False
         self.joints = JointSystem(scene, self.box) if scene.joints or scene.springs else None
         self.dt = self._choose_step(dt)

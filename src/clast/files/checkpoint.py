@@ -69,14 +69,17 @@ def read(path, later=()):
             text = disk.column(stored, "attributes").tobytes()
             groups = disk.inside(stored, "groups", h5py.Group)
             found = read_groups(groups, [name for name in groups if name not in later])
-            return found | {name: Stored(path, name) for name in later if name in groups}, json.loads(text)
+            kept = {name: disk.inside(groups, name, h5py.Group) for name in later if name in groups}
+            return found | {name: Stored(path, name, group) for name, group in kept.items()}, json.loads(text)
 
 
 class Stored:
-    """A table of a checkpoint that stays on the disk."""
+    """A table of a checkpoint that stays on the disk: names of its columns, and count of its rows."""
 
-    def __init__(self, path, name):
+    def __init__(self, path, name, group):
         self.path, self.name = path, name
+        self.names = tuple(group)
+        self.count = max((disk.plain(group, name).shape[0] for name in group), default=0)
 
     def pieces(self, rows):
         """So many rows after the other, at the most: {name: rows}."""
@@ -86,9 +89,8 @@ class Stored:
         ):
             with h5py.File(file, "r") as stored:
                 group = disk.inside(disk.inside(stored, "groups", h5py.Group), self.name, h5py.Group)
-                count = max((disk.plain(group, name).shape[0] for name in group), default=0)
-                for first in range(0, max(count, 1), rows):
-                    yield {name: disk.plain(group, name)[first : first + rows] for name in group}
+                for first in range(0, max(self.count, 1), rows):
+                    yield {name: disk.plain(group, name)[first : first + rows] for name in self.names}
 
 
 def _write_hdf5(path, groups, text):

@@ -107,8 +107,9 @@ def add_up(terms, limit=0.0):
 
 def exact(terms):
     """The number nearest to the sum of terms (n,), which no order changes; not a number, or infinite, where they are."""
-    if not math.isfinite(np.abs(terms).sum()):
-        return float(np.sum(terms))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not math.isfinite(np.abs(terms).sum()):
+            return float(np.sum(terms))
     return math.fsum(terms.tolist())
 
 

@@ -23,7 +23,7 @@ from ..kernels.backend import kernel
 from ..kernels.rows import CENTRES, COLUMNS, PER_INERTIA, PER_MASS, REACH, SPINS, VELOCITIES
 from ..narrow.dispatch import FAMILIES, FAMILY, Asked, near_pairs
 from ..narrow.mesh_slots import Candidates
-from ..scene.stacking import lone_parts, make_trees, typical_radius
+from ..scene.stacking import lone_parts, make_trees
 from ..shapes.ellipsoid_form import make_forms, update_forms
 from ..tables import (
     DRIVEN,
@@ -119,14 +119,12 @@ class State(Asked):
 
     impulse: None, or how many numbers hard contacts remember; they look at gaps above zero too (exact), and at every step afresh.
     kept: how many numbers the law of smooth contacts keeps beside slip and rolling angle; beyond [m]: the largest gap at which it acts.
-    chosen: None, or a function that tells of the Bodies of the scene which rows are to be here, of which every process has some.
+    chosen: function that gives the Bodies that are to be here, of which every process has some, and says by its arguments how large bodies are, see `Stepper.chosen`.
     """
 
     chm = False  # see `clast.narrow.ellipsoids`
 
-    def __init__(
-        self, scene, box, search, rolling, margin, impulse=None, kept=0, beyond=0.0, accounts=False, chosen=None
-    ):
+    def __init__(self, scene, box, search, rolling, margin, chosen, impulse=None, kept=0, beyond=0.0, accounts=False):
         super().__init__()
         self.device = device = backend.DEVICE[-1]
         self.molds, self.parts, self.meshes, self.hulls = scene.molds, scene.parts, scene.meshes, scene.hulls
@@ -141,7 +139,6 @@ class State(Asked):
         self.exact = impulse is not None or beyond > 0.0
         self.keeps, self.rough = impulse is None, False
         self.materials = len(scene.materials)
-        bodies = scene.bodies
         # By the molds, not by the bodies that are left: outlets may have removed the last ellipsoid before a checkpoint.
         self.ellipsoids = bool((self.parts.kind == ELLIPSOID).any())
         self.triangulated = bool((self.parts.kind == MESH).any())
@@ -164,12 +161,12 @@ class State(Asked):
         # Bodies in the last rows that another process moves: they act on those of this one, not on each other, nor on walls.
         self.ghosts = 0
         self.next_label = 0
+        bodies, self.label, middle, largest = chosen(self)
+        # By what inlets will bring where nothing is there yet.
         poured = [inlet.reach * inlet.sizes.largest for inlet in scene.inlets]
-        self.size, self.largest = typical_radius(bodies, self.molds, self.parts, poured)
-        self.label = self.new_labels(bodies)
-        rows = slice(None) if chosen is None else chosen(bodies)
-        self.label = self.label[rows]
-        self.place(type(bodies)(*(np.array(column[rows]) for column in bodies)))
+        self.size = middle if middle is not None else float(np.median(poured)) if poured else 1.0
+        self.largest = max([*poured, largest])
+        self.place(bodies)
         self.tuned = margin is None and impulse is None  # hard contacts say themselves how far they look
         # Beside how far contacts reach: how much nearer two bodies may come before the list is made anew.
         self.margin = beyond + (0.1 * self.size if margin is None else float(margin))

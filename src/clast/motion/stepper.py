@@ -11,6 +11,7 @@ from ..errors import Diverged, Escaped, Penetrated
 from ..kernels import backend, sums
 from ..narrow import mesh_slots
 from ..scene import drives
+from ..scene.stacking import particle_radii
 from ..tables import FREE, some_bodies
 
 
@@ -79,7 +80,14 @@ class Stepper:
     def name_contacts(self):
         """Keep whose the contacts of the last step are, before bodies come or go and stand in other rows; by forces, contacts go with them."""
 
-    chosen: Callable | None = None  # which rows of the Bodies of the scene this process has, see State
+    def chosen(self, state):
+        """The Bodies that this process has at the start, copies, and labels of their shapes; and of all bodies the median of the radii of their shapes [m], None where there
+        are none, and the largest."""
+        bodies = self.scene.bodies
+        radii, largest = particle_radii(bodies, state.molds, state.parts)
+        middle = float(np.median(radii)) if len(radii) else None
+        own = type(bodies)(*(np.array(column) for column in bodies))
+        return own, state.new_labels(bodies), middle, largest
 
     def admit(self, bodies):
         """Take in Bodies that came through an inlet."""

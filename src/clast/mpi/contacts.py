@@ -28,7 +28,8 @@ def find_contacts(scene, **how):
     if everyone is None:
         return contacts.find_contacts(scene, **how)
     margin, *asked = contacts.checked(scene, **how | {"sort": True})
-    everyone.compare_bodies(scene.bodies, {"a margin of": margin})
+    about = {"bodies": scene.count, "a margin of": margin}
+    everyone.compare_scenes(about, {"bodies": scene.bodies._asdict()})
     limit = max(1, len(scene.bodies.number) // (BOXES * everyone.size))
     boxes = list(by_boxes.boxes_of(scene, margin, asked, limit, (everyone.rank, everyone.size), crowded=True))
     mine = Contacts(*(np.concatenate(column) for column in zip(*boxes))) if boxes else empty_contacts(0)

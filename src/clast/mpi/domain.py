@@ -11,36 +11,27 @@ from typing import Any
 import numpy as np
 
 from ..dem import results
+from ..kernels import backend
 from ..motion.state import REORDER, place_parts, place_shapes
 from ..scene.stacking import lone_parts, mold_reach
 from ..tables import FREE, some_bodies
 from .cuts import Cuts
+from .survey import SAMPLE
 
-SAMPLE = 200_000  # bodies, of all processes, by which space is cut
 UNEVEN = 1.1  # work of the busiest process over the mean above which space is cut anew
 PAUSE = 4  # lists, at the least, between two such cuts
 LARGE = 4.0  # times the typical radius: who is near a larger body is asked of that body, not of its tile
 ROUNDING = 1e-9
 
 
-def divided(team, box, bodies):
-    """Cuts that give every process as many of the free Bodies, and the rows of those in the own tile and of all that are not free."""
-    free = np.flatnonzero(bodies.motion == FREE)
-    some = free[:: max(1, len(free) // SAMPLE)]
-    cuts = Cuts(team.size, box, bodies.position[some], np.ones(len(some)))
-    mine = np.ones(len(bodies.number), bool)
-    mine[free] = cuts.owner(bodies.position[free]) == team.rank
-    return cuts, np.flatnonzero(mine).astype(np.int32)
-
-
 class Domain:
     """What this process has of the bodies of a State, and what it exchanges with others.
 
-    state: with the bodies in the own tile and all that are not free, if there are cuts; else with all bodies, which are divided. memory: `remember` and `recall`
+    state: with the bodies in the own tile, by these Cuts, and all that are not free. memory: `remember` and `recall`
     what contacts do, as `clast.dem.results`; larger: how much larger [m] the list takes each of some Bodies, (n,).
     """
 
-    def __init__(self, team, state, cuts=None, memory=results):
+    def __init__(self, team, state, cuts, memory=results):
         self.team, self.state, self.memory = team, state, memory
         self.larger = lambda bodies: 0.0
         self.reach = mold_reach(state.molds, state.parts)
@@ -54,15 +45,8 @@ class Domain:
         self.columns: list[Any] = [("label", np.int64)]
         self.columns += [(name, column.dtype, column.shape[1:]) for name, column in state.bodies._asdict().items()]
         self.cuts = cuts
-        if cuts is None:
-            self.divide()
 
     # Who has what.
-
-    def divide(self):
-        """Every process has all bodies: keep those in the own tile, and walls."""
-        self.cuts, mine = divided(self.team, self.state.box, self.state.bodies)
-        self.state.permute(mine)
 
     def balance(self, seconds):
         """Cut space anew if one process works much more than others. seconds: what this one has worked since the last look.
@@ -107,13 +91,16 @@ class Domain:
 
         first, numbers = state.pairs is None, arrived["number"].copy()
         former = np.concatenate([former[kept], before(numbers)])
-        state.ghosts = 0
-        if len(rows) or len(arrived) or state.rebuilds % REORDER == 0:
+        sort = state.rebuilds % REORDER == 0
+        if len(rows) or len(arrived) or (sort and state.ghosts):
+            state.ghosts = 0
             self._put(kept, arrived)
-        if state.rebuilds % REORDER == 0:
+        state.ghosts = 0
+        if sort:
             order = state.sort_bodies()
             state.permute(order)
             former = former[order]
+            backend.give_back(len(state.shapes.body))
         ghosts = self._choose_ghosts(len(former))
         self._put(slice(0, len(former)), ghosts)
         former = np.concatenate([former, before(ghosts["number"])])
@@ -121,6 +108,8 @@ class Domain:
         state.note_ghosts()
         state.former = None if first else former
         del arrived, ghosts, known, rows, kept, number  # a new list must not find them in memory
+        if first:
+            backend.give_back(len(state.shapes.body))  # nor the scene
         state.rebuild(sort=False, grow=grow)
         if memory is not None:
             self._recall(numbers, memory)

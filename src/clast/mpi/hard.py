@@ -84,7 +84,7 @@ class Others:
 class RankedHard(Divided, Hard):
     """Takes the steps of a simulation by impulses, on many processes."""
 
-    def __init__(self, scene, method, device, box, dt, team):
+    def __init__(self, scene, method, device, box, dt, team, survey):
         for there, what in (
             (method.solver != "apgd", f"solver={method.solver!r}"),
             (method.coulomb, "coulomb=True"),
@@ -100,7 +100,7 @@ class RankedHard(Divided, Hard):
             remember=warm_start.remember,
             recall=lambda state, kept, among: warm_start.recall(state, kept, self.reach, among),
         )
-        super().__init__(scene, method, device, box, dt, team)
+        super().__init__(scene, method, device, box, dt, team, survey)
         self.others = Others(self.team, self.domain)
         if self.plain:
             self.domain.larger = self._larger

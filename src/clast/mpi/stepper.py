@@ -4,6 +4,7 @@ import math
 import time as clock
 from collections.abc import Callable
 from itertools import zip_longest
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,15 @@ from ..errors import ClastError, Unavailable
 from ..kernels import backend, sums
 from ..motion.stepper import Stepper
 from ..narrow.contacts import select
-from ..tables import Contacts, some_bodies
+from ..scene.stacking import particle_radii
+from ..tables import FREE, Contacts, some_bodies
 from . import pieces
-from .domain import Domain, about, divided, joined
+from .domain import Domain, about, joined
 from .pieces import Gathered
+from .survey import median
 
 # Groups of a checkpoint that are read in pieces or, as the order that bodies had in the memory of one process, not at all.
-DIVIDED = ("spheres", "points", "history", "contacts", "order")
+DIVIDED = ("bodies", "spheres", "points", "history", "contacts", "order")
 
 
 class Divided(Stepper):
@@ -33,12 +36,13 @@ class Divided(Stepper):
     memory: Any = results  # remember and recall what contacts do
     sorting: Callable[[Contacts], list]  # columns in the order of which Contacts stand, the most important one first
 
-    def __init__(self, scene, method, device, box, dt, team):
+    def __init__(self, scene, method, device, box, dt, team, survey):
         if device is not backend.CPU:
             raise Unavailable(f"Simulation: {team.size} processes share a run on the CPU only; leave device='cuda' out")
-        self.team, self._cuts, self._asked = team, None, dt
+        self.team, self.survey, self.cuts, self._asked = team, survey, None, dt
         super().__init__(scene, method, device, box, dt)  # type: ignore[call-arg]
-        self.domain: Any = Domain(team, self.state, self._cuts, self.memory)
+        self.domain: Any = Domain(team, self.state, self.cuts, self.memory)
+        self.survey = None
         self.fault: Exception | None = None  # what went wrong here, and is not yet known to others
         if self.ledger is not None:
             self.ledger.team = team
@@ -52,18 +56,24 @@ class Divided(Stepper):
             super().start()
             self._start_clocks()
 
-    def chosen(self, bodies):
-        """See Stepper: those in the own tile, and all that are not free. The scene is whole on every process until now."""
-        free = int((bodies.mass < math.inf).sum())
+    def chosen(self, state):
+        """See Stepper: those in the own tile, and all that are not free."""
+        team, survey, free = self.team, self.survey, self.survey.free
         if self.team.size > max(free, 1) and not self.scene.inlets:
             raise ClastError(
                 f"{self.team.size} processes are more than the {free} bodies that move; start {max(free, 1)} at the most"
             )
         options = [value for value in vars(self.method).values() if isinstance(value, bool | int | float | str)]
         about = {"a time step of": self._asked, "a method with options": repr(options)}
-        self.team.compare_bodies(bodies, about, *self.scene.describe(bodies=False))
-        self._cuts, mine = divided(self.team, self.box, bodies)
-        return mine
+        about |= {"bodies": survey.count, "bodies with the checksum": f"{survey.checksum:08x}"}
+        team.compare_scenes(about, *self.scene.describe(bodies=False))
+        self.cuts = survey.cuts(team.size, self.box)
+        bodies, label = survey.own(self.cuts, team.rank, state.new_labels)
+        # Who is not free is on every process, and counts once.
+        told = (bodies.motion == FREE) | (team.rank == 0)
+        told = SimpleNamespace(mold=bodies.mold[told], scale=bodies.scale[told], motion=bodies.motion[told])
+        radii, largest = particle_radii(told, state.molds, state.parts)
+        return bodies, label, median(team, radii), team.largest(largest)[0]
 
     def renew(self, grow=None):
         """Make the list of pairs anew; bodies go to the process in whose tile they are. grow: see State.rebuild."""
@@ -215,8 +225,8 @@ class Divided(Stepper):
 class Ranked(Divided, Smooth):
     """Takes the steps of a simulation by forces, on many processes."""
 
-    def __init__(self, scene, method, device, box, dt, team):
-        super().__init__(scene, method, device, box, dt, team)
+    def __init__(self, scene, method, device, box, dt, team, survey):
+        super().__init__(scene, method, device, box, dt, team, survey)
         self._tuned, self.state.tuned = self.state.tuned, False
 
     def rebuild(self):

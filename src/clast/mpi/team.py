@@ -157,16 +157,16 @@ class Team:
                         f"{what}: rank 0 has {name} {everywhere[0][name]}, rank {rank} has {value}; {remedy}"
                     )
 
-    def compare_bodies(self, bodies, about, tables=None, attributes=None):
-        """Refuse to go on if the Bodies, or what else is told of the scene, are not the same everywhere; they are compared by a sum.
+    def compare_scenes(self, about, tables, attributes=None):
+        """Refuse to go on if what is told of the scene is not the same everywhere; tables are compared by a sum.
 
         about: {name: value} in words; tables, attributes: of the scene, see `Scene.describe`.
         """
         every = zlib.crc32(json.dumps(attributes, sort_keys=True).encode())
-        columns = [column for table in (tables or {}).values() for column in table.values()]
-        for column in (*bodies, *columns):
-            every = zlib.crc32(np.ascontiguousarray(column).view(np.uint8), every)
-        told = {"bodies": len(bodies.number), **about, "the checksum": f"{every:08x}"}
+        for table in tables.values():
+            for column in table.values():
+                every = zlib.crc32(np.ascontiguousarray(column).view(np.uint8), every)
+        told = {**about, "the checksum": f"{every:08x}"}
         self.compare("the processes describe different scenes", told, "take the same seeds and files everywhere")
 
     def all_leave(self):

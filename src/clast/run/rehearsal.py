@@ -10,6 +10,7 @@ import numpy as np
 from ..kernels import ahead, backend
 from ..mpi import team
 from ..narrow.contacts import find_contacts
+from ..scene.lots import Store
 from ..tables import FREE, some_bodies
 
 EACH = 2  # bodies of each sort that take part
@@ -51,7 +52,7 @@ def few(scene):
         chunks.append(
             small.pour(inlet, middle[None], np.array([inlet.sizes.largest]), np.array([[1.0, 0.0, 0.0, 0.0]]))
         )
-    small.source, small._chunks, small.inlets, small.outlets = None, chunks, [], []
+    small.source, small._store, small.inlets, small.outlets = None, Store(*chunks), [], []
     return small
 
 

@@ -24,10 +24,12 @@ from ..kernels import ahead, backend, watch
 from ..mpi import team
 from ..mpi.hard import RankedHard
 from ..mpi.stepper import DIVIDED, Ranked
+from ..mpi.survey import Survey
 from ..scene import clearance, inputs
 from ..scene.filling import Newcomers
 from ..scene.scene import Scene
 from ..scene.solids import make_solids
+from ..scene.stacking import lone_parts
 from ..tables import FREE, is_particle, rows_in
 from . import runner
 from .flows import Flows
@@ -68,7 +70,7 @@ class Simulation:
             raise TypeError(
                 f"Simulation: the method must be clast.DEM(...) or clast.Complementarity(...), got {method!r}"
             )
-        if len(scene.bodies.number) == 0 and not scene.inlets:
+        if scene.count == 0 and not scene.inlets:
             raise ValueError("Simulation: the scene is empty; add bodies with scene.add or scene.fill first")
         if isinstance(method, DEM) and (scene.joints or scene.springs):
             raise ValueError("Simulation: joints and springs need clast.Complementarity(...); DEM has none")
@@ -92,9 +94,8 @@ class Simulation:
         self._compiled = watch.seconds()
         self.box = periodic_box(scene)
         self.team = team.find()  # the processes that share the run, or None
-        # By which kernels are found, when each process has its own bodies alone.
-        self._few = few(scene) if self.team is not None and self.team.rank == 0 else None
-        self.stepper = self._make_stepper(dt)
+        self._few = None  # by which kernels are found, when each process has its own bodies alone
+        self.stepper = self._make_stepper(dt) if self.team is None else self._share(dt)
         self.dt, self.state, self.seconds = self.stepper.dt, self.stepper.state, self.stepper.seconds
         self.flows = Flows(scene, self.dt)
         for number, drive in scene.drives.items():
@@ -115,13 +116,22 @@ class Simulation:
         scene.hand_over(SimpleNamespace(bodies=lambda: self.bodies))
 
     def _make_stepper(self, dt):
-        given = self.scene, self.method, self.device, self.box, dt
-        if self.team is None:
-            chosen = STEPPERS[type(self.method)]
-            if isinstance(self.method, Complementarity):
-                chosen = Accounted if self.method.ledger else Hard if self.method.sleep is None else Resting
-            return chosen(*given)
-        return RANKED[type(self.method)](*given, self.team)
+        chosen = STEPPERS[type(self.method)]
+        if isinstance(self.method, Complementarity):
+            chosen = Accounted if self.method.ledger else Hard if self.method.sleep is None else Resting
+        return chosen(self.scene, self.method, self.device, self.box, dt)
+
+    def _share(self, dt):
+        """The stepper of a process that has a part of the bodies: the scene shows but an outline of them while it is made."""
+        survey = Survey(self.scene)
+        survey.stand_in()
+        try:
+            if self.team.rank == 0:
+                self._few = few(self.scene)
+            given = self.scene, self.method, self.device, self.box, dt, self.team, survey
+            return RANKED[type(self.method)](*given)
+        finally:
+            self.scene.source = None
 
     @property
     def steps(self):
@@ -181,11 +191,14 @@ class Simulation:
 
     def start(self):
         """What the first step needs to know; no time passes. Later calls do nothing."""
-        if not self._looked:
+        first = not self._looked
+        if first:
             self.stepper.together(self._check_centres)
-            self._looked = True
         self._prepare()
         self.stepper.start()
+        if first and self.team is not None and not lone_parts(self.state.molds, self.state.parts).all():
+            self.stepper.together(self._check_centres)  # with parts of bodies that others move, which came as ghosts
+        self._looked = True
         if self.stepper.ledger is not None and self.stepper.ledger.start is None:
             self.stepper.ledger.begin(self.state, measure.stored(self).parts)
 

@@ -144,3 +144,28 @@ def _rotate(q, v):
     x, y, z = v
     ux, uy, uz = 2.0 * (b * z - c * y), 2.0 * (c * x - a * z), 2.0 * (a * y - b * x)
     return (x + w * ux + b * uz - c * uy, y + w * uy + c * ux - a * uz, z + w * uz + a * uy - b * ux)
+
+
+def describe_drives(drives):
+    """Drives by body number as plain values; of a function a file holds only that there was one."""
+    marker = {True: None, False: "function"}
+    return {str(k): drive._asdict() | {"function": marker[drive.function is None]} for k, drive in drives.items()}
+
+
+def rebuild_drives(described, functions=None):
+    """The drives by body number from what `describe_drives` gave; functions: {body number: function} of those that had one."""
+    drives, left = {}, dict(functions or {})
+    for key, values in described.items():
+        number, function = int(key), None
+        if values["function"] is not None:
+            if number not in left:
+                raise ValueError(
+                    f"Scene.rebuild: body {number} was driven by a Python function, which a file cannot hold; "
+                    f"pass it again with drives={{{number}: function}}"
+                )
+            function = left.pop(number)
+        plain = {k: tuple(v) if isinstance(v, list | tuple) else v for k, v in values.items()}
+        drives[number] = Drive(**(plain | {"function": function}))
+    if left:
+        raise ValueError(f"Scene.rebuild: drives names bodies {sorted(left)}, which no function drove")
+    return drives

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -207,10 +208,10 @@ class Newcomers:
         return cls(radius, edge, edge, radius)
 
 
-def newcomers(scene, shapes, columns, radius, known, walls):
+def newcomers(scene, shapes, columns, radius, known, walls, bodies):
     """Newcomers for bodies of these shapes, one for all or one each, which need not be in the scene yet.
 
-    columns: orientation (n,4) or (1,4) and scale (n,); radius (n,) [m]: of the balls around them.
+    columns: orientation (n,4) or (1,4) and scale (n,); radius (n,) [m]: of the balls around them; bodies: of the scene that are known.
     """
     distinct = list({id(one): one for one in shapes}.values())
     row = {id(one): k for k, one in enumerate(distinct)}
@@ -219,7 +220,7 @@ def newcomers(scene, shapes, columns, radius, known, walls):
     mold = np.broadcast_to(len(there[0].first) + np.array([row[id(one)] for one in shapes]), len(radius))
     low = molds.first[mold].astype(np.int64)
     turn = np.broadcast_to(columns["orientation"], (len(radius), 4))
-    solids, bodies = make_solids(parts, hulls, surfaces), scene.bodies
+    solids = make_solids(parts, hulls, surfaces)
     given = known, bodies, scene.shapes(bodies), walls
     return Newcomers.of(solids, (low, low + molds.count[mold]), turn, columns["scale"], radius, *given)
 
@@ -308,52 +309,74 @@ def _divide(centre, edge):
     return (centre[:, None, :] + corner * edge).reshape(-1, 3), 0.5 * edge
 
 
-def fill_lattice(rng, count, new, jitter, low, high, walls, known, inside):
-    """Centres (k,3), k <= count, on a lattice from the bottom up, x first and z last; and its spacing (3,) [m].
+@dataclass(frozen=True)
+class Cells:
+    """A lattice from the bottom up, x first and z last, with a cell as wide as the widest body along each axis."""
 
-    new: Newcomers, for each of which there is a cell as wide as the widest of them along each axis; jitter: random shift of each, up to
-    half this part of the width along each axis. The spacing leaves room for it. Cells that walls or other bodies block are left out.
-    """
-    width = np.broadcast_to((new.down + new.up).max(axis=0), 3)
-    spacing = width * (1.0 + jitter)
-    sites = np.floor((high - low) / spacing * (1.0 + 1e-12)).astype(np.int64)
-    total = math.prod(sites.tolist())
-    # A site that touches a wall exactly is welcome: rounding must not close it.
-    half = 0.5 * width * (1.0 - 1e-9)
-    balls = clearance.stack_balls(low, high, known.centre, known.radius, np.zeros(0))
-    if new.keep is not None:
-        solids, items, sheets = new.keep
-        solids, many = with_box(solids, half), len(known.radius)
-        box = np.array([len(solids.ball) - 1])
-        items = join_items(
-            type(items)(*(column[:many] for column in items)),
-            body_items(solids, box, box + 1, np.array([1.0, 0.0, 0.0, 0.0]), np.ones(1)),
-        )
-        keep, around = Keep(solids, items, sheets), math.sqrt(float(half @ half))
-    origin = low + 0.5 * spacing
-    origin[:2] += 0.5 * ((high - low)[:2] - sites[:2] * spacing[:2])
-    found, done, first = [np.zeros((0, 3))], 0, 0
-    while done < count and first < min(total, LOOKED + 100 * count):
-        # A layer, or a part of one that is too large.
-        most = min(sites[0] * sites[1], ROUND)
-        site = np.arange(first, min(first + most, total))
-        first += len(site)
-        point = origin + spacing * np.column_stack(
-            [site % sites[0], site // sites[0] % sites[1], site // (sites[0] * sites[1])]
-        )
-        if jitter > 0.0:
-            point += jitter * (0.5 * width) * (2.0 * rng.random(point.shape) - 1.0)
-        if new.keep is None:
-            kept = clearance.clear(point, np.full(len(point), half[0]), 0.0, walls, balls, balls.radius)
-        else:
-            kept = clearance.clear_of_all(point, many, around, walls, balls, keep)
-        if inside is not None:
-            kept &= inside(point)
-        found.append(point[kept])
-        done += int(kept.sum())
-    centre = np.concatenate(found)[:count]
+    spacing: np.ndarray  # (3,) [m]
+    sites: np.ndarray  # (3,) cells along each axis
+    origin: np.ndarray  # (3,) [m], centre of the first
+    shift: np.ndarray  # (3,) [m], by which bodies are moved out of the middle at the most
+    half: np.ndarray  # (3,) [m], of the width of the widest body
+    balls: Any  # clearance.Balls that are there
+    keep: Any  # Keep of the bodies that are there and of a box as wide as a cell, and how many there are; None where all are balls
+
+    @classmethod
+    def of(cls, width, keep, jitter, low, high, known):
+        """width (3,) [m] of the widest body; keep: Keep of the known bodies and others, or None where all are balls; jitter: part of the width up to half of which bodies are
+        shifted; the spacing leaves room for it."""
+        spacing = width * (1.0 + jitter)
+        sites = np.floor((high - low) / spacing * (1.0 + 1e-12)).astype(np.int64)
+        # A site that touches a wall exactly is welcome: rounding must not close it.
+        half = 0.5 * width * (1.0 - 1e-9)
+        balls = clearance.stack_balls(low, high, known.centre, known.radius, np.zeros(0))
+        if keep is not None:
+            solids, items, sheets = keep
+            solids, many = with_box(solids, half), len(known.radius)
+            box = np.array([len(solids.ball) - 1])
+            items = join_items(
+                type(items)(*(column[:many] for column in items)),
+                body_items(solids, box, box + 1, np.array([1.0, 0.0, 0.0, 0.0]), np.ones(1)),
+            )
+            keep = Keep(solids, items, sheets), many
+        origin = low + 0.5 * spacing
+        origin[:2] += 0.5 * ((high - low)[:2] - sites[:2] * spacing[:2])
+        return cls(spacing, sites, origin, jitter * (0.5 * width), half, balls, keep)
+
+    def layers(self, rng, count, walls, inside):
+        """Centres (k,3) of cells that neither walls nor other bodies block, layer after layer, `count` in all at the most."""
+        total, done, first = math.prod(self.sites.tolist()), 0, 0
+        wide, deep, _ = self.sites
+        while done < count and first < min(total, LOOKED + 100 * count):
+            # A layer, or a part of one that is too large.
+            site = np.arange(first, min(first + min(wide * deep, ROUND), total))
+            first += len(site)
+            point = self.origin + self.spacing * np.column_stack(
+                [site % wide, site // wide % deep, site // (wide * deep)]
+            )
+            if self.shift.any():
+                point += self.shift * (2.0 * rng.random(point.shape) - 1.0)
+            kept = self._clear(point, walls)
+            if inside is not None:
+                kept &= inside(point)
+            found = point[kept][: count - done]
+            done += len(found)
+            yield found
+
+    def _clear(self, point, walls):
+        """Which of the points (k,3) neither walls nor other bodies block."""
+        if self.keep is None:
+            return clearance.clear(point, np.full(len(point), self.half[0]), 0.0, walls, self.balls, self.balls.radius)
+        keep, many = self.keep
+        return clearance.clear_of_all(point, many, math.sqrt(float(self.half @ self.half)), walls, self.balls, keep)
+
+
+def fill_lattice(rng, count, new, jitter, low, high, walls, known, inside):
+    """Centres (k,3), k <= count, on a lattice, see Cells; and its spacing (3,) [m]. new: Newcomers."""
+    cells = Cells.of(np.broadcast_to((new.down + new.up).max(axis=0), 3), new.keep, jitter, low, high, known)
+    centre = np.concatenate([np.zeros((0, 3)), *cells.layers(rng, count, walls, inside)])
     # The middle of what a body takes up stands in the middle of its cell.
-    return centre + 0.5 * (new.down - new.up)[: len(centre)], spacing
+    return centre + 0.5 * (new.down - new.up)[: len(centre)], cells.spacing
 
 
 @dataclass(frozen=True)

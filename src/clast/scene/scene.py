@@ -6,13 +6,14 @@ from dataclasses import asdict, fields
 import numpy as np
 
 from ..errors import pick
-from ..tables import DRIVEN, FREE, Bodies, Hulls, Meshes, Molds, Parts, Surfaces, WarmBodies
-from . import clearance, filling, inputs, packing
-from .drives import Drive, pose, rates
+from ..tables import DRIVEN, FREE, Hulls, Meshes, Molds, Parts, Surfaces, WarmBodies
+from . import clearance, filling, inputs, lots, packing
+from .drives import Drive, describe_drives, pose, rates, rebuild_drives
 from .filling import Inlet, Outlet, Sizes
 from .joining import Joinery
+from .lots import Store
 from .materials import OVERRIDES, Material, check, check_numbers
-from .stacking import join_bodies, join_molds, make_bodies, make_mold, place_shapes, warmed
+from .stacking import bounding_radius, join_molds, make_bodies, make_mold, place_shapes, warmed
 
 FILLINGS = {"random": "random", "lattice": "lattice", "packed": "packed"}
 MOLDED = {"molds": Molds, "parts": Parts, "meshes": Meshes, "hulls": Hulls, "surfaces": Surfaces}
@@ -48,7 +49,7 @@ class Scene(Joinery):
         self.source = None  # the running simulation, asked for `bodies()`; None while the scene is being built
         self.originals: list = []  # the shape object of each mold; None after a restart
         self.names: list[str] = []  # the name of the shape of each mold
-        self._chunks = [make_bodies(0, {})]
+        self._store = Store()
         self._mold_rows: dict = {}
         self._material_rows: dict[Material, int] = {}
         self._mold_chunks: list[tuple[Molds, Parts, Meshes | None, Hulls | None, Surfaces | None]] = []
@@ -114,7 +115,7 @@ class Scene(Joinery):
         chunk = self._rows(molds, self._material_row(material), motion, count, columns)
         if motion == DRIVEN:
             self._drive(chunk, centre, drive, still)
-        self._chunks.append(chunk)
+        self._store.chunks.append(chunk)
         return chunk.number.copy()
 
     def fill(
@@ -141,7 +142,8 @@ class Scene(Joinery):
         method "random": random points, large bodies first, up to a solid fraction of about 0.35; it is taken unless said, or
         where a fraction above 0.3 is asked for "packed": the balls around bodies pushed apart, up to about 0.6, in an empty box;
         "lattice": a lattice from the bottom up, along each axis as wide as the widest body, shifted at random by `jitter`
-        (part of the width). inside: function points (n,3) -> mask (n,) that says where centres may be.
+        (part of the width); of more than 100,000 spheres the scene keeps the recipe, and makes them when they are asked for.
+        inside: function points (n,3) -> mask (n,) that says where centres may be, each time the same.
         Bodies and walls already in the scene are kept clear of, by true shapes; of a triangulated particle its convex hull and halo count.
         """
         place, shapes = inputs.shapes("Scene.fill", shape)
@@ -168,11 +170,10 @@ class Scene(Joinery):
         material = inputs.material(place, material)
         seed = inputs.whole(place, "seed", seed)
         rng = np.random.default_rng(seed)
-        reach = np.array([_bounding_radius(one.parts()) for one in shapes])
+        reach = np.array([bounding_radius(one.parts()) for one in shapes])
         volume = np.array([one.volume for one in shapes])
         filling.check_room(place, count, reach, volume, sizes, low, high, method)
         columns = {
-            "scale": sizes.draw(rng.random(count)),
             "velocity": inputs.rows(place, "velocity", velocity, 3),
             "spin": inputs.rows(place, "spin", spin, 3),
             **self._temperature(place, temperature),
@@ -180,22 +181,30 @@ class Scene(Joinery):
         inputs.same_length(place, columns | {"shape": shapes, "count": range(count)}, count)
         if isinstance(orientation, str):
             pick("orientation", orientation, {"random": None})
-            columns["orientation"] = filling.random_orientation(rng.random((count, 3)))
         else:
             columns["orientation"] = inputs.quaternions(place, "orientation", orientation)
             inputs.same_length(place, {"count": range(count), "orientation": columns["orientation"]}, count)
+        if method == "lattice" and count > lots.BLOCK and len(shapes) == 1:
+            lot = lots.lattice(self, shapes[0], material, (count, seed, sizes, jitter), (low, high, inside), columns)
+            if lot is not None:
+                self._store.chunks.append(lot)
+                self.seeds.append(seed)
+                return lot.numbers()
+        columns["scale"] = sizes.draw(rng.random(count))
+        if "orientation" not in columns:
+            columns["orientation"] = filling.random_orientation(rng.random((count, 3)))
         radius = columns["scale"] * reach
         columns["position"] = np.zeros((0, 3))
         if count:
-            walls, known = self._room(low, high, radius.max())
-            new = filling.newcomers(self, shapes, columns, radius, known, walls)
+            walls, known, near = self._room(low, high, radius.max())
+            new = filling.newcomers(self, shapes, columns, radius, known, walls, near)
             whole = (np.array([low, high]) == (self.world or np.nan)).all(0) & self.periodic
             spot = packing.Spot(low, high, np.where(whole, high - low, 0.0), walls, known, inside)
             solid = columns["scale"] ** 3 * volume
             columns["position"] = packing.find_places(place, method, rng, new, solid, spot, jitter)
         molds = np.array([self._mold_row(one) for one in shapes])
         chunk = self._rows(molds, self._material_row(material), FREE, count, columns)
-        self._chunks.append(chunk)
+        self._store.chunks.append(chunk)
         self.seeds.append(seed)
         return chunk.number.copy()
 
@@ -226,7 +235,7 @@ class Scene(Joinery):
             raise ValueError(f"{place}: a wall cannot be poured; use Scene.add")
         low, high = self._box_in_world(place, box)
         sizes = Sizes.of(place, scale)
-        reach = _bounding_radius(shape.parts())
+        reach = bounding_radius(shape.parts())
         filling.check_fit(place, np.full(3, 2.0 * reach * sizes.largest), low, high)
         filling.check_far(place, reach * sizes.smallest, low, high)
         start = inputs.number(place, "start", start)
@@ -282,10 +291,18 @@ class Scene(Joinery):
         """All bodies, sorted by number; those of the running simulation if there is one."""
         if self.source is not None:
             return self.source.bodies()
-        if len(self._chunks) > 1:
-            # Numbers only ever grow, so chunks in the order of adding are sorted.
-            self._chunks = [join_bodies(self._chunks)]
-        return warmed(self._chunks[0]) if self.warm else self._chunks[0]
+        bodies = self._store.whole()  # numbers only ever grow, so chunks in the order of adding are sorted
+        return warmed(bodies) if self.warm else bodies
+
+    @property
+    def count(self):
+        """How many bodies there are before a simulation has them; fillings need not be made for it."""
+        return self._store.count
+
+    def blocks(self):
+        """The same bodies as tables of about 100,000 rows, one after the other; of large fillings each is made when it is asked for."""
+        for block in self._store.blocks():
+            yield warmed(block) if self.warm else block
 
     @property
     def molds(self):
@@ -322,8 +339,7 @@ class Scene(Joinery):
 
     def hand_over(self, source):
         """Let a simulation keep the bodies from now on: `source.bodies()` gives them, and the scene keeps no copy."""
-        self.source = source
-        self._chunks = [make_bodies(0, {})]
+        self.source, self._store = source, Store()
 
     def pour(self, inlet, position, scale, orientation):
         """New rows of Bodies, with new numbers, for what `inlet.place` returned. The scene does not store them."""
@@ -352,7 +368,7 @@ class Scene(Joinery):
             "names": list(self.names),
             "materials": [asdict(material) for material in self.materials],
             "pairs": [[a, b, dict(values)] for (a, b), values in self.pairs.items()],
-            "drives": {str(k): d._asdict() | {"function": _marker(d)} for k, d in self.drives.items()},
+            "drives": describe_drives(self.drives),
             "inlets": [inlet.describe() for inlet in self.inlets],
             "outlets": [asdict(outlet) for outlet in self.outlets],
         }
@@ -377,27 +393,16 @@ class Scene(Joinery):
         scene.pairs = {(int(a), int(b)): dict(values) for a, b, values in attributes["pairs"]}
         scene.inlets = [Inlet.rebuild(values) for values in attributes["inlets"]]
         scene.outlets = [Outlet(**{k: tuple(v) for k, v in values.items()}) for values in attributes["outlets"]]
-        scene.warm = "temperature" in groups["bodies"]
-        kind = WarmBodies if scene.warm else Bodies
-        scene._chunks = [kind(**{k: np.array(groups["bodies"][k]) for k in kind._fields})]
+        bodies = groups["bodies"]
+        kind = lots.kind_of(getattr(bodies, "names", bodies))
+        scene.warm = kind is WarmBodies
+        later = hasattr(bodies, "pieces")  # it stays in the file until it is asked for
+        scene._store = Store(lots.Kept(bodies) if later else kind(**{k: np.array(bodies[k]) for k in kind._fields}))
         molded = [table(**{k: np.array(groups[name][k]) for k in table._fields}) for name, table in MOLDED.items()]
         scene._mold_chunks = [tuple(molded)]
         moment = np.trace(molded[0].inertia, axis1=1, axis2=2) / 3.0
         scene._bulk = list(zip(molded[0].volume.tolist(), moment.tolist(), strict=True))
-        drivers = dict(drives or {})
-        for key, values in attributes["drives"].items():
-            number, function = int(key), None
-            if values["function"] is not None:
-                if number not in drivers:
-                    raise ValueError(
-                        f"Scene.rebuild: body {number} was driven by a Python function, which a file cannot hold; "
-                        f"pass it again with drives={{{number}: function}}"
-                    )
-                function = drivers.pop(number)
-            plain = {k: tuple(v) if isinstance(v, list | tuple) else v for k, v in values.items()}
-            scene.drives[number] = Drive(**(plain | {"function": function}))
-        if drivers:
-            raise ValueError(f"Scene.rebuild: drives names bodies {sorted(drivers)}, which no function drove")
+        scene.drives = rebuild_drives(attributes["drives"], drives)
         scene.rebuild_joints(attributes, functions)
         return scene
 
@@ -435,15 +440,16 @@ class Scene(Joinery):
             self._mold_chunks = [self._molded]
         return self._molded
 
-    def _rows(self, mold, material, motion, count, columns):
-        """New rows of Bodies with new numbers."""
+    def _rows(self, mold, material, motion, count, columns, first=None):
+        """New rows of Bodies with new numbers, or with those from the first one on if that is given."""
         volume, moment = np.array([self._bulk[m] for m in np.atleast_1d(mold)]).T
         mass = inertia = math.inf
         if motion == FREE:
             mass = self.materials[material].density * volume * columns["scale"] ** 3
             inertia = moment * mass * columns["scale"] ** 2
-        number = np.arange(self.next_number, self.next_number + count)
-        self.next_number += count
+        if first is None:
+            first, self.next_number = self.next_number, self.next_number + count
+        number = np.arange(first, first + count)
         own = {"number": number, "mass": mass, "inertia": inertia, "mold": mold, "material": material, "motion": motion}
         return make_bodies(count, columns | own)
 
@@ -476,21 +482,11 @@ class Scene(Joinery):
         return low, high
 
     def _room(self, low, high, reach):
-        """Walls that balls up to radius `reach` [m] may meet in the box, and clearance.Known."""
-        bodies = self.bodies
-        shapes = self.shapes(bodies)
+        """Walls that balls up to radius `reach` [m] may meet in the box, clearance.Known, and the Bodies that these are of."""
         span = np.zeros(3)
         if self.world is not None:
             span = np.where(self.periodic, np.subtract(self.world[1], self.world[0]), 0.0)
+        bodies = lots.near_box(self._store.blocks(), self.molds, self.parts, low, high, span)
+        shapes = self.shapes(bodies)
         walls = clearance.stack_walls(bodies, shapes, self.parts, self.meshes, low, high, reach)
-        return walls, clearance.known_balls(shapes, low, high, span)
-
-
-def _bounding_radius(parts):
-    """Radius about the centre of mass that contains all parts [m], at size factor 1."""
-    return float((np.linalg.norm(parts.offset, axis=1) + parts.reach).max())
-
-
-def _marker(drive):
-    """What a file holds in place of a drive's function."""
-    return None if drive.function is None else "function"
+        return walls, clearance.known_balls(shapes, low, high, span), bodies

@@ -62,15 +62,20 @@ def lone_parts(molds, parts):
     return (molds.count == 1) & ~parts.offset[molds.first].any(1)
 
 
+def bounding_radius(parts):
+    """Radius about the centre of mass that contains all parts [m], at size factor 1."""
+    return float((np.linalg.norm(parts.offset, axis=1) + parts.reach).max())
+
+
 def mold_reach(molds, parts):
     """Radius (m,) [m] about the centre of mass that contains all parts of each mold, at size factor 1."""
     far = np.linalg.norm(parts.offset, axis=1) + parts.reach
     return np.maximum.reduceat(far, molds.first) if len(far) else far
 
 
-def typical_radius(bodies, molds, parts, poured):
-    """The median and the largest radius [m] of the shapes of particles, by which margins and periodic worlds are measured; poured: radii [m]
-    of what inlets will bring. Bodies that are one shape count for the median if they are free."""
+def particle_radii(bodies, molds, parts):
+    """Radii (k,) [m] of the shapes of particles that count for the median, by which margins are measured, and the largest of all, by which periodic worlds are. Bodies
+    that are one shape count for the median if they are free. bodies: with the columns mold, scale and motion."""
     single = lone_parts(molds, parts)[bodies.mold]
     rows = np.flatnonzero(~single)
     many = molds.count[bodies.mold[rows]]
@@ -81,10 +86,7 @@ def typical_radius(bodies, molds, parts, poured):
     solid = is_particle(parts.kind[part])
     body, part = body[solid], part[solid]
     radius = parts.reach[part] * bodies.scale[body]
-    largest = max([*poured, float(radius.max(initial=0.0))])
-    radius = radius[(bodies.motion[body] == FREE) | ~single[body]]
-    some = radius if len(radius) else np.array(poured)
-    return float(np.median(some)) if len(some) else 1.0, largest
+    return radius[(bodies.motion[body] == FREE) | ~single[body]], float(radius.max(initial=0.0))
 
 
 def place_shapes(bodies, molds, parts):

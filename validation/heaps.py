@@ -24,7 +24,11 @@ from clast.scenes.walls import lathe
 
 STORE = ROOT / "build" / "heaps.json"
 SLIDING, ROLLING = (0.1, 0.2, 0.4, 0.8), (0.0, 0.05, 0.2)
-METHODS = {"forces": clast.DEM, "hard": clast.Complementarity}
+METHODS = {
+    "forces": clast.DEM,
+    "hard": clast.Complementarity,
+    "coulomb": lambda: clast.Complementarity(coulomb=True),
+}
 
 
 def grain(friction=0.5, rolling=0.0):
@@ -50,13 +54,12 @@ def repose(friction, rolling):
         bodies = sim.bodies
         place = bodies.position[np.isfinite(bodies.mass)]
     fast = np.linalg.norm(bodies.velocity, axis=1) > 0.02
-    return {
-        "friction": friction,
-        "rolling": rolling,
-        "spheres": len(place),
-        "angle": math.degrees(clast.measure.angle_of_repose(sim, part=(0.15, 0.85))),
-        "fast": float(fast.mean()),
-    }
+    try:
+        angle = math.degrees(clast.measure.angle_of_repose(sim, part=(0.15, 0.85)))
+    except ValueError:  # a layer of spheres that rolled away is no heap
+        angle = None
+    told = {"friction": friction, "rolling": rolling, "spheres": len(place), "fast": float(fast.mean())}
+    return told | {"angle": angle, "high": float(np.quantile(place[:, 2], 0.999)) / mean_diameter() + 0.5}
 
 
 def rolling(name, kind):
@@ -151,7 +154,11 @@ def tables(kept):
         ]
         lines += ["|---" + "|---:" * len(ROLLING) + "|"]
         for mu in SLIDING:
-            found = {row["rolling"]: f"{row['angle']:.1f}" for row in heaps if row["friction"] == mu}
+            found = {
+                row["rolling"]: "none" if row["angle"] is None else f"{row['angle']:.1f}"
+                for row in heaps
+                if row["friction"] == mu
+            }
             lines.append(f"| mu {mu:g} | " + " | ".join(found.get(r, "") for r in ROLLING) + " |")
         lines.append("")
     if balls := rows("rolling"):
@@ -166,14 +173,15 @@ def tables(kept):
         ("drum", "angle", "drum, slope of the bed [degrees]"),
         ("drum", "power", "drum, power [W]"),
     ):
-        found = rows(name)
-        if len(found) == 2:
-            one, two = (row[what] for row in found)
-            both.append(
-                f"| {words}, {found[0]['spheres']:,} spheres | {one:.4g} | {two:.4g} | {100 * (two / one - 1):+.1f} % |"
-            )
+        found = {row["method"]: row for row in rows(name)}
+        if {"forces", "hard"} <= {*found}:
+            one = found["forces"][what]
+            others = [found[method][what] if method in found else None for method in ("hard", "coulomb")]
+            told = " | ".join(f"{x:.4g} ({100 * (x / one - 1):+.1f} %)" if x else "" for x in others)
+            both.append(f"| {words}, {found['forces']['spheres']:,} spheres | {one:.4g} | {told} |")
     if both:
-        lines += ["| the same scene | forces | hard contacts | difference |", "|---|---:|---:|---:|", *both]
+        head = "| the same scene | forces | hard contacts | hard contacts, `coulomb=True` |"
+        lines += [head, "|---|---:|---:|---:|", *both]
     return lines
 
 
@@ -186,10 +194,9 @@ def draw(kept):
 
     figure, axes = pyplot.subplots(figsize=(4.6, 3.6), layout="constrained")
     for roll in ROLLING:
-        found = [
-            (mu, kept[key_of("repose", (mu, roll))]["angle"]) for mu in SLIDING if key_of("repose", (mu, roll)) in kept
-        ]
-        axes.plot(*zip(*found), "o-", label=f"rolling friction {roll:g}")
+        heaps = [(mu, kept.get(key_of("repose", (mu, roll)), {}).get("angle")) for mu in SLIDING]
+        found = [(mu, angle) for mu, angle in heaps if angle is not None]
+        axes.plot(*np.array(found).reshape(-1, 2).T, "o-", label=f"rolling friction {roll:g}")
     axes.set(xlabel="sliding friction", ylabel="slope [degrees]", title="heaps", ylim=(0, None))
     axes.legend()
     figure.savefig(DOCS / "images" / "heaps.png", dpi=110)

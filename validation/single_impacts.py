@@ -259,7 +259,13 @@ def thornton(data, steps):
     """Rows (series, restitution, [recoil, spin, tangential restitution]): the largest difference, of the first two over the range, and the sum of
     differences over the sum of values, which Kratos asks for."""
     folder, radius, normal = data / "paper_data_1_to_17", 0.025, 5.0
-    for title, options in (("Linear", {"law": "linear", "shear": "rescaled"}), ("Hertzian", {"law": "hertz"})):
+    cases = (
+        ("Linear", {"law": "linear", "shear": "thornton"}, "linear"),
+        ("Linear", {"law": "linear", "shear": "rescaled"}, "linear, rescaled"),
+        ("Hertzian", {"law": "hertz", "shear": "thornton"}, "hertzian"),
+        ("Hertzian", {"law": "hertz"}, "hertzian, mindlin"),
+    )
+    for title, options, name in cases:
         for e in (0.25, 0.5, 0.75, 0.9):
             unit, cells = 0.5 * normal * 0.1 * (1.0 + e), []
             material = (2650.0, 7.0e10, 0.3, 0.1, e, radius)
@@ -277,7 +283,7 @@ def thornton(data, steps):
                 mean = np.abs(found - given[:, 1]).sum() / np.abs(given[:, 1]).sum()
                 over = 1.0 if graph == "tang_coeff_rest" else np.ptp(given[:, 1])
                 cells.append((float(np.abs(found - given[:, 1]).max() / over), mean))
-            yield title.lower(), e, cells
+            yield name, e, cells
 
 
 def sheet(width, cells, height=None):

@@ -263,10 +263,10 @@ def test_restart_with_every_integrator_and_law(law, integrator, tmp_path):
     whole = fresh()
     whole.step(450)
     sim = fresh()
-    sim.step(300)
+    sim.step(200)
     assert np.count_nonzero(sim.contacts().slip.any(1)) > 8
     sim.save(tmp_path / "checkpoint.h5")
     sim = clast.resume(tmp_path / "checkpoint.h5")
-    sim.step(150)
+    sim.step(250)
     assert differences(state(whole), state(sim)) == []
     assert len(sim.contacts().gap) > 3

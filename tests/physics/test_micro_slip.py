@@ -197,3 +197,18 @@ def test_the_secant_spring_slides_by_its_own_force_and_is_damped_while_it_sticks
     assert shear[0] == pytest.approx(-LIMIT, rel=1e-12), "it slides: no dashpot"
     _, shear = one.at(4.0 * DEPTH)
     assert shear[0] == pytest.approx(-2.0 * LIMIT, rel=1e-12), "present stiffness times slip"
+
+
+def test_thorntons_spring_is_drawn_to_the_limit_where_its_dashpot_goes_beyond():
+    one = One({"damping": 0.7, "friction": 0.5}, law="hertz", shear="thornton", in_step=False)
+    c = 2.0 * math.sqrt(0.4) * 0.7 * math.sqrt(0.004 * 4.0 / 3.0 * 1e7 * AREA)
+    one.at(DEPTH, dt=1e-6)
+    normal, shear = one.at(DEPTH, slide=(1e-3, 0.0, 0.0), dt=1e-6)
+    assert shear[0] == pytest.approx(-(K * 1e-9 + c * 1e-3), rel=1e-12), "sticks, with its dashpot"
+    normal, shear = one.at(DEPTH, slide=(10.0, 0.0, 0.0), dt=1e-12)
+    assert shear[0] == pytest.approx(-0.5 * normal, rel=1e-12), "slides, by its dashpot"
+    assert K * one.slip[0] == pytest.approx(0.5 * normal, rel=1e-12), "and the spring has all of it"
+    less, shear = one.at(0.25 * DEPTH, dt=1e-6)
+    assert shear[0] == pytest.approx(-0.5 * less, rel=1e-12), "friction falls by more than the spring"
+    _, again = one.at(DEPTH, dt=1e-6)
+    assert again[0] == pytest.approx(shear[0], rel=1e-12), "the force stays when the area grows"

@@ -278,6 +278,7 @@ SHEARS = {
     "rescaled": Part(tangent.rescaled, ("friction",)),
     "secant": Part(tangent.secant, ("friction",)),
     "incremental": Part(tangent.incremental, ("friction",), ("grip",)),
+    "thornton": Part(tangent.thornton, ("friction",), ("grip",)),
     "mindlin-deresiewicz": Part(
         tangent.micro_slip,
         ("friction",),

@@ -87,6 +87,27 @@ def incremental(touch, mix, dt, spring, dashpot, limit):
     return force, slip, (k,)
 
 
+@fused
+def thornton(touch, mix, dt, spring, dashpot, limit):
+    """The force stays when the contact stiffens and falls when it softens; where spring and dashpot together are above the limit the spring itself is drawn to it.
+
+    The form that meets the curves of Thornton et al. (2013), linear and of Hertz and Mindlin: a contact that slides has no dashpot, and one that sticks again begins with the whole
+    friction in its spring. Keeps the stiffness of the step before [N/m].
+    """
+    k = max(spring.shear, 1e-300)
+    part = min(1.0, touch.kept.grip / k)
+    x, y, z = slid(turn(touch.slip, touch.normal, part * part, 1.0), touch, dt)
+    u, v, w = (
+        k * x + dashpot * touch.slide[0],
+        k * y + dashpot * touch.slide[1],
+        k * z + dashpot * touch.slide[2],
+    )
+    size = math.sqrt(u * u + v * v + w * w)
+    factor, slides = min(1.0, limit / max(size, 1e-300)), size > limit
+    u, v, w = factor * u, factor * v, factor * w
+    return (-u, -v, -w), (u / k, v / k, w / k) if slides else (x, y, z), (k,)
+
+
 REST = 1e-200  # [s], the step of a contact whose force at rest is asked for is shorter
 
 

@@ -245,10 +245,11 @@ def place_of(i, count, work):
     Sums then round alike on both sides of a mirror, whatever the numbers of corners and faces. Counted and not sorted: nothing is moved, and which
     comes first the processor could not foresee.
     """
-    place = -1  # it is counted itself too
-    for j in range(count):
-        # Of two alike the one that stands first comes first.
-        place += 1 if comes_before(work, POINT * max(i, j), POINT * min(i, j)) == (j > i) else 0
+    place = i
+    for j in range(i):
+        place -= 1 if comes_before(work, POINT * i, POINT * j) else 0
+    for j in range(i + 1, count):
+        place += 1 if comes_before(work, POINT * j, POINT * i) else 0
     return place
 
 

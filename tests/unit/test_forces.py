@@ -8,7 +8,7 @@ import pytest
 
 from clast.dem import forces, history, laws
 from clast.dem.conserving import no_account
-from clast.narrow.polyhedra import place_of
+from clast.narrow.polyhedra import order_points
 from clast.narrow.polyhedron_polyhedron import POINT
 from clast.tables import Pairs, Shapes, Wrench, empty_points
 
@@ -217,9 +217,10 @@ def test_mirror_images_have_the_same_order():
         work = np.zeros(100)
         for i, k in enumerate(order):
             work[POINT * i : POINT * i + 4] = *points[k], 0.0, -overlaps[k]
-        placed = sorted(range(4), key=lambda i: place_of(i, 4, work))
-        assert [order[i] for i in placed] == [2, 3, 0, 1]
-        assert sorted(place_of(i, 4, work) for i in range(4)) == [0, 1, 2, 3]
+            work[POINT * i + 7] = k
+        order_points(work, 4)
+        assert work[7:32:POINT].tolist() == [2, 3, 0, 1]  # what touches goes along
+        assert work[0:32:POINT].tolist() == [points[k][0] for k in (2, 3, 0, 1)]
 
 
 @pytest.mark.parametrize(("cosine", "together"), [(0.93, True), (0.87, False)])

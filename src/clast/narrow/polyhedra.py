@@ -10,7 +10,7 @@ import numpy as np
 from ..broad.near import asleep, image
 from ..kernels.backend import func, kernel, part
 from ..kernels.launch import same
-from ..kernels.vec import add, dot, load, load4, matrix_vector, quat_matrix, quat_multiply, rotate, scale, sub, unrotate
+from ..kernels.vec import add, dot, load, load4, quat_matrix, quat_multiply, rotate, scale, sub, unrotate
 from ..tables import CYLINDER, PLANE, POLYHEDRON, TRIANGLE
 from .box_box import APART, AXES, ROWS, lane_pose, part_boxes, put_boxes
 from .ellipsoids import between
@@ -239,26 +239,26 @@ distance = hull_distance
 
 
 @func
-def place_of(i, count, work):
-    """Place of point i among `count` points in the axes of a polyhedron in an order that its mirror image has too: by gap, then by distance.
+def order_points(work, count):
+    """Bring points in the axes of a polyhedron into an order that its mirror image has too: by gap, then by distance.
 
-    Sums then round alike on both sides of a mirror, whatever the numbers of corners and faces. Counted and not sorted: nothing is moved, and which
-    comes first the processor could not foresee.
+    Sums then round alike on both sides of a mirror, whatever the numbers of corners and faces.
     """
-    place = i
-    for j in range(i):
-        place -= 1 if comes_before(work, POINT * i, POINT * j) else 0
-    for j in range(i + 1, count):
-        place += 1 if comes_before(work, POINT * j, POINT * i) else 0
-    return place
+    for i in range(1, count):
+        j = i
+        while j > 0 and comes_before(work, POINT * j, POINT * (j - 1)):
+            for k in range(POINT):
+                mine = work[POINT * j + k]
+                work[POINT * j + k] = work[POINT * (j - 1) + k]
+                work[POINT * (j - 1) + k] = mine
+            j -= 1
 
 
 @func
 def comes_before(work, one, two):
     """Whether the point at `one` comes before that at `two`."""
-    gap, other = work[np.uintp(one + 3)], work[np.uintp(two + 3)]
-    if gap != other:
-        return gap < other
+    if work[one + 3] != work[two + 3]:
+        return work[one + 3] < work[two + 3]
     x, y = get(work, one), get(work, two)
     return dot(x, x) < dot(y, y)
 
@@ -275,22 +275,21 @@ def write_points(c, count, q, away, sign, radius, work, points):
 
     away (3,) [m]: from the centre of the first shape to that of the polyhedron; sign -1 where this is the second.
     """
-    for i in range(count, 4):
-        points.gap[np.uintp(c + i)] = np.inf
-    turn = quat_matrix(q)
+    order_points(work, count)
+    for i in range(4):
+        points.gap[c + i] = work[POINT * i + 3] if i < count else np.inf
     own = n = (0.0, 0.0, 0.0)
     for i in range(count):
         # Most often the points of a pair have one normal.
-        m, gap = get(work, POINT * i + 4), work[np.uintp(POINT * i + 3)]
+        m = get(work, POINT * i + 4)
         if m[0] != own[0] or m[1] != own[1] or m[2] != own[2]:
-            own, n = m, matrix_vector(turn, m)
-        arm = add(away, add(matrix_vector(turn, get(work, POINT * i)), scale(0.5 * gap, n)))
-        k = np.uintp(c + place_of(i, count, work))
-        points.gap[k], points.radius[k] = gap, radius
-        points.feature[k] = int(work[np.uintp(POINT * i + 7)])
+            own, n = m, rotate(q, m)
+        arm = add(away, add(rotate(q, get(work, POINT * i)), scale(0.5 * work[POINT * i + 3], n)))
+        points.radius[c + i] = radius
+        points.feature[c + i] = int(work[POINT * i + 7])
         for j in range(3):
-            points.arm[k, j] = arm[j]
-            points.normal[k, j] = sign * n[j]
+            points.arm[c + i, j] = arm[j]
+            points.normal[c + i, j] = sign * n[j]
 
 
 @func

@@ -8,11 +8,11 @@ import math
 
 import numpy as np
 
-from ..kernels.backend import func, search
+from ..kernels.backend import func
 from ..kernels.vec import add, cross, dot, matrix_vector, scale, sub, transposed
 from .box_box import face_of, rolled, unrolled
 from .polyhedron_outline import WITHIN, common_outline, copy_four, drop_doubles, drop_straight, keep_near
-from .polyhedron_polyhedron import EDGE_EDGE, POINT, SCRATCH, VERTEX_FACE, column, farthest_along, get, highest, put
+from .polyhedron_polyhedron import EDGE_EDGE, POINT, SCRATCH, VERTEX_FACE, column, farthest_along, get, put
 
 STEEP = 0.98  # cosine between a face and the normal of crossed edges below which the face is not looked at
 CROSSING = 1e-6  # corners nearer to the crossing of two edges than this fraction of the size are the crossing
@@ -45,7 +45,7 @@ def contact_points(ha, ka, hb, kb, turn, d, found, hulls, margin, work):
         in_b = one < 0
         faces = hulls.face_start[ha + 1] - hulls.face_start[ha]
         feature = 4 * (faces + two if in_b else one) + VERTEX_FACE
-        towards = face_towards(ha if in_b else hb, n if in_b else to_a, hulls, work)
+        towards = face_towards(ha if in_b else hb, n if in_b else to_a, hulls)
         face = towards if in_b else hulls.face_start[ha] + one
         other = hulls.face_start[hb] + two if in_b else towards
     # Of the face that is looked at and of the other body: everything in the axes of the former.
@@ -123,26 +123,21 @@ def nearest_of_edges(one, ka, two, kb, turn, d, hulls):
 
 
 @func
-def face_towards(h, n, hulls, work):
+def face_towards(h, n, hulls):
     """Of the faces at the corner of hull h that is farthest along n, the one that faces n most."""
     if hulls.box[h, 0] > 0.0:
         x, y, z = abs(n[0]), abs(n[1]), abs(n[2])
         axis = 0 if x >= y and x >= z else (1 if y >= z else 2)
         return hulls.face_start[h] + face_of(h, axis, n[axis] > 0.0, hulls)
     corner = column(hulls.vertex, farthest_along(hulls.vertex, hulls.vertex_start[h], hulls.vertex_start[h + 1], n))
-    first, count = hulls.face_start[h], hulls.face_start[h + 1] - hulls.face_start[h]
-    facing(hulls.normal, hulls.offset, first, count, corner, n, WITHIN * hulls.outer[h], work)
-    return first + highest(work, SCRATCH, count)
-
-
-@search
-def facing(normal, offset, first, count, corner, n, near, work):
-    """Write how much `count` faces from `first` on face n to work from SCRATCH on, -2 for those that do not have the corner."""
-    for i in range(first, first + count):
-        f = np.uintp(i)
-        x, y, z = normal[0, f], normal[1, f], normal[2, f]
-        has = x * corner[0] + y * corner[1] + z * corner[2] >= offset[f] - near
-        work[np.uintp(SCRATCH - first + i)] = x * n[0] + y * n[1] + z * n[2] if has else -2.0
+    near = WITHIN * hulls.outer[h]
+    best, face = -2.0, hulls.face_start[h]
+    for f in range(hulls.face_start[h], hulls.face_start[h + 1]):
+        m = column(hulls.normal, f)
+        turned = dot(m, n)
+        if turned > best and dot(m, corner) >= hulls.offset[f] - near:
+            best, face = turned, f
+    return face
 
 
 @func

@@ -317,7 +317,7 @@ class History(NamedTuple):
     angle: np.ndarray  # (c,3) [rad]; (0,3) without rolling friction
     kept: np.ndarray  # (c,k) the numbers that the law keeps beside the slip, see `clast.dem.laws.Law.keeps`
     arm: np.ndarray  # (c,3) [m], from the centre of mass of the first body; of hard contacts as in ContactPoints; not kept where a manifold
-    # has one slot, here and below
+    # has one slot
     normal: np.ndarray  # (c,3) unit
     # Of hard contacts, which keep no slip, share, angle, numbers of a law and normal, no rows each:
     impulse: np.ndarray  # (c,3) [N s] on the second shape, or (c,6) with couples over a length

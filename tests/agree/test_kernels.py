@@ -162,9 +162,9 @@ def test_names_are_the_same_in_every_process_and_differ_from_each_other(package)
 
 
 def test_an_edit_of_a_law_changes_the_kernels_with_that_law(package):
-    old = "shear = 4.0 * mix.ratio * mix.ratio * k"
+    old = "shear, c = 4.0 * mix.ratio * mix.ratio * k"
     assert package.changed("laws.py", old, f"{old} * 1.5") == {"linear.ball_block"}
-    old = "k = 4.0 / 3.0 * mix.young * a\n"
+    old = "k = 4.0 / 3.0 * mix.young * math.sqrt(touch.radius * whole.overlap)\n"
     changed = package.changed("laws.py", old, f"{old}    k = 1.5 * k\n")
     words = package.words
     assert {"hertz.ball_block"} <= changed <= {row for row in package.before if "law" in words[row.rsplit(".", 1)[1]]}

@@ -116,7 +116,7 @@ def answer(v, spins, arms, centre, n, overlap, memory, of_both, mix, dt, law, lo
     # Shear is answered under the pressure of the whole area, which knows nothing of its rocking.
     whole = opening if lone else opening + dot(cross(sub(spins[1], spins[0]), centre), n)
     slip, kept = memory
-    # The law puts it into the plane across the normal; about that it turns with the mean spin.
+    # It has been turned along with the normal; about that it turns with the mean spin.
     slip = laws.swing(slip, n, n, 0.25 * dt * dot(add(spins[0], spins[1]), n))
     pressure, shear, slip_after, kept_after = respond(overlap, -whole, n, slide, slip, kept, of_both, mix, dt, law)
     normal = pressure
@@ -143,10 +143,13 @@ def gather(k, h, slots, tables, spheres, mixes, edges, lane, about, family):
     if about.lone:
         lives = history.live[c] == 1
         lane[RADIUS, k], lane[OVERLAP, k] = points.radius[c], -points.gap[c]
+        slip = (0.0, 0.0, 0.0)
+        if lives:
+            slip = remembered.turned(load(history.slip, c), load(history.normal, c), load(points.normal, c))
+        put_lane_vector(lane, SLIP, k, slip)
         for i in range(3):
             lane[NORMAL + i, k] = points.normal[c, i]
             lane[ARM + i, k] = points.arm[c, i] + (rows[s, i] - rows[a, i] if about.parts else 0.0)
-            lane[SLIP + i, k] = history.slip[c, i] if lives else 0.0
             if about.rolling:
                 lane[ANGLE + i, k] = history.angle[c, i] if lives else 0.0
         for i in range(about.kept):
@@ -206,7 +209,7 @@ def scatter(k, slots, begins, lane, points, history, wrench, about):
             points.couple[c, i] = lane[COUPLE + i, k]
             history.angle[c, i] = lane[ANGLE + i, k]
         history.arm[c, i] = 0.0 if about.lone else lane[ARM + i, k]
-        history.normal[c, i] = 0.0 if about.lone else lane[NORMAL + i, k]
+        history.normal[c, i] = lane[NORMAL + i, k]
         if begins:
             wrench.force[q, i] = lane[FORCE + i, k]
             wrench.moment[q, 0, i] = lane[MOMENT + i, k]

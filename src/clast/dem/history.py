@@ -120,7 +120,8 @@ def share(n, begin, end, near):
 @func
 def turned(v, n, m):
     """A vector at right angles to n, turned along with n into m, both unit."""
-    return sub(v, scale(dot(m, v) / (1.0 + dot(n, m)), add(n, m)))
+    # A normal that is turned round in a step tells no way.
+    return sub(v, scale(dot(m, v) / max(1.0 + dot(n, m), 0.1), add(n, m)))
 
 
 @func

@@ -203,10 +203,12 @@ class _Index(IndexDataCacheFile):
 
 @functools.cache
 def _lock_file(folder):
-    """The file of a folder whose bytes stand for what is compiled there, open as long as the process lives; None where there is none."""
+    """Descriptor of the file of a folder whose bytes stand for what is compiled there; None where there is none.
+
+    It stays open as long as the process lives: its locks would go with it."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        return (Path(folder) / "compiling.lock").open("ab")  # locks of a process go when it closes the file
+        return os.open(Path(folder) / "compiling.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError:
         return None
 
@@ -215,9 +217,9 @@ def _lock_file(folder):
 def one_at_a_time(folder, name, patience=PATIENCE):
     """Within the block no other process is in a block of this name. Waits for that, but not longer than `patience` [s]: then, and where files
     cannot be locked, both do the same work. Four processes of a run on two cores compiled everything four times."""
-    file, place = fcntl and _lock_file(folder), zlib.crc32(name.encode())
+    file, place = None if fcntl is None else _lock_file(folder), zlib.crc32(name.encode())
     late = time.monotonic() + patience
-    while file:
+    while file is not None:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
             break
@@ -229,7 +231,7 @@ def one_at_a_time(folder, name, patience=PATIENCE):
     try:
         yield
     finally:
-        if file:
+        if file is not None:
             fcntl.lockf(file, fcntl.LOCK_UN, 1, place)
 
 

@@ -194,8 +194,12 @@ def source(arm, n, reach, low, high, past):
 @func
 def inherit(k, o, near, past, about):
     """Give row k of near what row o of past remembers, nothing if that is -1."""
+    slip = (0.0, 0.0, 0.0)
+    if o >= 0:
+        d = np.uintp(o)
+        slip = turned(vector(past, d, PAST_SLIP), vector(past, d, PAST_NORMAL), vector(near, k, NORMAL))
+    put(near, k, SLIP, slip)
     for i in range(3):
-        near[k, SLIP + i] = past[np.uintp(o), PAST_SLIP + i] if o >= 0 else 0.0
         if about.rolling:
             near[k, ANGLE + i] = past[np.uintp(o), PAST_ANGLE + i] if o >= 0 else 0.0
     for i in range(about.kept):

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from clast.narrow.polyhedron_plane import WIDTH, hull_plane
 from clast.narrow.polyhedron_polyhedron import EDGE_EDGE
 from clast.narrow.polyhedron_triangle import hull_triangle
-from clast.shapes import MeshWall
+from clast.shapes import Cylinder, MeshWall
 from clast.shapes.polyhedron import Polyhedron
 
 NO_TURN = Rotation.identity()
@@ -317,6 +317,23 @@ def test_the_end_of_a_trough_is_no_deeper_than_the_trough():
         found = touch(bar, trough, centre, turn)
         assert len(found) > 0
         assert (found[:, 3] > -0.01).all()
+
+
+def test_a_box_at_the_open_end_of_a_tube_is_no_deeper_than_it_is_pressed_into_the_wall():
+    """The end of the tube is just within the end of the box: of the ways out of that edge the nearest would press the wall into the box, the next lay beyond
+    the end of its edge of the box, and the one after that was across the whole box."""
+    tube = MeshWall(*Cylinder(1.0, 4.0, axis=(0, 1, 0)).surface(4.0))
+    bar = Polyhedron.box(0.06, 0.043, 0.1)
+    random = np.random.default_rng(7)
+    for _ in range(300):
+        turn = Rotation.from_rotvec(3e-3 * random.normal(size=3)) * Rotation.from_euler("y", random.uniform(0, 6.0))
+        corners = turn.apply(bar.vertices)
+        end = -2.0 - corners[:, 1].min() - random.uniform(0.0, 1e-4)
+        low = np.sqrt(1.0 - corners[:, 0] ** 2) + corners[:, 2]  # room that each has above a round floor
+        centre = (0.0, end, -low.min() - 5e-4)
+        found = touch(bar, tube, centre, turn)
+        assert len(found) > 0
+        assert found[:, 3].min() > -3e-3
 
 
 # Where a polyhedron is, seen from a sheet, and how it is turned (x, y, z, w).

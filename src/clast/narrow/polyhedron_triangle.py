@@ -341,14 +341,13 @@ def edge_touches(h, k, hulls, meshes, e, j, c, q, shift, size, margin, work, cou
     if found < 0 or (gap <= 0.0 if apart else not low < high) or gap > margin:
         return count
     if not apart:
-        # Where an end of the line dips into the polyhedron, its corner may know a shorter way out.
+        # Where an end of the line dips into the polyhedron, its corner may know a shorter way out. And where the nearest crossing would press the sheet
+        # into the polyhedron, the next one may lie beyond it: at the open end of a tube a box was told to be as deep as it is wide.
         first = one if low <= 0.0 and pointed(c, meshes, one) else -1
         last = two if high >= 1.0 and pointed(c, meshes, two) else -1
-        if max(first, last) >= 0:
-            ends = (first, last)
-            of_vertex, of_edge = least_face_depths(h, k, hulls, meshes, e, ends, a, b, low, high, q)
-            if -gap > min(of_vertex, DEEPER * of_edge) + ON_CORNER * outer:
-                return count
+        of_vertex, of_edge = least_face_depths(h, k, hulls, meshes, e, (first, last), a, b, low, high, q)
+        if -gap > min(of_vertex, DEEPER * of_edge) + ON_CORNER * outer:
+            return count
     feature = 4.0 * (3 * (found - hulls.edge_start[h]) + j) + EDGE_EDGE
     v = corner(hulls, k, np.uintp(hulls.edge[found, 0]))
     point = add(v, scale(s, sub(corner(hulls, k, np.uintp(hulls.edge[found, 1])), v)))

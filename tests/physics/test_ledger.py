@@ -272,14 +272,15 @@ def test_the_ledger_has_the_same_bits_for_threads_margins_and_after_a_restart(tm
     wide = grains(DEM(ledger=True, margin=0.004))
     wide.step(600)
     assert wide.ledger() == told
-    most = backend.numba.get_num_threads()
-    backend.set_threads(1)
+    before = backend.numba.get_num_threads()
     try:
-        single = grains(DEM(ledger=True))
-        single.step(600)
-        assert single.ledger() == told
+        for threads in {1, backend.numba.config.NUMBA_NUM_THREADS}:
+            backend.set_threads(threads)
+            again = grains(DEM(ledger=True))
+            again.step(600)
+            assert again.ledger() == told
     finally:
-        backend.set_threads(most)
+        backend.set_threads(before)
 
 
 def test_a_ledger_changes_no_more_than_the_rounding_of_the_motion():

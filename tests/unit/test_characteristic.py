@@ -245,5 +245,6 @@ def test_any_number_of_threads():
     before = numba.get_num_threads()
     numba.set_num_threads(1)
     one = characteristic(*pairs)
-    numba.set_num_threads(before)
+    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
     assert np.array_equal(characteristic(*pairs), one)
+    numba.set_num_threads(before)

@@ -347,20 +347,44 @@ DEEP = [
 ]
 
 
-@pytest.mark.parametrize(("centre", "turn"), DEEP)
-def test_an_edge_of_a_sheet_with_a_corner_in_a_polyhedron_is_felt(centre, turn):
-    """An edge is nearly as deep below a face as it has a way out across an edge of the polyhedron; edge and corner of the sheet each left it to the other."""
-    solid, turn = Polyhedron.random(faces=14, seed=3, radius=0.9), Rotation.from_quat(turn)
-    sheet = np.array([(-0.75, -0.55, 0), (0.75, -0.55, 0), (0.75, 0.55, 0), (-0.75, 0.55, 0)])
-    found = touch(solid, MeshWall(sheet, [(0, 1, 2), (0, 2, 3)]), centre, turn)
+# The same, with a corner of the sheet close below a face through which it cannot leave, because the sheet goes on below it.
+CLOSE = [
+    ("rock", (-1.0651, -0.0457, -0.1508), (-0.0319, 0.2324, 0.8389, -0.4911)),
+    ("box", (-0.9589, -0.2105, 0.0369), (0.2997, -0.1608, 0.0845, 0.9366)),
+    ("box", (1.1352, -0.0831, -0.0305), (0.4617, 0.6939, -0.55, -0.0534)),
+    ("box", (-0.5004, -0.582, 0.0047), (0.0121, 0.9879, 0.0933, -0.1237)),
+    ("box", (0.4506, -0.3347, 0.043), (-0.3864, 0.0327, 0.8579, 0.3373)),
+]
+SHEET = np.array([(-0.75, -0.55, 0), (0.75, -0.55, 0), (0.75, 0.55, 0), (-0.75, 0.55, 0)])
+LARGE = {"rock": Polyhedron.random(faces=14, seed=3, radius=0.9), "box": Polyhedron.box(0.5, 0.7, 1.1)}
+
+
+def in_the_sheet(solid, centre, turn):
+    """The gap told, and the greatest room that any direction leaves between polyhedron and sheet."""
+    turn = Rotation.from_quat(turn)
+    found = touch(solid, MeshWall(SHEET, [(0, 1, 2), (0, 2, 3)]), centre, turn)
     corners, normals = turn.apply(solid.vertices) + centre, turn.apply(solid.hull.normal.T)
     along = corners[solid.hull.edge[:, 1]] - corners[solid.hull.edge[:, 0]]
     directions = np.vstack([normals, np.eye(3)[2:], np.cross(along[:, None], np.eye(3)[:2]).reshape(-1, 3)])
     directions /= np.linalg.norm(directions, axis=1)[:, None]
     directions = np.vstack([directions, -directions])
-    room = (sheet @ directions.T).min(0) - (corners @ directions.T).max(0)
-    assert room.max() < -0.1
-    assert found[:, 3].min() == pytest.approx(room.max(), abs=1e-12)
+    room = (SHEET @ directions.T).min(0) - (corners @ directions.T).max(0)
+    return found[:, 3].min(initial=np.inf), room.max()
+
+
+@pytest.mark.parametrize(("centre", "turn"), DEEP)
+def test_an_edge_of_a_sheet_with_a_corner_in_a_polyhedron_is_felt(centre, turn):
+    """An edge is nearly as deep below a face as it has a way out across an edge of the polyhedron; edge and corner of the sheet each left it to the other."""
+    told, room = in_the_sheet(LARGE["rock"], centre, turn)
+    assert room < -0.1
+    assert told == pytest.approx(room, abs=1e-12)
+
+
+@pytest.mark.parametrize(("solid", "centre", "turn"), CLOSE)
+def test_a_corner_of_a_sheet_close_below_a_face_that_it_cannot_leave_through_is_felt(solid, centre, turn):
+    told, room = in_the_sheet(LARGE[solid], centre, turn)
+    assert room < -0.08
+    assert told == pytest.approx(room, abs=1e-12)
 
 
 def test_a_corner_of_a_sheet_inside_a_polyhedron_is_felt():

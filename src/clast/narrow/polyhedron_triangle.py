@@ -41,7 +41,6 @@ NEAREST = 1e-9  # the same cosine where the two are apart and a contact is the n
 # The way out of an edge does not count if it is so many times as long as the edge is deep below a face through which it may leave: a corner that lies in a
 # trough touches at its end.
 DEEPER = 1.25
-LONG = 20.0  # a way out of a corner so many times as long as the nearest is none: others feel what touches there
 STRAIGHT = 0.9999  # cosine above which two edges at a corner of the mesh are one straight line
 IN_LINE = 1e-5  # sine below which they are one edge: the numbers of a file have seven digits
 
@@ -399,20 +398,25 @@ def vertex_apart(h, k, hulls, meshes, v, x, j, c, q, margin, work, count):
 
 @part
 def edge_leaves_sooner(h, k, hulls, meshes, v, c, q, shift, size, gap):
-    """Whether an edge that sticks out at vertex v of the mesh is less deep in the polyhedron than `gap` [m], below zero.
+    """Whether an edge at vertex v of the mesh is less deep in the polyhedron than `gap` [m], below zero.
 
-    Then that edge leads the vertex out too. At the end of a sheet that is a valley, an edge of the polyhedron that presses into the valley has no face
-    through which the vertex could leave but one across the end, as far away as the polyhedron is long.
+    Then that edge leads the vertex out too, or the sheet beside it does, which corners of the polyhedron feel. At the end of a sheet that is a valley, an
+    edge of the polyhedron that presses into the valley has no face through which the vertex could leave but one across the end, as far away as the
+    polyhedron is long.
     """
+    rounding = ON_CORNER * k * hulls.outer[h]
     for row in range(meshes.vertex_start[v], meshes.vertex_start[v + 1]):
         e = meshes.vertex_edge[row]
-        if sticks_out(c, meshes, e):
-            a = vertex_at(meshes, meshes.edge[e, 0], q, shift, size)
-            b = vertex_at(meshes, meshes.edge[e, 1], q, shift, size)
-            may, low, high = inside_part(h, k, hulls, a, b, 0.0)
-            if may and low < high:
+        a = vertex_at(meshes, meshes.edge[e, 0], q, shift, size)
+        b = vertex_at(meshes, meshes.edge[e, 1], q, shift, size)
+        may, low, high = inside_part(h, k, hulls, a, b, 0.0)
+        if may and low < high:
+            _, of_edge = least_face_depths(h, k, hulls, meshes, e, (-1, -1), a, b, low, high, q)
+            if -gap > DEEPER * of_edge + rounding:
+                return True
+            if sticks_out(c, meshes, e):
                 found, depth, _, _, _, apart = best_crossing(h, k, hulls, meshes, e, a, b, q)
-                if found >= 0 and not apart and depth > gap + ON_CORNER * k * hulls.outer[h]:
+                if found >= 0 and not apart and depth > gap + rounding:
                     return True
     return False
 
@@ -438,7 +442,7 @@ def vertex_touches(h, k, hulls, meshes, v, j, c, q, shift, size, margin, work, c
         height = dot(n, x) - k * hulls.offset[f]
         if height > gap and rises_from_vertex(unrotate(q, n), meshes, v, RISES):
             face, gap = i, height
-    if face < 0 or gap < LONG * most or edge_leaves_sooner(h, k, hulls, meshes, v, c, q, shift, size, gap):
+    if face < 0 or edge_leaves_sooner(h, k, hulls, meshes, v, c, q, shift, size, gap):
         return count
     n = face_normal(hulls, face)
     corners = hulls.vertex_start[h + 1] - hulls.vertex_start[h]

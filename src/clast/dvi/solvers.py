@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import pick
+from ..kernels.sums import add_columns, next_limits, totals
 from . import long_waves
 from .accelerated import Buffers
 from .coulomb import correct
@@ -79,6 +80,7 @@ class Run:
         self.impulses, self.velocities, self.sums = workspace.reserve(cones.count, cones.width)
         self.kernel = pass_kernel(cones.width)
         self.terms = workspace.buffers.get("terms", SUMS, cones.count) if order_free else NONE
+        self.limits = np.zeros(SUMS)  # of the terms, see `clast.kernels.sums`
         self.tables = (cones.normal, cones.limit, cones.size, cones.rho)
         self.residual = self.least = math.inf
         self.energy = self.energy_old = self.energy_best = 0.0
@@ -90,7 +92,9 @@ class Run:
         cones.velocity(self.now, self.u)
 
     def _launch(self, states, momentum, step, relaxation, look, trial):
-        self.kernel(len(self.sums), self.tables, *states, momentum, step, relaxation, look, trial, self.sums, self.terms)
+        self.kernel(
+            len(self.sums), self.tables, *states, momentum, step, relaxation, look, trial, self.sums, self.terms
+        )
 
     def _unused(self):
         """One of the four impulse arrays that is neither of now, old and best."""
@@ -122,7 +126,10 @@ class Run:
         if not len(self.terms):
             return self.sums.sum(axis=0).tolist()
         asked = SUMS if look else SUMS - 1
-        return [*order_free(self.cones.others, *self.terms[:asked, : self.cones.told]), 0.0][:SUMS]
+        rows = add_columns(self.terms[:asked], self.cones.told, self.limits)
+        sums = totals(self.cones.others.add(rows))
+        next_limits(sums[asked:], self.limits)
+        return [*sums[:asked].tolist(), 0.0][:SUMS]
 
     def again(self, momentum, step):
         """Another trial from `now` in place of the last one."""

@@ -46,11 +46,30 @@ PARTS = (PART, PART, 1.0 - 4.0 * PART, PART, PART)
 def refuse_without(gone):
     """Refuse to go on without bodies (k,) that are held."""
     if len(gone):
-        raise ValueError(f"body {gone[0]} is gone, but a joint or spring holds it; keep outlets away from joined bodies")
+        raise ValueError(
+            f"body {gone[0]} is gone, but a joint or spring holds it; keep outlets away from joined bodies"
+        )
 
 
 class JointSystem:
     """All joints, springs and motors of a scene while it moves. box: the periodic world, tables.Box."""
+
+    # Set up by `assemble`, which says what they are.
+    slot_group: Any
+    group_count: Any
+    order: Any
+    place: Any
+    joint_group: Any
+    here: Any
+    touching: Any
+    held: Any
+    felt: Any
+    known: Any
+    pressed: Any
+    start: Any
+    scratch: Any
+    arm: Any
+    least: Any
 
     def __init__(self, scene, box):
         self.scene, self.box = scene, box

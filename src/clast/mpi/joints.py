@@ -35,37 +35,37 @@ class RankedJoints(JointSystem):
         refuse_without(self.numbers[~np.isin(self.numbers, records["number"])])
         return domain.bodies_of(records[np.searchsorted(records["number"], self.numbers)])
 
-    def _known(self):
-        """What is known of joints beside where bodies are: arrays whose rows are joints in the order of the assembly, and arrays whose rows are motors."""
+    def _kept_tables(self):
+        """What is known beside where bodies are: arrays whose rows are joints in the order of the assembly, motors, and groups."""
         efforts = np.array([self.pressed[2].get(k, np.nan) for k in range(len(self.goals.travelled))])
-        group = self.joint_group
-        flags = np.stack([self.touching[group], self.known[group]], 1).astype(float)
-        return [self.table.coordinate, self.felt, *self.pressed[:2], flags], [self.goals.travelled, efforts]
+        joints = np.hstack([self.table.coordinate, self.felt, *self.pressed[:2]])
+        motors = np.column_stack([self.goals.travelled, efforts])
+        return joints, motors, np.column_stack([self.touching, self.known]).astype(float)
 
     def _hand_over(self, leaving):
         """Tell of groups (g,) that go to another process, and hear of those that come."""
-        of_joints, of_motors = self._known()
-        motor = np.array([self.place[motor.joint] for motor in self.scene.motors], np.int64)
-        mine = np.flatnonzero(leaving[self.joint_group])
-        moved = np.flatnonzero(leaving[self.joint_group[motor]])
-        told = np.hstack([mine[:, None], *(column[mine] for column in of_joints)])
-        driven = np.column_stack([moved, *(column[moved] for column in of_motors)])
-        wide = told.shape[1]
-        table = np.zeros((len(told) + len(driven), wide + 1))  # one message for both
-        table[: len(told), :wide], table[len(told) :, : driven.shape[1]] = told, driven
-        table[len(told) :, wide] = 1.0
-        table = self.team.join(table)
-        told, driven = table[table[:, wide] == 0.0], table[table[:, wide] == 1.0]
-        rows, at = told[:, 0].astype(np.int64), 1
-        for column in of_joints[:-1]:
-            column[rows] = told[:, at : at + column.shape[1]]
-            at += column.shape[1]
-        group = self.joint_group[rows]
-        self.touching[group], self.known[group] = told[:, at] > 0.0, told[:, at + 1] > 0.0
-        for k, travelled, effort in driven[:, :3].tolist():
+        group = self.joint_group
+        motor = np.array([group[self.place[motor.joint]] for motor in self.scene.motors], np.int64)
+        kept = self._kept_tables()
+        rows = [np.flatnonzero(leaving[of]) for of in (group, motor, np.arange(self.group_count))]
+        # One message for the three tables: which of them, which row, what it says.
+        told = np.zeros((sum(map(len, rows)), 2 + kept[0].shape[1]))
+        first = 0
+        for sort, (mine, table) in enumerate(zip(rows, kept, strict=True)):
+            part = told[first : first + len(mine)]
+            part[:, 0], part[:, 1], part[:, 2 : 2 + table.shape[1]] = sort, mine, table[mine]
+            first += len(mine)
+        told = self.team.join(told)
+        joints, motors, groups = (told[told[:, 0] == sort, 1:] for sort in range(3))
+        at, start = joints[:, 0].astype(np.int64), 1
+        for column in (self.table.coordinate, self.felt, *self.pressed[:2]):
+            column[at] = joints[:, start : start + column.shape[1]]
+            start += column.shape[1]
+        for k, travelled, effort in motors[:, :3].tolist():
             self.goals.travelled[int(k)] = travelled
-            if not np.isnan(effort):
-                self.pressed[2][int(k)] = effort
+            self.pressed[2].update({} if np.isnan(effort) else {int(k): effort})
+        at = groups[:, 0].astype(np.int64)
+        self.touching[at], self.known[at] = groups[:, 1] > 0.0, groups[:, 2] > 0.0
 
     # What is asked of all processes together.
 
@@ -111,7 +111,7 @@ class RankedJoints(JointSystem):
     def state(self):
         """See JointSystem."""
         mine = self.here[self.joint_group]
-        motors = np.array([mine[self.place[motor.joint]] for motor in self.scene.motors], bool)
+        motors = np.array([mine[self.place[motor.joint]] for motor in self.scene.motors], np.bool_)
         felt = np.where(self.known[self.joint_group][:, None], self.felt, np.nan)
         (travelled,) = self._whole(motors, [self.goals.travelled])
         of_joints = self._whole(mine, [self.table.coordinate, felt, *self.pressed[:2]])

@@ -207,7 +207,8 @@ class Domain:
             if rank == team.rank or not some or not len(free):
                 continue
             near = self.cuts.near(position, reach, rank, widest + state.margin)
-            kernel(meets_row)(len(free), position, reach, others, state.margin, state.edges, near)
+            if len(others):
+                kernel(meets_row)(len(free), position, reach, others, state.margin, state.edges, near)
             rows = free[near]
             if len(rows):
                 parcels[rank] = self._records(bodies, state.label, rows)

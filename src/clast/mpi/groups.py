@@ -33,12 +33,14 @@ class Groups:
 
     def _find(self, number):
         """Rows of free bodies with these numbers (n,) that are in groups, and where they stand in `numbers`."""
-        at = np.minimum(np.searchsorted(self.numbers, number), max(len(self) - 1, 0))
-        rows = np.flatnonzero(self.numbers[at] == number) if len(self) else np.zeros(0, np.int64)
+        at = np.minimum(np.searchsorted(self.numbers, number), len(self) - 1)
+        rows = np.flatnonzero(self.numbers[at] == number)
         return rows, at[rows]
 
     def homes_at_start(self, number, position):
         """Places (n,3) [m] whose tiles tell who moves free bodies with these numbers (n,), which are at `position` (n,3) [m] when a simulation is made."""
+        if not len(self):
+            return position
         rows, at = self._find(number)
         made = np.array(position)
         made[rows] = self.start[at]
@@ -46,9 +48,9 @@ class Groups:
 
     def homes(self, number, position):
         """The same at any time, of bodies among which all of a group are or none."""
-        rows, at = self._find(number)
-        if not len(rows):
+        if not len(self):
             return position
+        rows, at = self._find(number)
         place, made = np.zeros((len(self), 3)), np.array(position)
         place[at] = position[rows]
         made[rows] = place[self.first[at]]

@@ -3,10 +3,12 @@
 mpirun -n 2 python benchmarks/ranks.py memory                # a million spheres; also with -n 4, and without mpirun
 mpirun -n 2 python benchmarks/ranks.py steps --speed 2       # 97,000 spheres thrown at each other, in turns
 mpirun -n 4 python benchmarks/ranks.py drum                  # a drum of 100,000: how evenly work is divided
+mpirun -n 7 python benchmarks/ranks.py bits --count 100      # every ready scene, small: whether all processes have the bits of one
 """
 
 import argparse
 import gc
+import hashlib
 import os
 import statistics
 import time
@@ -20,6 +22,7 @@ from common import ROOT  # noqa: F401 the code beside these files is what is mea
 
 import clast
 from clast.mpi import domain, team
+from clast.mpi.cuts import Cuts
 from clast.scenes import SCENES
 from clast.tables import FREE
 
@@ -28,12 +31,14 @@ GLASS = clast.Material(density=2500, young=1e7, poisson=0.25, friction=0.5, rest
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=["memory", "steps", "drum"])
+    parser.add_argument("what", choices=["memory", "steps", "drum", "bits"])
     parser.add_argument("--count", type=int, help="spheres")
     parser.add_argument("--speed", type=float, default=0.02, help="[m/s], of the spheres of `steps`")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--steps", type=int, default=40, help="in a turn")
     parser.add_argument("--filled", action="store_true", help="memory: spheres of Scene.fill, not of arrays")
+    parser.add_argument("--scenes", nargs="*", default=list(SCENES), help="bits: names of ready scenes")
+    parser.add_argument("--hard", action="store_true", help="bits: by hard contacts, also where a scene takes forces")
     parser.add_argument("--fixed", action="store_true", help="drum: space is not cut anew")
     given = parser.parse_args()
     everyone = team.find()
@@ -41,6 +46,8 @@ def main():
         told = memory(given.count or 1_000_000, filled if given.filled else lattice)
     elif given.what == "steps":
         told = steps(everyone, given.count or 97_000, given.speed, given.turns, given.steps)
+    elif given.what == "bits":
+        told = bits(everyone, given.scenes, given.count or 100, given.steps, given.hard)
     else:
         told = drum(given.count or 100_000, given.steps, given.fixed)
     lines = list(told)
@@ -147,6 +154,67 @@ def drum(count, many, fixed):
         worked = np.array(sim.stepper.ranks()["worked"]) - before
         free = int((sim.bodies.motion == FREE).sum())
         yield f"t {sim.time:.4f} s, {free:,} bodies, busiest over mean {worked.max() / worked.mean():.3f}, cuts {sim.stepper.domain.recut}"
+
+
+def cut_anywhere(self, seconds):
+    """In place of `Domain.balance`: now and then space is cut somewhere else, so that bodies go from process to process."""
+    rng = np.random.default_rng(self.state.rebuilds)
+    if rng.random() < 0.2:
+        points = self.team.join(self.state.bodies.position[: self.state.own])
+        self.cuts = Cuts(self.team.size, self.state.box, points, rng.random(len(points)) ** 4)
+        self.recut += 1
+    return True
+
+
+def digest(sim):
+    """A number that changes with the last bit of any body, contact, number of the solver or joint."""
+    made = hashlib.sha256(repr((sim.stepper.describe(), sim.stepper.elastic_energy())).encode())
+    joints = (sim.reactions, sim.pulls) if getattr(sim.stepper, "joints", None) is not None else ()
+    for table in (sim.bodies, sim.contacts(), *joints):
+        for column in table:
+            made.update(np.ascontiguousarray(column).tobytes())
+    return made.hexdigest()
+
+
+def bits(everyone, names, count, many, hard):
+    """Of ready scenes with so many bodies the first of `many` steps at which what all processes tell is not what one does."""
+    domain.Domain.balance = cut_anywhere
+    for name in names:
+
+        def make(name=name):
+            ready = SCENES[name](**({} if name == "two-particles" else {"count": count}))
+            if not hard:
+                return clast.Simulation(ready.scene, ready.method, dt=ready.dt)
+            return clast.Simulation(ready.scene, clast.Complementarity(iterations=10), dt=1e-3)
+
+        def run(sim, wanted):
+            for k in range(many):
+                sim.step()
+                if k < len(wanted) and digest(sim) != wanted[k]:
+                    return k + 1
+            return 0
+
+        wanted, sim = [], None
+        with team.alone():
+            if everyone.rank == 0:
+                sim = make()
+                for _ in range(many):
+                    sim.step()
+                    wanted.append(digest(sim))
+        everyone.rest()
+        wanted = everyone.first_says(wanted)
+        try:
+            sim = make()
+        except clast.errors.ClastError as fault:
+            yield f"{name}: {fault}"
+            continue
+        wrong, ranks = run(sim, wanted), sim.stepper.ranks()
+        told = f"other bits at step {wrong}" if wrong else f"the bits of one process at each of {many} steps"
+        touching = sim.touching()
+        line = f"{name}: {told}; {sum(ranks['moved'])} times a body moved, {sum(ranks['ghosts'])} ghosts, {touching} contacts"
+        if everyone.rank == 0:
+            print(line, flush=True)
+    yield "done"
 
 
 if __name__ == "__main__":

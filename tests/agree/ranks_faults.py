@@ -60,10 +60,20 @@ def hard(**options):
     return clast.Complementarity(**options)
 
 
-def joined():
+def pulled():
+    """A spring of the last two bodies, which another process has than the first, asks a function that fails after a while."""
     scene = few()
+    scene.spring(6, 7, force=lambda length, rate, time: 0.0 if time < 0.0045 else np.nan)
     scene.join(0, 1, "ball", at=(0.05, 0.0, 0.0))
-    return scene
+    clast.Simulation(scene, hard(), dt=1e-3).step(20)
+
+
+def drained():
+    """An outlet takes one of two joined bodies."""
+    scene = few(speed=1.0)
+    scene.join(6, 7, "slider", axis=(1.0, 0.0, 0.0))
+    scene.outlet(box=((0.75, -1.0, -1.0), (1.0, 1.0, 1.0)))
+    clast.Simulation(scene, hard(), dt=1e-3).step(200)
 
 
 def other_material(friction):
@@ -193,6 +203,7 @@ def main():
     with team.alone():
         alone, fast, hard_alone = fault(leaves), fault(too_fast), fault(lambda: leaves(hard(), dt=1e-3))
         empty, apart = emptied(), fault(lambda: clast.Simulation(halved(), hard(), dt=1e-3).start())
+        pulls, drains = fault(pulled), fault(drained)
     found = {
         "centres alone": apart,
         "centres": fault(lambda: clast.Simulation(halved(), hard(), dt=1e-3).start()),
@@ -203,7 +214,8 @@ def main():
         "hard": fault(lambda: leaves(hard(), dt=1e-3)),
         "solver": fault(lambda: clast.Simulation(few(), hard(solver="jacobi"), dt=1e-3)),
         "coulomb": fault(lambda: clast.Simulation(few(), hard(coulomb=True), dt=1e-3)),
-        "joints": fault(lambda: clast.Simulation(joined(), hard(), dt=1e-3)),
+        "pulled": [fault(pulled), pulls],
+        "drained": [fault(drained), drains],
         "ledger": fault(lambda: clast.Simulation(few(), hard(ledger=True), dt=1e-3)),
         "sleep": fault(lambda: clast.Simulation(few(), hard(sleep="auto"), dt=1e-3)),
         "few": fault(lambda: clast.Simulation(few(1)).step()),

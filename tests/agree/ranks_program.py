@@ -230,8 +230,8 @@ def halves(sim, steps, every, path):
     return states + told(sim, steps - steps // 2, every)
 
 
-def main(names, folder, made=MADE, every=EVERY, **again):
-    """made: as MADE; again: what `clast.resume` is to be told."""
+def main(names, folder, made=MADE, every=EVERY, look=False, **again):
+    """made: as MADE; look: also at contacts without a simulation; again: what `clast.resume` is to be told."""
     pieces.PIECE = trajectory.ROWS = lots.BLOCK = 30  # so that there are many
     world, result, everyone = MPI.COMM_WORLD, {}, team.find()
     for name in names:
@@ -262,10 +262,11 @@ def main(names, folder, made=MADE, every=EVERY, **again):
             everyone.rest()
         if world.rank == 0:
             result[name]["saved"] = [tables_in(Path(folder) / f"{name}{size}") for size in (1, *sizes)]
-    result["contacts"] = looked_at(world, everyone)
+    if look:
+        result["contacts"] = looked_at(world, everyone)
     if world.rank == 0:
         print(json.dumps(result))
 
 
 if __name__ == "__main__":
-    main(sys.argv[2:], sys.argv[1])
+    main(sys.argv[2:], sys.argv[1], look=True)

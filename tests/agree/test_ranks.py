@@ -160,7 +160,7 @@ def test_grids_and_frames_are_written_by_the_first_alone(faults):
 
 def test_what_hard_contacts_need_one_process_for_is_refused(faults):
     refused = "ValueError: Simulation: 2 processes share no run with {}; start one process, or leave that out"
-    refusals = {"solver": "solver='jacobi'", "coulomb": "coulomb=True", "joints": "joints and springs"}
+    refusals = {"solver": "solver='jacobi'", "coulomb": "coulomb=True"}
     for name, what in (refusals | {"ledger": "ledger=True", "sleep": "sleep="}).items():
         assert faults[name] == [refused.format(what)] * 2
 
@@ -168,6 +168,14 @@ def test_what_hard_contacts_need_one_process_for_is_refused(faults):
 def test_a_fault_of_hard_contacts_is_that_of_all_and_has_the_words_of_one(faults):
     assert faults["hard alone"][0].startswith("Escaped: body ")
     assert faults["hard"] == faults["hard alone"]
+
+
+@pytest.mark.parametrize(
+    ("what", "words"), [("pulled", "the function of spring 0 gave nan"), ("drained", "body 7 is gone")]
+)
+def test_a_fault_of_joints_is_that_of_all_and_has_the_words_of_one(faults, what, words):
+    for shared, alone in faults[what]:
+        assert shared == alone and words in alone
 
 
 def test_parts_with_one_centre_of_bodies_of_two_processes_are_named(faults):

@@ -255,6 +255,6 @@ def test_each_kind_demands_what_it_locks():
     # The angle of a motor about a crooked axis would differ in first order of the crookedness; none is here.
     assert found == pytest.approx(expected, abs=1e-8)
     assert abs(expected).max() > 0.1
-    joints.solve_slots(joints.everyone)
+    joints.solve_slots(joints.here)
     both = np.concatenate([t.velocity[t.slot[:, 0]], t.velocity[t.slot[:, 1]]], axis=1)
     assert abs(np.einsum("jrk,jk->jr", t.jacobian, both) + t.rate).max() < 1e-11

@@ -66,7 +66,7 @@ class Nearby:
         """
         state = self.state
         bodies = state.bodies
-        walls, held = self._wall_speed(), self._held()
+        walls, held = self._wall_speed(), self._held(bodies)
         self.ahead, self.way = self._ahead_of(bodies, held)
         self.sweep = (1.0 + self.friction) * self.dt * walls
         self.span = np.full(len(self.way), np.inf)
@@ -125,11 +125,6 @@ class Nearby:
                 return [(rows[number], pose) for number, (_, pose) in zip(numbers, poses, strict=True)]
         return poses
 
-    def _held(self):
-        """Which bodies (n,) joints or springs hold: they go with others, and cannot be stopped on their way."""
-        number = self.state.bodies.number
-        return np.zeros(len(number), bool) if self.joints is None else np.isin(number, self.joints.numbers)
-
     def _goes(self):
         """How far [m] points of each body go in a step at the velocities that it has, (n,)."""
         bodies = self.state.bodies
@@ -171,7 +166,8 @@ class Nearby:
             self.make_list(sort)
             self._look_ahead()  # bodies stand in other rows
         if self.joints is not None:
-            self.joints.renew(state.bodies)
+            self.joints.renew(state.bodies, state.own)
+            self.together(self.joints.look_for_all)
         shapes = state.shapes
         # In the order of rows, whatever the order in which the broad phase met them.
         order = np.arange(len(state.pairs.shape), dtype=np.int32)
@@ -181,7 +177,7 @@ class Nearby:
             told = state.shapes.body[state.pairs.shape[order, 0]] < self.state.own
             order = np.concatenate([order[told], order[~told]])
         if self.joints is not None and len(self.joints.apart):
-            order = order[~self._joined(state.pairs.shape[order])]
+            order = order[~self._joined(state.pairs.shape[order], state)]
         self.order = order
         self.ball = ball_radii(state)
 
@@ -195,10 +191,3 @@ class Nearby:
 
     def _grown(self, ahead, way):
         return np.maximum(np.minimum(ahead + 2.0 * way, self.state.size), ahead)
-
-    def _joined(self, pairs):
-        """Which of these pairs of shapes (p,2) are of two bodies that are joined and must not collide."""
-        number = self.state.bodies.number[self.state.shapes.body[pairs]]
-        number.sort(axis=1)
-        apart, wide = self.joints.apart, int(self.scene.next_number) + 1
-        return np.isin(number[:, 0] * wide + number[:, 1], apart[:, 0] * wide + apart[:, 1])

@@ -13,17 +13,17 @@ from .projections import descend3, project3, project6
 
 LANES = 64
 CHUNK = 4 * LANES  # cones a task; fixed, so that sums do not depend on the number of threads
-NONE = np.empty(0)
+NONE = np.empty((0, 0))
 SUMS = 5  # curvature, length, slope, speed, square (see `measure` and `miss`)
 NOTHING, STEP, RESIDUAL = 0, 1, 2  # what a pass adds up: nothing, what it must know of the last step, also the residual
 SIX = False  # bound to the kernel: cones have six numbers
 
-# Rows of the lanes: normal, limits, size, rho; impulse g, velocity u, their changes d and v; the sums; the square of the miss.
+# Rows of the lanes: normal, limits, size, rho; impulse g, velocity u, their changes d and v; the sums; what each cone adds to them.
 N, LIMIT, SIZE, RHO = 0, 3, 7, 9
 G, U, D, V = 10, 16, 22, 28
 ADDED = 34
-SQUARE = ADDED + SUMS
-ROWS = SQUARE + 1
+TERM = ADDED + SUMS
+ROWS = TERM + SUMS
 
 
 @fused
@@ -61,10 +61,12 @@ def measure(lane, k, six):
         vv += dot(v, v)
     along = lane[SIZE, k]
     across = lane[SIZE + 1, k]
-    lane[ADDED, k] += curvature
-    lane[ADDED + 1, k] += across * dd + (along - across) * dn * dn
-    lane[ADDED + 2, k] += slope
-    lane[ADDED + 3, k] += vv / across + (1.0 / along - 1.0 / across) * vn * vn
+    lane[TERM, k] = curvature
+    lane[TERM + 1, k] = across * dd + (along - across) * dn * dn
+    lane[TERM + 2, k] = slope
+    lane[TERM + 3, k] = vv / across + (1.0 / along - 1.0 / across) * vn * vn
+    for i in range(SUMS - 1):
+        lane[ADDED + i, k] += lane[TERM + i, k]
 
 
 @fused
@@ -92,8 +94,8 @@ def miss(lane, k, six):
     if six:
         p6 = sub(g6, p6)
         square += dot(p6, p6)
-    lane[SQUARE, k] = square / (rho * rho)
-    lane[ADDED + 4, k] += lane[SQUARE, k]
+    lane[TERM + SUMS - 1, k] = square / (rho * rho)
+    lane[ADDED + SUMS - 1, k] += lane[TERM + SUMS - 1, k]
 
 
 @fused
@@ -124,11 +126,11 @@ def aim(lane, k, momentum, step, relaxation, six):
         put(lane, G + 3, k, y6)
 
 
-def pass_block(c, tables, now, old, u_now, u_old, momentum, step, relaxation, look, trial, sums, squares):
+def pass_block(c, tables, now, old, u_now, u_old, momentum, step, relaxation, look, trial, sums, terms):
     """Sums (chunks,5) over one chunk of cones about the last step, old to now, and the trial of the next (`aim`).
 
-    tables: normal, limit, size, rho. step < 0: no trial. look: NOTHING, STEP or RESIDUAL, which costs a projection; squares: what the residual adds up, (c,), or (0,)
-    if nobody asks.
+    tables: normal, limit, size, rho. step < 0: no trial. look: NOTHING, STEP or RESIDUAL, which costs a projection; terms: what the last so many sums add up, (SUMS,c) or
+    (1,c), or nothing if nobody asks.
     """
     normal, limit, size, rho = tables
     width = 6 if SIX else 3
@@ -169,9 +171,9 @@ def pass_block(c, tables, now, old, u_now, u_old, momentum, step, relaxation, lo
         if look == RESIDUAL:
             for k in range(LANES):
                 miss(lane, k, SIX)
-            if len(squares) > 0:
-                for j in range(used):
-                    squares[np.uintp(first + j)] = lane[SQUARE, np.uintp(j)]
+        for i in range(len(terms) if look >= STEP else 0):
+            for j in range(used):
+                terms[i, np.uintp(first + j)] = lane[TERM + SUMS - len(terms) + i, np.uintp(j)]
         if step >= 0.0:
             for k in range(LANES):
                 aim(lane, k, momentum, step, relaxation, SIX)

@@ -121,9 +121,9 @@ class BodyCones:
         chunks = (n + CHUNK - 1) // CHUNK
         shared = self.rows, self.inverse, self.free, self.start, self.entry, constraints.arm, constraints.length
         self._bodies(chunks, CHUNK, *shared, impulse)
-        self.others.meet(self.rows)
         if self.joints is not None:
             self.joints(self.rows, True)
+        self.others.meet(self.rows)
 
     def velocity(self, impulse, out):
         """Velocity of each contact, with its bias, under these impulses: out (c,width) [m/s]."""

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import pick
+from ..kernels.sums import add_columns, next_limits, totals
 from . import long_waves
 from .accelerated import Buffers
 from .coulomb import correct
@@ -66,10 +67,11 @@ class Run:
     """One solve under way: the arrays, the best impulse met so far, and the calls that every solver makes.
 
     `old` and `now` are the last two impulses, `u_old` and `u` their velocities; `trial` is what comes after `now`.
-    `energy` is that of `now` less that of the start, r.W r / 2 + q.r: what is being minimised.
+    `energy` is that of `now` less that of the start, r.W r / 2 + q.r: what is being minimised. order_free: what is summed up on the way does not depend on
+    the order of cones, nor on who has which of those that processes share.
     """
 
-    def __init__(self, cones, impulse, tolerance, iterations, workspace):
+    def __init__(self, cones, impulse, tolerance, iterations, workspace, order_free=False):
         self.cones = cones
         self.space = workspace
         self.tolerance = tolerance
@@ -77,6 +79,8 @@ class Run:
         self.used = 0
         self.impulses, self.velocities, self.sums = workspace.reserve(cones.count, cones.width)
         self.kernel = pass_kernel(cones.width)
+        self.terms = workspace.buffers.get("terms", SUMS, cones.count) if order_free else NONE
+        self.limits = np.zeros(SUMS)  # of the terms, see `clast.kernels.sums`
         self.tables = (cones.normal, cones.limit, cones.size, cones.rho)
         self.residual = self.least = math.inf
         self.energy = self.energy_old = self.energy_best = 0.0
@@ -88,7 +92,9 @@ class Run:
         cones.velocity(self.now, self.u)
 
     def _launch(self, states, momentum, step, relaxation, look, trial):
-        self.kernel(len(self.sums), self.tables, *states, momentum, step, relaxation, look, trial, self.sums, NONE)
+        self.kernel(
+            len(self.sums), self.tables, *states, momentum, step, relaxation, look, trial, self.sums, self.terms
+        )
 
     def _unused(self):
         """One of the four impulse arrays that is neither of now, old and best."""
@@ -103,7 +109,7 @@ class Run:
         self.trial = self._unused()
         states = (self.now, self.old, self.u, self.u_old)
         self._launch(states, momentum, step, relaxation, RESIDUAL if look else STEP, self.trial)
-        curvature, length, slope, speed, square = self.sums.sum(axis=0).tolist()
+        curvature, length, slope, speed, square = self._added(look)
         self.energy = self.energy_old + slope - 0.5 * curvature
         if not look:
             self.residual = math.inf
@@ -114,6 +120,16 @@ class Run:
             self.least = self.residual
             self.best, self.energy_best = self.now, self.energy
         return curvature, length, slope, speed
+
+    def _added(self, look):
+        """What the last pass summed up; the last is of no use without a look."""
+        if not len(self.terms):
+            return self.sums.sum(axis=0).tolist()
+        asked = SUMS if look else SUMS - 1
+        rows = add_columns(self.terms[:asked], self.cones.told, self.limits)
+        sums = totals(self.cones.others.add(rows))
+        next_limits(sums[asked:], self.limits)
+        return [*sums[:asked].tolist(), 0.0][:SUMS]
 
     def again(self, momentum, step):
         """Another trial from `now` in place of the last one."""
@@ -358,7 +374,8 @@ def solve(
         if method is apgd and hasattr(cones, "descend") and cones.joints is None:
             return descended(cones, impulse, tolerance, iterations, space)
         guessed = guess(impulse, tolerance) if guess else 0
-        run = Run(cones, impulse, tolerance, max(iterations - guessed, 0), space)
+        joined = method is apgd and getattr(cones, "joints", None) is not None
+        run = Run(cones, impulse, tolerance, max(iterations - guessed, 0), space, order_free=joined)
         method(run, **options)
         np.copyto(impulse, run.result())
         velocity, residual = measured()
@@ -374,13 +391,13 @@ def measure(cones, impulse, space):
     """Velocity and residual of an impulse, from scratch."""
     _, velocities, sums = space.reserve(cones.count, cones.width)
     u, shared = velocities[0], hasattr(cones, "others")
-    squares = space.buffers.get("squares", cones.count) if shared else NONE
+    terms = space.buffers.get("squares", 1, cones.count) if shared else NONE
     cones.velocity(impulse, u)
     tables = (cones.normal, cones.limit, cones.size, cones.rho)
     states = impulse, impulse, u, u
-    pass_kernel(cones.width)(len(sums), tables, *states, 0.0, -1.0, 1.0, RESIDUAL, impulse, sums, squares)
+    pass_kernel(cones.width)(len(sums), tables, *states, 0.0, -1.0, 1.0, RESIDUAL, impulse, sums, terms)
     if shared:
-        (square,) = order_free(cones.others, squares[: cones.told])
+        (square,) = order_free(cones.others, terms[0, : cones.told])
     else:
         square = float(sums[:, 4].sum())
     return u, math.sqrt(square) / cones.norm if math.isfinite(square) else math.inf

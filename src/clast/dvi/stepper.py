@@ -13,9 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from ..broad.search import BROAD
-from ..errors import Diverged, Unavailable, pick
-from ..joints.reactions import watch
-from ..joints.system import JointSystem
+from ..errors import Unavailable, pick
 from ..kernels import backend
 from ..kernels.backend import kernel
 from ..kernels.rows import CENTRES, SPINS, VELOCITIES
@@ -30,6 +28,7 @@ from . import constraints as blocks
 from . import method as complementarity
 from . import solvers, warm_start
 from .constraints import CHUNK, Near, Step, empty_constraints, find_near
+from .jointed import Jointed
 from .neighbours import Nearby
 from .others import ALONE, order_free
 from .overlaps import due, hold, part_overlaps
@@ -41,7 +40,7 @@ SLACK = 0.005  # contacts wider open than this part of a typical radius, now and
 STAGES = ("pairs", "contacts", "solver", "bodies")
 
 
-class Hard(Nearby, Swept, Stepper):
+class Hard(Nearby, Swept, Jointed, Stepper):
     """Takes the steps of a simulation by impulses that keep bodies from overlapping."""
 
     def __init__(self, scene, method, device, box, dt):
@@ -56,7 +55,7 @@ class Hard(Nearby, Swept, Stepper):
         search = copy(BROAD[self.method.broad])
         self.state = State(scene, self.box, search, False, None, self.chosen, impulse=self.width)
         self.state.tuned = False
-        self.joints = JointSystem(scene, self.box) if scene.joints or scene.springs else None
+        self.joints = self._make_joints()
         self.dt = self._choose_step(dt)
         self._bind()
         self.constraints, self.impulse = empty_constraints(0), np.empty((0, self.width))
@@ -90,9 +89,7 @@ class Hard(Nearby, Swept, Stepper):
             self._rebuild(sort=True)
             self.fresh = False
             if self.joints is not None:
-                self.joints.prepare(self.state.rows, self.state.bodies, 0.0, self.dt)
-                self.joints.settle(self.state.rows)
-                self.joints.check()
+                self.together(self._begin_joints)
 
     def finish(self):
         """A step ends by itself."""
@@ -121,8 +118,7 @@ class Hard(Nearby, Swept, Stepper):
             state.permute(np.searchsorted(state.bodies.number, groups["order"]["number"]).astype(np.int32))
         self._rebuild(sort="order" not in groups)
         if self.joints is not None:
-            self.joints.restore_state(own)
-            self.joints.prepare(state.rows, state.bodies, self.time, self.dt)
+            self._recall_joints(own)
         warm_start.recall(state, groups, self.reach)
         self.fresh = False
 
@@ -231,7 +227,7 @@ class Hard(Nearby, Swept, Stepper):
         self.touched = whole = np.diff(cones.start) > 0
         if joints is not None:
             whole = joints.begin(rows, whole)
-            loads = joints.forces(rows) if joints.pulling else loads
+            loads = (self.attempt(joints.forces, rows) if joints.pulling else None) or loads
         self.kick = np.where(whole, 1.0, 0.5)
         self._kernels.kick(
             self._chunks(), CHUNK, rows, self.inverse, self.scene.gravity, self.dt, self.kick, *loads, free
@@ -258,7 +254,7 @@ class Hard(Nearby, Swept, Stepper):
         if cones.total == 0:
             cones.begin(self.impulse)  # the solver had nothing to do, but forces act all the same
         if joints is not None:
-            joints.aim(rows, self.dt)
+            self.attempt(joints.aim, rows, self.dt)
         self._forget()
         self._kernels.remember(chunks, CHUNK, constraints, state.points, self.impulse, state.history)
         self.seconds["solver"] += clock.perf_counter() - began
@@ -282,11 +278,11 @@ class Hard(Nearby, Swept, Stepper):
         tally["worst"] = max(tally["worst"], self.residual)
         if self.joints is None:
             return
-        gap = self.constraints.gap
-        apart = np.nonzero((gap < 0.0) & (self.constraints.soft == 0.0) if self.soft else gap < 0.0)[0]
+        gap = self.constraints.gap[: self.told]
+        apart = np.nonzero((gap < 0.0) & (self.constraints.soft[: self.told] == 0.0) if self.soft else gap < 0.0)[0]
         pressed = np.einsum("ci,ci->c", self.impulse[apart, :3], self.constraints.normal[apart])
         speed = np.minimum(-self.method.stabilisation * gap[apart] / self.dt, self.recovery)
-        tally["stabilisation"] += float(pressed @ speed)
+        tally["stabilisation"] += order_free(self.others, pressed * speed)[0]
 
     def _part(self):
         """Move bodies apart that overlap."""
@@ -311,10 +307,10 @@ class Hard(Nearby, Swept, Stepper):
         self._kernels.drift(chunks, CHUNK, *about, space, watch)
         self.drive(poses)
         if self.joints is not None:
-            self.joints.advance(state.rows, state.bodies, self.dt)
+            self.attempt(self.joints.advance, state.rows, state.bodies, self.dt)
         stopped = swift is not None and self._stop_short(before, swift)
         if self.joints is not None:
-            self._end_joints(stopped)
+            self._end_joints()
         if self._wrong(stopped):
             self.complain()
         self.seconds["bodies"] += clock.perf_counter() - began
@@ -329,17 +325,6 @@ class Hard(Nearby, Swept, Stepper):
         state = np.hstack([bodies.position, bodies.velocity, bodies.spin])[free]
         inside = (state[:, :3] >= world[:3]) & (state[:, :3] <= world[3:])
         return not (inside.all() and (np.abs(state) < 1e150).all())
-
-    def _end_joints(self, stopped):
-        """All joints as they are at the end of the step; stopped: some bodies are not where they would have gone."""
-        joints, state = self.joints, self.state
-        groups = joints.everyone if stopped else joints.unprepared
-        joints.prepare(state.rows, state.bodies, (self.steps + 1) * self.dt, self.dt, groups)
-        joints.settle(state.rows, joints.touching)
-        opened, trouble = watch(joints, state.size)
-        if trouble:
-            raise Diverged(f"t = {self.time + self.dt:.6g} s: {trouble}; {self.cause()}")
-        self.tally["open"] = max(self.tally["open"], opened)
 
     def _chunks(self):
         return (self.state.own + CHUNK - 1) // CHUNK

@@ -390,8 +390,8 @@ class Swept:
             return False  # and the step will say so
         field, before, swift, mine = self.involved(before, swift)
         ways = Ways(field, before, self.dt)
-        held = np.zeros(len(swift), bool) if self.joints is None else self._held()
-        part, lost = allowed_parts(field, ways, swift, held, self._never_collide, self.slack)
+        held = self._held(field.bodies)
+        part, lost = allowed_parts(field, ways, swift, held, lambda pairs: self._joined(pairs, field), self.slack)
         for one, two in lost:
             raise Penetrated(
                 f"{self.name(one, field)} and {self.name(two, field)} at t = {self.time + self.dt:.6g} s: one goes through the other in one step, no contact "
@@ -418,8 +418,3 @@ class Swept:
     def involved(self, before, swift):
         """State of all bodies that swift ones (n,) may meet, where these were before, which are swift, and their rows in this process or -1: (k,7), (k,) and (k,)."""
         return self.state, before, swift, np.arange(len(swift))
-
-    def _never_collide(self, pairs):
-        """Which of these pairs of shapes (p,2) do not touch whatever happens."""
-        none = self.joints is None or not len(self.joints.apart)
-        return np.zeros(len(pairs), bool) if none else self._joined(pairs)

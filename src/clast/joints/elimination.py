@@ -22,6 +22,14 @@ def connected(count, links):
     return np.unique(roots, return_inverse=True)[1].astype(np.int64)
 
 
+def grouped(pairs, free):
+    """Group of each of some bodies (k,), -1 of those that are not free, and how many groups there are; pairs (l,2): who hangs together with whom, which passes on through free
+    bodies only, free (k,) bool. Groups are numbered in the order of their first body."""
+    group = connected(len(free), [(a, b) for a, b in pairs.tolist() if free[a] and free[b]])
+    names = np.unique(group[free])
+    return np.where(free, np.searchsorted(names, group), -1), len(names)
+
+
 def order_of(neighbours):
     """An order of elimination that fills in little: always the one with the fewest neighbours left, then the first.
 

@@ -40,7 +40,7 @@ def present_forces(system):
     t.velocity[t.lightness > 0.0, :3] += system.scene.gravity
     t.rate[:] = bend / delta**2
     t.impulse[:] = 0.0
-    system.solve_slots(system.everyone)
+    system.solve_slots(system.here)
     force = np.where(system.touching[system.joint_group][:, None], system.pressed[0], t.impulse)
     t.velocity[:], t.impulse[:], t.rate[:], t.violation[:], t.coordinate[:] = kept
     return force
@@ -86,6 +86,7 @@ def watch(system, size):
         number = system.numbers[int(np.argmax(fast))]
         return np.inf, f"body {number} exploded; a spring's or motor's function may be too stiff for the step"
     opened = (abs(t.violation) * np.where(in_metres(t), 1.0, size)).max(1, initial=0.0)
+    opened[~system.here[system.joint_group]] = 0.0
     worst = float(opened.max(initial=0.0))
     if worst <= OPEN * size:
         return worst, None

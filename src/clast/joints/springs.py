@@ -79,16 +79,30 @@ class SpringSystem:
             damping = damping + np.where(hasty, ahead * table.stiffness, 0.0)
         self.tension[:] = stretch + damping * rate
         if ahead and damping.any():
-            self.tension[:] = np.linalg.solve(
-                np.eye(len(self)) + ahead * damping[:, None] * self.mobility, self.tension
-            )
+            self._damp(ahead * damping)
+        group = self.group()
         for s in self.asked:
+            if not self.system.here[group[s]]:
+                continue
             self.tension[s] = self.functions[s](float(extent[s]), float(rate[s]), time)
             if not np.isfinite(self.tension[s]):
                 raise ValueError(f"the function of spring {s} gave {self.tension[s]} at t = {time:g} s")
         give = -self.tension[:, None] * self.row
         np.add.at(load, self.slots[:, 0], give[:, :6])
         np.add.at(load, self.slots[:, 1], give[:, 6:])
+
+    def _damp(self, strength):
+        """Tensions at the end of a step that dampers of these strengths (s,) [kg or kg m^2] change, group by group, which know nothing of each other."""
+        group = self.group()
+        for g in np.unique(group[strength != 0.0]).tolist():
+            if self.system.here[g]:
+                mine = np.flatnonzero(group == g)
+                matrix = np.eye(len(mine)) + strength[mine, None] * self.mobility[np.ix_(mine, mine)]
+                self.tension[mine] = np.linalg.solve(matrix, self.tension[mine])
+
+    def group(self):
+        """The group of the bodies that each spring holds, (s,)."""
+        return self.system.slot_group[self.slots].max(1)
 
     def rate(self, velocity):
         """Rates (s,) [m/s or rad/s] of the extents at velocities (k,6)."""
@@ -104,7 +118,7 @@ class SpringSystem:
         if not len(plain):
             return
         self.measure(t, edges)
-        group = system.slot_group[self.slots].max(1)
+        group = self.group()
         kept = t.velocity.copy(), t.impulse.copy(), t.rate.copy()
         t.rate[:] = 0.0
         self.mobility[:] = 0.0
@@ -117,7 +131,7 @@ class SpringSystem:
             np.add.at(load, self.slots[chosen, 0], self.row[chosen, :6])
             np.add.at(load, self.slots[chosen, 1], self.row[chosen, 6:])
             t.velocity[:], t.impulse[:] = system.accelerations(load), 0.0
-            system.solve_slots(system.everyone)
+            system.solve_slots(system.here)
             source = np.full(system.group_count, -1)
             source[group[chosen]] = chosen
             hit = plain[source[group[plain]] >= 0]
@@ -141,7 +155,7 @@ class SpringSystem:
 
     def check(self, dt, most):
         """Refuse what no number of shorter steps within a step dt [s] can follow; most: of haste times dt."""
-        haste = self.haste()
+        haste = np.where(self.system.here[self.group()], self.haste(), 0.0) if len(self) else np.zeros(0)
         if len(self) and dt * haste.max() > most:
             s = int(np.argmax(haste))
             about = "" if self.table.joint[s] < 0 else f" (torsion, joint {self.table.joint[s]})"
@@ -151,10 +165,10 @@ class SpringSystem:
                 f"take dt <= {most / haste[s]:.2g} s, or a softer spring"
             )
 
-    def energy(self, t, edges):
-        """Energy [J] stored in springs with a stiffness; t: Assembly with present poses."""
+    def energies(self, t, edges):
+        """Twice the energy [J] stored in each spring with a stiffness, (s,); t: Assembly with present poses."""
         self.measure(t, edges)
-        return 0.5 * float((self.table.stiffness * (self.extent - self.table.rest) ** 2).sum())
+        return self.table.stiffness * (self.extent - self.table.rest) ** 2
 
     @property
     def pulls(self):

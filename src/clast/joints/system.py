@@ -25,14 +25,14 @@ from ..kernels import backend
 from ..kernels.backend import kernel
 from ..kernels.rows import SPINS, VELOCITIES
 from ..scene import drives
-from ..tables import DRIVEN, FREE
+from ..tables import DRIVEN, some_bodies
 from . import rows as joint_rows
 from .account import counted
-from .elimination import connected, eliminate_by_group, pattern
+from .assembly import assemble
 from .limits import Stops
 from .motors import Goals, ask
 from .reactions import present_forces, read
-from .rows import NEWTON, ROWS, Assembly
+from .rows import NEWTON
 from .springs import SpringSystem, turns_of
 
 # Steps of RATTLE, as parts of a step of the simulation, one of them backward, whose errors of second order cancel
@@ -43,8 +43,33 @@ ROUNDS = 32  # at the most
 PARTS = (PART, PART, 1.0 - 4.0 * PART, PART, PART)
 
 
+def refuse_without(gone):
+    """Refuse to go on without bodies (k,) that are held."""
+    if len(gone):
+        raise ValueError(
+            f"body {gone[0]} is gone, but a joint or spring holds it; keep outlets away from joined bodies"
+        )
+
+
 class JointSystem:
     """All joints, springs and motors of a scene while it moves. box: the periodic world, tables.Box."""
+
+    # Set up by `assemble`, which says what they are.
+    slot_group: Any
+    group_count: Any
+    order: Any
+    place: Any
+    joint_group: Any
+    here: Any
+    touching: Any
+    held: Any
+    felt: Any
+    known: Any
+    pressed: Any
+    start: Any
+    scratch: Any
+    arm: Any
+    least: Any
 
     def __init__(self, scene, box):
         self.scene, self.box = scene, box
@@ -75,136 +100,82 @@ class JointSystem:
 
     # Where bodies stand in memory.
 
-    def renew(self, bodies):
-        """Take note of the rows in which the bodies stand now; the first time, set everything up."""
-        order = np.argsort(bodies.number, kind="stable")
-        place = np.searchsorted(bodies.number, self.numbers, sorter=order)
-        gone = self.numbers[~np.isin(self.numbers, bodies.number)]
-        if len(gone):
-            raise ValueError(
-                f"body {gone[0]} is gone, but a joint or spring holds it; keep outlets away from joined bodies"
-            )
-        self.rows, self.count = order[place], len(bodies.number)
+    def renew(self, bodies, own):
+        """Take note of the rows in which the bodies stand now, of which the first `own` are moved here; the first time, set everything up."""
+        number, last = bodies.number[:own], max(own - 1, 0)
+        order = np.argsort(number, kind="stable")
+        there = np.isin(self.numbers, number)
+        place = np.minimum(np.searchsorted(number, self.numbers, sorter=order), last)
+        self.rows, self.count = np.where(there, order[place] if own else -1, -1), len(bodies.number)
+        self.present = np.flatnonzero(there)  # slots whose bodies are here,
+        self.standing = self.rows[self.present]  # in these rows
         if self.table is None:
-            self._assemble(bodies)
+            assemble(self, self.members(bodies))
         self.groups = np.full(self.count, -1, np.int32)  # of each row of Bodies; -1 without joint or spring
-        self.groups[self.rows] = self.slot_group[:-1]
+        self.groups[self.standing] = self.slot_group[self.present]
         self.driven = [
             (slot, self.scene.drives[int(bodies.number[row])])
-            for slot, row in enumerate(self.rows.tolist())
+            for slot, row in zip(self.present.tolist(), self.standing.tolist(), strict=True)
             if bodies.motion[row] == DRIVEN
         ]
 
-    def _assemble(self, bodies):
-        """Slots, groups, the order of elimination, and all arrays."""
-        table, world, rows = self.joints, len(self.numbers), self.rows
-        slots = np.where(table.body >= 0, np.searchsorted(self.numbers, table.body), world)
-        pulled = self.springs.place(self.numbers, world)
-        free = np.append(bodies.motion[rows] == FREE, False)
-        links = [(a, b) for a, b in np.concatenate([slots, pulled]).tolist() if free[a] and free[b]]
-        group = connected(world + 1, links)
-        names = np.unique(group[free])
-        group = np.where(free, np.searchsorted(names, group), -1)
-        self.slot_group, self.group_count = group.astype(np.int32), len(names)
-        owner = np.where(free[slots[:, 0]], group[slots[:, 0]], group[slots[:, 1]])
-        order, met = eliminate_by_group(slots, free, owner, self.group_count)
-        self.order = chosen = np.array(order, dtype=np.int64)  # row of Joints of each joint in the assembly
-        self.place = np.argsort(chosen)  # the other way round
-        self.joint_group = owner[chosen]
-        column_start, block_row, target_start, target = pattern(order, met)
-        members = [np.flatnonzero(group == g) for g in range(self.group_count)]
-        j, k = len(order), world + 1
-        inertia, lightness = np.tile(np.eye(3), (k, 1, 1)), np.zeros(k)
-        mine = rows[free[:-1]]
-        inertia[free] = self.scene.molds.inertia[bodies.mold[mine]] * (bodies.scale[mine] ** 2)[:, None, None]
-        lightness[free] = 1.0 / bodies.mass[mine]
-        turn = np.tile([1.0, 0.0, 0.0, 0.0], (k, 1))
-        demanded = table.locked.sum(1) + table.motor.sum(1) + table.held.sum(1)
-        goal = np.zeros((j, 3))
-        goal[:, 0] = table.length[chosen]
-        self.table = Assembly(
-            position=np.zeros((k, 3)),
-            orientation=turn,
-            velocity=np.zeros((k, 6)),
-            next_position=np.zeros((k, 3)),
-            next_orientation=turn.copy(),
-            next_spin=np.zeros((k, 3)),
-            lightness=lightness,
-            inertia=inertia,
-            inverse=np.linalg.inv(inertia),
-            slot=np.ascontiguousarray(slots[chosen], dtype=np.int32),
-            held=table.held[chosen],
-            locked=table.locked[chosen],
-            point=table.point[chosen],
-            frame=table.frame[chosen],
-            rise=table.rise[chosen],
-            motor=table.motor[chosen],
-            goal=goal,
-            goal_rate=np.zeros((j, 3)),
-            rows=demanded[chosen].astype(np.int8),
-            coordinate=np.zeros((j, 2)),
-            violation=np.zeros((j, ROWS)),
-            rate=np.zeros((j, ROWS)),
-            jacobian=np.zeros((j, ROWS, 12)),
-            response=np.zeros((j, ROWS, 12)),
-            impulse=np.zeros((j, ROWS)),
-            right=np.zeros((j, ROWS)),
-            group_start=np.searchsorted(self.joint_group, np.arange(self.group_count + 1)).astype(np.int32),
-            slot_start=np.cumsum([0, *map(len, members)]).astype(np.int32),
-            group_slot=np.concatenate([*members, np.zeros(0, np.int64)]).astype(np.int32),
-            column_start=column_start,
-            block_row=block_row,
-            block=np.zeros((len(block_row), ROWS, ROWS)),
-            diagonal=np.zeros((j, ROWS)),
-            target_start=target_start,
-            target=target,
-            worst=np.zeros(self.group_count),
-        )
-        self._scratch = np.zeros((j, ROWS, 12))
-        self.everyone = np.ones(self.group_count, bool)
-        self.touching = ~self.everyone  # groups that took the whole kick in this step
-        self.held = ~self.everyone  # groups that stand at a limit or have a motor of limited strength
-        self.felt: Any = None  # (j,6) forces of rows in the last step of groups that touch nothing
-        self.arm = np.sqrt((self.table.point**2).sum(2))  # (j,2) [m]
-        self.least = np.linalg.eigvalsh(inertia)[:, 0]  # (k,) [m^2], smallest moment of inertia per mass
-        self.start = np.zeros((k, 6))  # velocities when the step began
-        self.pressed: tuple = np.zeros((j, ROWS)), np.zeros((j, 6)), {}  # of groups that touch: see `reactions`
+    def members(self, bodies):
+        """Bodies that are held, sorted by number."""
+        refuse_without(self.numbers[self.rows < 0])
+        return some_bodies(bodies, self.rows)
+
+    def look_for_all(self):
+        """Refuse to go on without a body that is held."""
+        needed = np.where(self.slot_group[:-1] >= 0, self.here[self.slot_group[:-1]], True)
+        refuse_without(self.numbers[needed & (self.rows < 0)])
 
     # The parts of a step.
 
-    def prepare(self, rows, bodies, time, dt, groups=None):
-        """Equations of joints at the present poses and time [s], and their factorisation, for steps of length dt.
+    def prepare(self, rows, bodies, time, dt):
+        """Equations of joints at the present poses and time [s], and their factorisation, for steps of length dt; `settle` comes next.
 
-        rows (s,12): see `clast.motion.state`; groups: mask (g,) of those that need it, default all.
+        rows (s,12): see `clast.motion.state`.
         """
-        t, mine = self.table, self.rows
-        t.position[:-1], t.orientation[:-1] = bodies.position[mine], bodies.orientation[mine]
+        t, slots, mine = self.table, self.present, self.standing
+        t.position[slots], t.orientation[slots] = bodies.position[mine], bodies.orientation[mine]
         self.fetch(rows)
-        self._prepare(time, dt, self.everyone if groups is None else groups)
-        self.held = self.stops.find(t, time, dt)
+        self._prepare(time, dt, self.here)
+
+    def take_up(self, rows, bodies, groups, held=False):
+        """The same, as it was when the step ended, of groups (g,) that come from another process or a file, and held: of bodies that cannot be pushed; what `state` tells of
+        is there."""
+        t, group = self.table, self.slot_group[self.present]
+        slots = self.present[np.where(group >= 0, groups[group], held)]
+        mine, coordinate = self.rows[slots], t.coordinate.copy()
+        t.position[slots], t.orientation[slots] = bodies.position[mine], bodies.orientation[mine]
+        t.velocity[slots, :3], t.velocity[slots, 3:] = rows[mine, VELOCITIES], rows[mine, SPINS]
+        self._prepare(self.time, self.dt, groups)
+        t.coordinate[:] = coordinate  # angles that are found again differ by rounding
+        self.held = self.stops.find(t, self.time, self.dt)
 
     def check(self):
         """Refuse springs that are too fast for the time step of the last `prepare`."""
         self.springs.respond(self.table, self.edges)
         self.springs.check(self.dt, SWING * ROUNDS)
 
-    def settle(self, rows, groups=None):
-        """Velocities obey the joints as they are now; groups: mask (g,), default all."""
-        groups = self.everyone if groups is None else groups
+    def settle(self, rows, groups):
+        """Velocities of these groups, mask (g,), obey the joints as they are now; and what may come to a limit is known."""
         if groups.any():
             self.fetch(rows)
             with counted(self, groups, self.time, 0.0):
                 self.solve_slots(groups)
             self._give(rows)
+        self.held = self.stops.find(self.table, self.time, self.dt)
 
     def begin(self, rows, touched):
-        """A step begins; touched (n,): which bodies touch something. Returns which of them take the whole kick, (n,)."""
+        """A step begins; touched (n,): which bodies touch something, of those that are moved here. Returns which of them take the whole kick, (n,)."""
         self.fetch(rows)
         self.start[:] = self.table.velocity
+        groups = self.groups[: len(touched)]
+        member = groups >= 0
         self.touching = self.held.copy()
-        self.touching[self.groups[touched & (self.groups >= 0)]] = True
-        member = self.groups >= 0
-        return np.where(member, self.touching[np.where(member, self.groups, 0)], touched)
+        self.touching[groups[touched & member]] = True
+        return np.where(member, self.touching[np.where(member, groups, 0)], touched)
 
     def forces(self, rows):
         """Force [N] and torque [N m] about the centre of mass, (n,3) each, of springs and motors of force."""
@@ -213,7 +184,7 @@ class JointSystem:
             self.fetch(rows)
             self.springs.respond(self.table, self.edges)
             load = self._loads(self.time, self.table.velocity, self.dt)
-            force[self.rows], torque[self.rows] = load[:-1, :3], load[:-1, 3:]
+            force[self.standing], torque[self.standing] = load[self.present, :3], load[self.present, 3:]
         return force, torque
 
     def restore(self, rows, fresh):
@@ -243,9 +214,9 @@ class JointSystem:
 
     def advance(self, rows, bodies, dt):
         """Move the groups that touch nothing to the end of the step, from where they were at its start."""
-        alone = ~self.touching
+        alone = self.here & ~self.touching
         if not alone.any():
-            self.goals.move_on(np.ones(len(self), bool), self.time, dt)
+            self.goals.move_on(self.touching[self.joint_group][self.place], self.time, dt)
             return
         with self._few_threads():
             self._advance(rows, bodies, dt, alone)
@@ -257,7 +228,7 @@ class JointSystem:
         t.velocity[member] = self.start[member]
         before = t.velocity.copy(), t.orientation.copy()
         pinned = t.position[~free], t.orientation[~free], t.velocity[~free]
-        counts = self._rounds(dt)
+        counts = self._rounds(dt, alone)
         for count in np.unique(counts[alone]).tolist():
             mask = alone & (counts == count)
             slots = np.flatnonzero(member & mask[np.where(free, self.slot_group, 0)])
@@ -270,16 +241,19 @@ class JointSystem:
         self.goals.move_on(self.touching[self.joint_group][self.place], began, dt)
         self._hand_back(rows, bodies, np.flatnonzero(member), before, dt)
 
-    def _rounds(self, dt):
-        """How many rounds of its own steps each group takes in a step, (g,): more than one where something swings too fast.
+    def _rounds(self, dt, alone):
+        """How many rounds of its own steps each group takes in a step, (g,): more than one where something swings too fast; alone: mask (g,) of those that do.
 
         Light bodies between joints under a large force swing like strings; explicit steps must follow that.
         """
         t = self.table
         square = self.springs.frequencies(t, self.slot_group, self.group_count) ** 2
         if len(self):
-            if self.felt is None:
-                self.felt = present_forces(self)
+            new = alone & ~self.known
+            if new.any():
+                self.felt = np.where(new[self.joint_group][:, None], present_forces(self), self.felt)
+                self.known |= new
+            self.goals.write(t, self.place, self.time, 0.0, dt)  # lengths, whatever other groups did since
             pull = np.sqrt((np.einsum("jr,jrk->jk", self.felt, t.jacobian[:, :, 6:9]) ** 2).sum(1))
             least = self.least[t.slot]
             swing = self.arm / (least + self.arm**2)
@@ -322,14 +296,15 @@ class JointSystem:
         velocity, orientation = before
         pull = (t.velocity[slots, :3] - velocity[slots, :3]) / dt - np.array(self.scene.gravity)
         bodies.force[mine] = mass * pull
+        # Of all slots: how NumPy adds up depends on how many there are, and that must not depend on who has which.
         momenta = [
-            np.einsum("kxy,kyz,kwz,kw->kx", turn, t.inertia[slots], turn, spin)
+            np.einsum("kxy,kyz,kwz,kw->kx", turn, t.inertia, turn, spin)
             for turn, spin in (
-                (turns_of(orientation[slots]), velocity[slots, 3:]),
-                (turns_of(t.orientation[slots]), t.velocity[slots, 3:]),
+                (turns_of(orientation), velocity[:, 3:]),
+                (turns_of(t.orientation), t.velocity[:, 3:]),
             )
         ]
-        bodies.torque[mine] = mass * (momenta[1] - momenta[0]) / dt
+        bodies.torque[mine] = mass * (momenta[1] - momenta[0])[slots] / dt
 
     # On slots.
 
@@ -355,11 +330,12 @@ class JointSystem:
 
     def fetch(self, rows):
         """Take the velocities of all bodies in slots from rows (s,12)."""
-        both = rows[self.rows]
-        self.table.velocity[:-1, :3], self.table.velocity[:-1, 3:] = both[:, 4:7], both[:, 8:11]
+        both, slots, velocity = rows[self.standing], self.present, self.table.velocity
+        velocity[slots, :3], velocity[slots, 3:] = both[:, 4:7], both[:, 8:11]
 
     def _give(self, rows):
-        rows[self.rows, VELOCITIES], rows[self.rows, SPINS] = self.table.velocity[:-1, :3], self.table.velocity[:-1, 3:]
+        both, mine = self.table.velocity[self.present], self.standing
+        rows[mine, VELOCITIES], rows[mine, SPINS] = both[:, :3], both[:, 3:]
 
     def _prepare(self, time, dt, mask):
         self.time, self.dt, self._reactions = time, dt, None
@@ -380,11 +356,11 @@ class JointSystem:
         if dt:
             for slot, drive in self.driven:
                 t.next_position[slot], t.next_orientation[slot] = self._pose(slot, drive, time, dt)[:2]
-        self._launch("aim", t, mask, self.edges, dt, most, self._scratch)
+        self._launch("aim", t, mask, self.edges, dt, most, self.scratch)
 
     def glance(self, ahead):
         """Violations (j,6) that the free motion from now would have after a time `ahead`."""
-        self._aim(self.time, ahead, self.everyone, most=0)
+        self._aim(self.time, ahead, self.here, most=0)
         return self.table.violation.copy()
 
     def _pose(self, slot, drive, time, dt):
@@ -456,12 +432,6 @@ class JointSystem:
         return self._reactions
 
     @property
-    def unprepared(self):
-        """Mask (g,) of groups whose equations `advance` did not make anew already."""
-        # Where a function of the user drives a body, `advance` went its way in shorter steps and is off by rounding or more.
-        return self.everyone if any(drive.function is not None for _, drive in self.driven) else self.touching
-
-    @property
     def pulls(self):
         """What springs do at present, in the order of adding; see `clast.joints.springs`."""
         self._loads(self.time, self.table.velocity)
@@ -470,7 +440,11 @@ class JointSystem:
     @property
     def elastic_energy(self):
         """Energy [J] stored in springs at present; those with a user's function have none."""
-        return self.springs.energy(self.table, self.edges) if len(self.springs) else 0.0
+        return 0.5 * float(self.energies().sum()) if len(self.springs) else 0.0
+
+    def energies(self):
+        """Twice the energy [J] that each spring stores at present, (s,)."""
+        return self.springs.energies(self.table, self.edges)
 
     @property
     def violation(self):
@@ -479,20 +453,18 @@ class JointSystem:
 
     def state(self):
         """What must survive a restart, as one array."""
-        pressed = self.pressed[:2]
-        felt = np.full_like(pressed[0], np.nan) if self.felt is None else self.felt
-        parts = self.goals.travelled, self.table.coordinate, felt, *pressed, self.touching.astype(float)
-        return np.concatenate([part.reshape(-1) for part in parts])
+        felt = np.where(self.known[self.joint_group][:, None], self.felt, np.nan)
+        return np.concatenate([part.reshape(-1) for part in self._kept(felt, self.touching.astype(float))])
 
     def restore_state(self, state):
         """Take up what `state` returned."""
-        if not len(state):
-            return
-        pressed = self.pressed[:2]
-        at = 0
-        touching, felt = self.touching.astype(float), np.zeros_like(pressed[0])
-        for part in (self.goals.travelled, self.table.coordinate, felt, *pressed, touching):
+        at, touching, felt = 0, self.touching.astype(float), np.zeros_like(self.felt)
+        for part in self._kept(felt, touching) if len(state) else ():
             part.reshape(-1)[:] = state[at : at + part.size]
             at += part.size
-        self.touching = touching > 0.0
-        self.felt = None if np.isnan(felt).any() else felt
+        new = np.isnan(felt).any(1)
+        self.touching, self.felt = touching > 0.0, np.where(new[:, None], 0.0, felt)
+        self.known = ~np.isin(np.arange(self.group_count), self.joint_group[new])
+
+    def _kept(self, felt, touching):
+        return self.goals.travelled, self.table.coordinate, felt, *self.pressed[:2], touching

@@ -105,6 +105,35 @@ def add_up(terms, limit=0.0):
     return rows.sum(axis=0)
 
 
+def columns_row(c, limits, terms, counted, rows):
+    """The sums of one chunk of the first terms of columns (k,n), `counted` of each, and of their sizes: rows (chunks,2k,PARTS); limits (k,): as in `chunk_row`."""
+    for s in range(len(terms)):
+        signed, sizes, limit = rows[c, s], rows[c, len(terms) + s], limits[s]
+        for m in range(PARTS):
+            signed[m] = sizes[m] = 0.0
+        fine, gross = 0.0, 0.0
+        for i in range(c * CHUNK, min(counted, (c + 1) * CHUNK)):
+            x = terms[s, i]
+            if abs(x) < limit:
+                x = cut(x, limit)
+                fine += x
+                gross += abs(x)
+            else:
+                add_outlier(x, signed)
+                add_outlier(abs(x), sizes)
+        signed[0], sizes[0] = fine, gross
+        halve(signed, limit)
+        halve(sizes, limit)
+
+
+def add_columns(terms, counted, limits):
+    """The sums of columns (k,n) of terms, of which `counted` count, and behind them those of the sizes of these: rows (2k,PARTS); limits (k,): see `next_limits`."""
+    chunks = (counted + CHUNK - 1) // CHUNK
+    rows = np.empty((chunks, 2 * len(terms), PARTS))
+    kernel(columns_row, grain=4)(chunks, limits, terms, counted, rows)
+    return rows.sum(axis=0)
+
+
 def exact(terms):
     """The number nearest to the sum of terms (n,), which no order changes; not a number, or infinite, where they are."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -131,3 +160,10 @@ def totals(rows):
     for k in range(len(rows)):
         made[k] = total(rows[k])
     return made
+
+
+@stored()
+def next_limits(sizes, limits):
+    """Limits (k,), in place, for terms much like those the sums of whose sizes (k,) these are."""
+    for k in range(len(sizes)):
+        limits[k] = next_limit(sizes[k], limits[k])

@@ -28,7 +28,8 @@ def touching_among(scene, bodies, contacts):
 def shared_coordination(sim, contacts):
     """`coordination` of a Simulation; contacts: those that this process tells of, see `Stepper.shared_contacts`."""
     bodies = sim.state.bodies
-    ends = np.isin(np.unique(contacts.pair, axis=0), bodies.number[bodies.motion == FREE])
+    # Those that are not free are on every process; free ones that touched in the last step may have gone to another since.
+    ends = ~np.isin(np.unique(contacts.pair, axis=0), bodies.number[bodies.motion != FREE])
     ends, free = sim.stepper.total(ends.ravel().astype(float), (sim.stepper.share().motion == FREE).astype(float))
     return ends / max(free, 1.0)
 

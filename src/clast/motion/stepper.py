@@ -77,6 +77,10 @@ class Stepper:
         """Call a function that may raise."""
         check()
 
+    def attempt(self, function, *arguments):
+        """The same, and what it returns; other processes hear of what it raises later in the step, and then None is returned."""
+        return function(*arguments)
+
     def name_contacts(self):
         """Keep whose the contacts of the last step are, before bodies come or go and stand in other rows; by forces, contacts go with them."""
 

@@ -6,6 +6,7 @@ depend on where cuts are.
 
 import numpy as np
 
+from ..broad.near import image
 from ..kernels.backend import kernel
 
 ROUNDING = 1.0 + 1e-8  # of squares, so that rounding does not lose a body
@@ -90,3 +91,16 @@ def near_row(i, position, reach, tile, length, near):
         square += away * away
     far = reach[i] + tile[6]
     near[i] = square <= far * far * ROUNDING
+
+
+def meets_row(i, position, reach, others, margin, edges, near):
+    """Whether body i reaches to within a margin [m] of any of `others` (k,4): centres and reaches [m]; near (n,): also those that are it already."""
+    for k in range(len(others)):
+        if near[i]:
+            break
+        square = 0.0
+        for j in range(3):
+            d = image(position[i, j] - others[k, j], edges[j], edges[3 + j])
+            square += d * d
+        far = reach[i] + others[k, 3] + margin
+        near[i] = square <= far * far * ROUNDING

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ..dem import results
 from ..kernels import backend
+from ..kernels.backend import kernel
 from ..motion.state import REORDER, place_parts, place_shapes
 from ..scene.stacking import lone_parts, mold_reach
 from ..tables import FREE, some_bodies
-from .cuts import Cuts
+from .cuts import Cuts, meets_row
 from .survey import SAMPLE
 
 UNEVEN = 1.1  # work of the busiest process over the mean above which space is cut anew
@@ -28,11 +28,12 @@ class Domain:
     """What this process has of the bodies of a State, and what it exchanges with others.
 
     state: with the bodies in the own tile, by these Cuts, and all that are not free. memory: `remember` and `recall`
-    what contacts do, as `clast.dem.results`; larger: how much larger [m] the list takes each of some Bodies, (n,).
+    what contacts do, as `clast.dem.results`; larger: how much larger [m] the list takes each of some Bodies, (n,). groups: of bodies that are
+    joined, each of which is in the tile of its first body as a whole, wherever the others are.
     """
 
-    def __init__(self, team, state, cuts, memory=results):
-        self.team, self.state, self.memory = team, state, memory
+    def __init__(self, team, state, cuts, memory, groups):
+        self.team, self.state, self.memory, self.groups = team, state, memory, groups
         self.larger = lambda bodies: 0.0
         self.reach = mold_reach(state.molds, state.parts)
         lone = bool(lone_parts(state.molds, state.parts).all())
@@ -65,9 +66,9 @@ class Domain:
         load = busy if (many > 0.0).all() else many
         self.uneven = float(load.max() * team.size / max(load.sum(), 1e-300))
         if self.uneven > UNEVEN and many.sum() > team.size:
-            some = free[:: max(1, int(many.sum()) // SAMPLE)]
+            some = self._homes(free)[:: max(1, int(many.sum()) // SAMPLE)]
             weight = load[team.rank] / max(len(some), 1)
-            sample = team.join(np.column_stack([state.bodies.position[some], np.full(len(some), weight)]))
+            sample = team.join(np.column_stack([some, np.full(len(some), weight)]))
             self.cuts = Cuts(team.size, state.box, sample[:, :3], sample[:, 3])
             self.recut += 1
         return True
@@ -133,7 +134,7 @@ class Domain:
         state, team = self.state, self.team
         bodies, own = state.bodies, state.own
         free = np.flatnonzero(bodies.motion[:own] == FREE)
-        to = self.cuts.owner(bodies.position[free])
+        to = self.cuts.owner(self._homes(free))
         away = np.flatnonzero(to != team.rank)
         rows, to = free[away], to[away]
         parcels = {}
@@ -159,6 +160,11 @@ class Domain:
         stays = np.ones(own, bool)
         stays[rows] = False
         return rows, np.flatnonzero(stays), arrived, joined(memories) if memories else None
+
+    def _homes(self, free):
+        """Places (n,3) [m] whose tiles tell who moves these free bodies, rows (n,)."""
+        bodies = self.state.bodies
+        return self.groups.homes(bodies.number[free], bodies.position[free])
 
     def _present(self, shape):
         """Rows of Shapes (p,2) of the pairs of the list as they are now: bodies may have come or gone since, through inlets and outlets; -1 where one is gone."""
@@ -190,7 +196,10 @@ class Domain:
         position = bodies.position[free]
         grown = self.larger(some_bodies(bodies, free))
         reach = grown + self.reach[bodies.mold[free]] * bodies.scale[free]
+        # Who is near a large body, or one of a group that is not in the tile, is asked of the body.
         large = reach > LARGE * state.size
+        if len(self.groups):
+            large |= self.cuts.owner(position) != team.rank
         table = np.column_stack([position[large], reach[large]])
         told = team.everywhere((float(reach[~large].max(initial=0.0)), len(free) > 0, table))
         self.going, parcels = [], {}
@@ -198,10 +207,8 @@ class Domain:
             if rank == team.rank or not some or not len(free):
                 continue
             near = self.cuts.near(position, reach, rank, widest + state.margin)
-            for *x, radius in others:
-                d = position - x
-                d -= state.box.length * np.round(d * state.box.inverse)
-                near |= np.einsum("ni,ni->n", d, d) <= ((1.0 + ROUNDING) * (reach + radius + state.margin)) ** 2
+            if len(others):
+                kernel(meets_row)(len(free), position, reach, others, state.margin, state.edges, near)
             rows = free[near]
             if len(rows):
                 parcels[rank] = self._records(bodies, state.label, rows)

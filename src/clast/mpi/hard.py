@@ -16,6 +16,7 @@ from ..dvi import warm_start
 from ..dvi.accelerated import ADD, AHEAD, VELOCITY
 from ..dvi.stepper import Hard
 from ..tables import FREE
+from .joints import RankedJoints
 from .stepper import Divided, contacts_table
 
 CALLED = ctypes.CFUNCTYPE(None, ctypes.c_int64)
@@ -90,7 +91,6 @@ class RankedHard(Divided, Hard):
             (method.coulomb, "coulomb=True"),
             (method.sleep is not None, "sleep="),
             (method.ledger, "ledger=True"),
-            (scene.joints or scene.springs, "joints and springs"),
         ):
             if there:
                 raise ValueError(
@@ -107,7 +107,10 @@ class RankedHard(Divided, Hard):
 
     def _larger(self, bodies):
         """How much larger [m] the list takes these Bodies, (n,), see `_grow`."""
-        return self._grown(*self._ahead_of(bodies, np.zeros(len(bodies.number), bool)))
+        return self._grown(*self._ahead_of(bodies, self._held(bodies)))
+
+    def _make_joints(self):
+        return RankedJoints(self.scene, self.box, self) if self.scene.joints or self.scene.springs else None
 
     def make_list(self, sort, grow=None):
         """See Nearby."""
@@ -158,10 +161,12 @@ class RankedHard(Divided, Hard):
 
     def recall(self, groups, steps):
         """See Hard; each process keeps what it has the bodies of."""
-        self._carry_on(groups, steps)
+        joints = self._carry_on(groups, steps)
         if self.team.rank:
             self.ended = 0, self.ended[1]  # it is added up
         self._rebuild(sort=True)
+        if self.joints is not None:
+            self._recall_joints(joints)
         self.memory.recall(self.state, self.kept_here(groups, "contacts"), None)
         self.fresh = False
         self._start_clocks()

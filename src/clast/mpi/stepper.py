@@ -41,7 +41,7 @@ class Divided(Stepper):
             raise Unavailable(f"Simulation: {team.size} processes share a run on the CPU only; leave device='cuda' out")
         self.team, self.survey, self.cuts, self._asked = team, survey, None, dt
         super().__init__(scene, method, device, box, dt)  # type: ignore[call-arg]
-        self.domain: Any = Domain(team, self.state, self.cuts, self.memory)
+        self.domain: Any = Domain(team, self.state, self.cuts, self.memory, survey.groups)
         self.survey = None
         self.fault: Exception | None = None  # what went wrong here, and is not yet known to others
         if self.ledger is not None:
@@ -123,18 +123,19 @@ class Divided(Stepper):
         return self._heard
 
     def together(self, check):
-        self._kept(check)
+        self.attempt(check)
         self.agree()
 
-    def _kept(self, function, *arguments):
-        """Call it; what it finds wrong is told when the processes agree."""
+    def attempt(self, function, *arguments):
+        """See Stepper; it is told when the processes agree."""
         try:
-            function(*arguments)
+            return function(*arguments)
         except (ClastError, ValueError) as fault:
             self.fault = fault if self.fault is None else self.fault
+        return None
 
     def _move(self, *given):
-        self._kept(super()._move, *given)
+        self.attempt(super()._move, *given)
 
     # What all processes tell together, the same on each.
 
@@ -243,10 +244,10 @@ class Ranked(Divided, Smooth):
             self.domain.even_temperatures()
 
     def _check_speed(self):
-        self._kept(super()._check_speed)
+        self.attempt(super()._check_speed)
 
     def _collide(self):
-        self._kept(super()._collide)
+        self.attempt(super()._collide)
 
     def finish(self):
         super().finish()

@@ -13,6 +13,7 @@ from ..kernels import backend
 from ..scene.stacking import join_bodies
 from ..tables import FREE, some_bodies
 from .cuts import Cuts
+from .groups import Groups
 
 SAMPLE = 200_000  # bodies, of all processes, by which space is cut
 EACH = 2  # bodies of each mold and material in the outline, beside those that must be there
@@ -22,12 +23,13 @@ EQUAL = 1e-12  # part by which a mass may differ from that which its size gives
 class Survey:
     """What is known of all bodies of a scene.
 
-    count, free: how many bodies, and how many that move; outline: Bodies; sample (k,3) [m]: places of some free ones; checksum: of all columns.
+    count, free: how many bodies, and how many that move; outline: Bodies; sample (k,3) [m]: places of some free ones; checksum: of all columns; groups: of bodies that are joined.
     """
 
     def __init__(self, scene):
         self.scene, self.count, self.free = scene, scene.count, 0
         backend.give_back(self.count)  # what the scene was made from
+        self.groups = Groups(scene)
         step, seen, sample, few = max(1, self.count // SAMPLE), 0, [np.zeros((0, 3))], []
         sums: dict[int, int] = {}
         for block in scene.blocks():
@@ -37,7 +39,8 @@ class Survey:
             free = block.motion == FREE
             self.free += int(free.sum())
             some = np.arange(-seen % step, len(free), step)
-            sample.append(block.position[some[free[some]]])
+            some = some[free[some]]
+            sample.append(self.groups.homes_at_start(block.number[some], block.position[some]))
             few.append(some_bodies(block, meant(scene, block)))
             seen += len(free)
         self.sample, self.checksum = np.concatenate(sample), zlib.crc32(np.array(list(sums.values())).tobytes())
@@ -56,7 +59,8 @@ class Survey:
         """Bodies in the tile of a process and all that are not free, and their labels; labels: function that gives those of all in the order of their numbers."""
         mine, named = [], [np.zeros(0, np.int64)]
         for block in self.scene.blocks():
-            mine.append(np.flatnonzero((block.motion != FREE) | (cuts.owner(block.position) == rank)).astype(np.int32))
+            home = self.groups.homes_at_start(block.number, block.position)
+            mine.append(np.flatnonzero((block.motion != FREE) | (cuts.owner(home) == rank)).astype(np.int32))
             named.append(labels(block)[mine[-1]])
         label = np.concatenate(named)
         # Room for all at once: parts that are joined would be there twice.
@@ -69,8 +73,8 @@ class Survey:
 
 
 def meant(scene, bodies):
-    """Rows of Bodies, sorted by number, that stand for all of them: those that are not free or weigh what their size does not tell, and of each mold and material the smallest,
-    the largest and the first ones."""
+    """Rows of Bodies, sorted by number, that stand for all of them: those that are not free, are joined or weigh what their size does not tell, and of each mold and material the
+    smallest, the largest and the first ones."""
     free = np.flatnonzero(bodies.motion == FREE)
     density = np.array([material.density for material in scene.materials])
     weight = density[bodies.material[free]] * scene.molds.volume[bodies.mold[free]] * bodies.scale[free] ** 3
@@ -81,7 +85,9 @@ def meant(scene, bodies):
     start, end = np.flatnonzero(np.append(True, new)[: len(free)]), np.flatnonzero(np.append(new, True)[: len(free)])
     first = np.minimum(start + np.arange(EACH)[:, None], end).ravel()
     some = free[np.concatenate([by_size[start], by_size[end], by_number[first]])]
-    return np.unique(np.concatenate([np.flatnonzero(bodies.motion != FREE), odd, some]))
+    held = [number for one in (*scene.joints, *scene.springs) for number in (one.a, one.b)]
+    joined = np.flatnonzero(np.isin(bodies.number, held))
+    return np.unique(np.concatenate([np.flatnonzero(bodies.motion != FREE), odd, some, joined]))
 
 
 def median(team, values):

@@ -71,7 +71,8 @@ def _overlap(moment):
 
 def _largest(moment, column):
     """The largest number of a column (k,), of those of all processes, or 0."""
-    return float(moment.sim.stepper.everywhere(np.array([column.max(initial=0.0)])).max())
+    # A zero has no sign, whichever of those that were compared it was.
+    return float(moment.sim.stepper.everywhere(np.array([column.max(initial=0.0)])).max()) + 0.0
 
 
 def _free(moment):

@@ -387,6 +387,16 @@ def test_a_corner_of_a_sheet_close_below_a_face_that_it_cannot_leave_through_is_
     assert told == pytest.approx(room, abs=1e-12)
 
 
+def test_of_two_edges_at_a_corner_within_a_polyhedron_the_one_that_leads_both_out_sooner_is_felt():
+    """The other was told as deep as the way across the box, from one step to the next: an elastic box left the corner with 1.7 times its energy."""
+    sheet = MeshWall(1.2 * np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)]), [(0, 1, 2), (0, 2, 3)])
+    turn = Rotation.from_quat([0.27397, -0.09488, -0.70449, 0.64779])
+    found = touch(Polyhedron.box(1.0, 1.3, 1.7), sheet, (1.5862, -1.4491, -0.85058), turn)
+    assert len(found) == 1
+    assert found[0, 3] == pytest.approx(-0.0099, abs=2e-4)
+    assert found[0, 4:7] == pytest.approx((-0.49, 0.0, 0.87), abs=0.01)
+
+
 def test_a_corner_of_a_sheet_inside_a_polyhedron_is_felt():
     """However deep: also past the centre, where the way out is longer than half the polyhedron."""
     random = np.random.default_rng(11)

@@ -296,6 +296,24 @@ def last_in_line(c, meshes, v, e, q, shift, size, reach):
 
 
 @part
+def another_leaves_sooner(h, k, hulls, meshes, v, e, c, q, shift, size, gap):
+    """Whether another edge than e that sticks out at vertex v of the mesh is less deep in the polyhedron than `gap` [m], below zero, and leads the whole
+    corner out."""
+    for row in range(meshes.vertex_start[v], meshes.vertex_start[v + 1]):
+        o = meshes.vertex_edge[row]
+        if o != e and sticks_out(c, meshes, o):
+            a = vertex_at(meshes, meshes.edge[o, 0], q, shift, size)
+            b = vertex_at(meshes, meshes.edge[o, 1], q, shift, size)
+            may, low, high = inside_part(h, k, hulls, a, b, 0.0)
+            if may and low < high:
+                found, depth, n, _, _, apart = best_crossing(h, k, hulls, meshes, o, a, b, q)
+                if found >= 0 and not apart and depth > gap + ON_CORNER * k * hulls.outer[h]:
+                    if rises_from_vertex(unrotate(q, n), meshes, v, NEAREST):
+                        return True
+    return False
+
+
+@part
 def edge_touches(h, k, hulls, meshes, e, j, c, q, shift, size, margin, work, count):
     """Edge e of the mesh, side j of its owner, after `count` candidates: how many now.
 
@@ -344,6 +362,9 @@ def edge_touches(h, k, hulls, meshes, e, j, c, q, shift, size, margin, work, cou
         # into the polyhedron, the next one may lie beyond it: at the open end of a tube a box was told to be as deep as it is wide.
         first = one if low <= 0.0 and pointed(c, meshes, one) else -1
         last = two if high >= 1.0 and pointed(c, meshes, two) else -1
+        for v in (first, last):
+            if v >= 0 and another_leaves_sooner(h, k, hulls, meshes, v, e, c, q, shift, size, gap):
+                return count
         of_vertex, of_edge = least_face_depths(h, k, hulls, meshes, e, (first, last), a, b, low, high, q)
         if -gap > min(of_vertex, DEEPER * of_edge) + ON_CORNER * outer:
             return count

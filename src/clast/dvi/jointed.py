@@ -26,13 +26,13 @@ class Jointed:
         joints, state = self.joints, self.state
         joints.restore_state(kept)
         joints.time, joints.dt = self.time, self.dt
-        joints.take_up(state.rows, state.bodies, joints.here, held=True)
+        self.together(lambda: joints.take_up(state.rows, state.bodies, joints.here, held=True))
 
     def _end_joints(self):
         """All joints as they are at the end of the step."""
         joints, state = self.joints, self.state
         self.attempt(joints.prepare, state.rows, state.bodies, (self.steps + 1) * self.dt, self.dt)
-        joints.settle(state.rows, joints.touching)
+        self.attempt(joints.settle, state.rows, joints.touching)
         opened, trouble = watch(joints, state.size)
         self.tally["open"] = max(self.tally["open"], self.others.largest(opened)[0])
         if trouble:

@@ -366,7 +366,8 @@ def in_the_sheet(solid, centre, turn):
     corners, normals = turn.apply(solid.vertices) + centre, turn.apply(solid.hull.normal.T)
     along = corners[solid.hull.edge[:, 1]] - corners[solid.hull.edge[:, 0]]
     directions = np.vstack([normals, np.eye(3)[2:], np.cross(along[:, None], np.eye(3)[:2]).reshape(-1, 3)])
-    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    lengths = np.linalg.norm(directions, axis=1)
+    directions = directions[lengths > 1e-9] / lengths[lengths > 1e-9, None]
     directions = np.vstack([directions, -directions])
     room = (SHEET @ directions.T).min(0) - (corners @ directions.T).max(0)
     return found[:, 3].min(initial=np.inf), room.max()
@@ -385,6 +386,15 @@ def test_a_corner_of_a_sheet_close_below_a_face_that_it_cannot_leave_through_is_
     told, room = in_the_sheet(LARGE[solid], centre, turn)
     assert room < -0.08
     assert told == pytest.approx(room, abs=1e-12)
+
+
+@pytest.mark.parametrize("deep", [0.01, 0.024, 0.026, 0.04, 0.08])
+@pytest.mark.parametrize("turn", [(0.0, 0.0, 0.0), (0.4, 0.05, 0.07)], ids=["across", "askew"])
+def test_an_edge_of_a_sheet_that_pierces_a_plate_is_felt_however_thin_the_plate_is(turn, deep):
+    turn = Rotation.from_rotvec(turn)
+    told, room = in_the_sheet(Polyhedron.box(0.02, 1.0, 1.0), (0.1, 0.55 + 0.5 - deep, 0.03), turn.as_quat())
+    assert told == pytest.approx(room, abs=1e-12)
+    assert room < -0.9 * deep
 
 
 def test_of_two_edges_at_a_corner_within_a_polyhedron_the_one_that_leads_both_out_sooner_is_felt():

@@ -76,6 +76,15 @@ def drained():
     clast.Simulation(scene, hard(), dt=1e-3).step(200)
 
 
+def emptied_group(first):
+    """An outlet takes the first of two joined bodies, of which the lower number says whose they are, or both at once."""
+    scene = few()
+    scene.bodies.velocity[:2, 0] = -1.0
+    scene.join(0, 1, "slider", axis=(1.0, 0.0, 0.0))
+    scene.outlet(box=((-1.0, -1.0, -1.0), (-0.05, 1.0, 1.0)) if first else ((-1.0, -1.0, -1.0), (0.105, 1.0, 1.0)))
+    clast.Simulation(scene, hard(), dt=1e-3).step(200)
+
+
 def other_material(friction):
     scene = few()
     scene.add(clast.Plane(), position=(0, 0, -0.5), material=clast.Material(friction=friction))
@@ -204,6 +213,7 @@ def main():
         alone, fast, hard_alone = fault(leaves), fault(too_fast), fault(lambda: leaves(hard(), dt=1e-3))
         empty, apart = emptied(), fault(lambda: clast.Simulation(halved(), hard(), dt=1e-3).start())
         pulls, drains = fault(pulled), fault(drained)
+        empties = [fault(lambda: emptied_group(True)), fault(lambda: emptied_group(False))]
     found = {
         "centres alone": apart,
         "centres": fault(lambda: clast.Simulation(halved(), hard(), dt=1e-3).start()),
@@ -216,6 +226,8 @@ def main():
         "coulomb": fault(lambda: clast.Simulation(few(), hard(coulomb=True), dt=1e-3)),
         "pulled": [fault(pulled), pulls],
         "drained": [fault(drained), drains],
+        "lowest gone": [fault(lambda: emptied_group(True)), empties[0]],
+        "both gone": [fault(lambda: emptied_group(False)), empties[1]],
         "ledger": fault(lambda: clast.Simulation(few(), hard(ledger=True), dt=1e-3)),
         "sleep": fault(lambda: clast.Simulation(few(), hard(sleep="auto"), dt=1e-3)),
         "few": fault(lambda: clast.Simulation(few(1)).step()),

@@ -171,7 +171,13 @@ def test_a_fault_of_hard_contacts_is_that_of_all_and_has_the_words_of_one(faults
 
 
 @pytest.mark.parametrize(
-    ("what", "words"), [("pulled", "the function of spring 0 gave nan"), ("drained", "body 7 is gone")]
+    ("what", "words"),
+    [
+        ("pulled", "the function of spring 0 gave nan"),
+        ("drained", "body 7 is gone"),
+        ("lowest gone", "body 0 is gone"),
+        ("both gone", "body 0"),
+    ],
 )
 def test_a_fault_of_joints_is_that_of_all_and_has_the_words_of_one(faults, what, words):
     for shared, alone in faults[what]:

@@ -454,17 +454,23 @@ class JointSystem:
     def state(self):
         """What must survive a restart, as one array."""
         felt = np.where(self.known[self.joint_group][:, None], self.felt, np.nan)
-        return np.concatenate([part.reshape(-1) for part in self._kept(felt, self.touching.astype(float))])
+        kept = self._kept(felt, self._pressing(), self.touching.astype(float))
+        return np.concatenate([part.reshape(-1) for part in kept])
+
+    def _pressing(self):
+        """What presses on the joints of groups that touch; what stands there of others is of an earlier step."""
+        touching = self.touching[self.joint_group][:, None]
+        return [np.where(touching, part, 0.0) for part in self.pressed[:2]]
 
     def restore_state(self, state):
         """Take up what `state` returned."""
         at, touching, felt = 0, self.touching.astype(float), np.zeros_like(self.felt)
-        for part in self._kept(felt, touching) if len(state) else ():
+        for part in self._kept(felt, self.pressed[:2], touching) if len(state) else ():
             part.reshape(-1)[:] = state[at : at + part.size]
             at += part.size
         new = np.isnan(felt).any(1)
         self.touching, self.felt = touching > 0.0, np.where(new[:, None], 0.0, felt)
         self.known = ~np.isin(np.arange(self.group_count), self.joint_group[new])
 
-    def _kept(self, felt, touching):
-        return self.goals.travelled, self.table.coordinate, felt, *self.pressed[:2], touching
+    def _kept(self, felt, pressed, touching):
+        return self.goals.travelled, self.table.coordinate, felt, *pressed, touching

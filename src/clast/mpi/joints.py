@@ -1,5 +1,7 @@
 """Joints on many processes: each moves whole groups of bodies that hang together, and has tables of all, so that what it finds of its own has the bits of one process."""
 
+from typing import Any
+
 import numpy as np
 
 from ..joints.reactions import Reactions
@@ -12,6 +14,7 @@ class RankedJoints(JointSystem):
 
     def __init__(self, scene, box, stepper):
         super().__init__(scene, box)
+        self.somewhere: Any = None  # which bodies that are held some process has
         self.stepper, self.team = stepper, stepper.team
 
     def renew(self, bodies, own):
@@ -21,6 +24,7 @@ class RankedJoints(JointSystem):
         before = self.here
         lowest = self.table.group_slot[self.table.slot_start[:-1]]
         self.here = self.rows[lowest] >= 0
+        self.somewhere = self.team.sum((self.rows >= 0).astype(np.int64)) > 0
         if not first:
             self._hand_over(before & ~self.here)
             came = self.here & ~before
@@ -34,6 +38,10 @@ class RankedJoints(JointSystem):
         records, _ = domain.gather(np.flatnonzero(slots & free))
         refuse_without(self.numbers[~np.isin(self.numbers, records["number"])])
         return domain.bodies_of(records[np.searchsorted(records["number"], self.numbers)])
+
+    def look_for_all(self):
+        """See JointSystem; of all processes."""
+        refuse_without(self.numbers[~self.somewhere])
 
     def _kept_tables(self):
         """What is known beside where bodies are: arrays whose rows are joints in the order of the assembly, motors, and groups."""
@@ -114,6 +122,6 @@ class RankedJoints(JointSystem):
         motors = np.array([mine[self.place[motor.joint]] for motor in self.scene.motors], np.bool_)
         felt = np.where(self.known[self.joint_group][:, None], self.felt, np.nan)
         (travelled,) = self._whole(motors, [self.goals.travelled])
-        of_joints = self._whole(mine, [self.table.coordinate, felt, *self.pressed[:2]])
+        of_joints = self._whole(mine, [self.table.coordinate, felt, *self._pressing()])
         (touching,) = self._whole(self.here, [self.touching.astype(float)])
         return np.concatenate([part.reshape(-1) for part in (travelled, *of_joints, touching)])

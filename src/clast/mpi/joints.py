@@ -97,15 +97,23 @@ class RankedJoints(JointSystem):
         """The same of springs."""
         return self.here[self.springs.group()] if len(self.springs) else np.zeros(0, bool)
 
+    def _asked(self, ask):
+        """What ask() returns, which may ask functions of a user: what one raises on one process all do."""
+        found: list[Any] = []
+        self.stepper.together(lambda: found.append(ask()))
+        return found[0]
+
     @property
     def reactions(self):
         """See JointSystem."""
-        return Reactions(*self._whole(self._mine, super().reactions))
+        own = super()
+        return Reactions(*self._whole(self._mine, self._asked(lambda: own.reactions)))
 
     @property
     def pulls(self):
         """See JointSystem."""
-        return Pulls(*self._whole(self._pulled, super().pulls))
+        own = super()
+        return Pulls(*self._whole(self._pulled, self._asked(lambda: own.pulls)))
 
     @property
     def violation(self):

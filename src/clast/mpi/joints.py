@@ -106,13 +106,13 @@ class RankedJoints(JointSystem):
     @property
     def reactions(self):
         """See JointSystem."""
-        own = super()
+        own: Any = super()
         return Reactions(*self._whole(self._mine, self._asked(lambda: own.reactions)))
 
     @property
     def pulls(self):
         """See JointSystem."""
-        own = super()
+        own: Any = super()
         return Pulls(*self._whole(self._pulled, self._asked(lambda: own.pulls)))
 
     @property

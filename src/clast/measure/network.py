@@ -28,11 +28,8 @@ def touching_among(scene, bodies, contacts):
 def shared_coordination(sim, contacts):
     """`coordination` of a Simulation; contacts: those that this process tells of, see `Stepper.shared_contacts`."""
     bodies = sim.state.bodies
-    pair = np.unique(contacts.pair, axis=0)
-    # Bodies that touched in the last step may have gone to another process since, or through an outlet: those nobody has.
-    asked = sim.stepper.everywhere(np.setdiff1d(pair, bodies.number))
-    elsewhere = sim.stepper.everywhere(asked[np.isin(asked, bodies.number)])
-    ends = np.isin(pair, np.concatenate([bodies.number[bodies.motion == FREE], elsewhere]))
+    # Those that are not free are on every process; free ones that touched in the last step may have gone to another since, or through an outlet.
+    ends = ~np.isin(np.unique(contacts.pair, axis=0), bodies.number[bodies.motion != FREE])
     ends, free = sim.stepper.total(ends.ravel().astype(float), (sim.stepper.share().motion == FREE).astype(float))
     return ends / max(free, 1.0)
 

@@ -599,6 +599,15 @@ def test_a_kernel_takes_the_number_of_threads_that_is_quicker():
     assert sum(taken[8000:]) > 5  # and the other is tried
 
 
+def test_more_work_than_before_does_not_make_a_kernel_take_one_thread():
+    pace, taken = backend.Pace(), []
+    for turn in range(200):
+        threads, work = pace.choose(), 1.0 if turn < 100 else 5.0
+        pace.note(threads, work * (2.0 if threads == 1 else 1.0) + (20.0 if turn % 13 == 0 else 0.0))
+        taken.append(threads)
+    assert sum(taken) < 15
+
+
 LAYER = """
 import {first}
 import clast.kernels.backend, numba

@@ -274,15 +274,17 @@ class Pace:
 
     Waiting for another thread can take longer than the work; how long depends on the threading layer and on what else runs:
     1,000 spheres took 180 us a step on one thread and 390 on two of which one was busy elsewhere. The slower way is tried
-    again now and then, the more seldom the slower it is, so that the trials cost a few hundredths.
+    again now and then, soon at first and then the more seldom the slower it is, so that the trials cost a few hundredths.
     """
 
-    TRIAL = 40
+    SOON, TRIAL = 2, 40
 
     def __init__(self):
-        self.seconds: list[Any] = [None, None]  # running means of a launch on all threads and on one
+        self.seconds: list[Any] = [None, None]  # of the last launch on all threads and on one
         self.quick = 0  # 0: all threads are quicker; 1: one is
-        self.left = 2  # launches until the other way is tried
+        self.votes = 0  # trials in succession that the other way won
+        self.wait = self.SOON  # launches between two trials, at the most
+        self.left = self.wait  # launches until the other way is tried
         self.first = True
 
     def choose(self):
@@ -297,13 +299,18 @@ class Pace:
         if self.first:  # perhaps it was compiled
             self.first = False
             return
-        before = self.seconds[threads]
-        # One that was kept waiting once, or compiled for other types, does not count in full.
-        self.seconds[threads] = seconds if before is None else before + 0.2 * (min(seconds, 4.0 * before) - before)
-        if threads != self.quick:
-            self.quick = int(self.seconds[1] < self.seconds[0])
-            slower = max(self.seconds) / max(min(self.seconds), 1e-7)
-            self.left = int(self.TRIAL * min(slower, 25.0))
+        self.seconds[threads] = seconds
+        if threads == self.quick:
+            return
+        # Only launches side by side are compared: with means over many, 70,000 rocks that overlap took one thread, and twice the time, because
+        # as many that mostly did not had been quick before. Any one of the two may have been kept waiting, so the other way must win twice.
+        before = self.seconds[self.quick]
+        self.votes = self.votes + 1 if seconds < before else 0
+        if self.votes == 2:
+            self.quick, self.votes, self.wait = threads, 0, self.SOON
+        self.wait = min(2 * self.wait, 25 * self.TRIAL)
+        slower = min(max(seconds, before) / max(min(seconds, before), 1e-7), 25.0)
+        self.left = 1 if self.votes else min(int(self.TRIAL * slower), self.wait)
 
 
 def give_back(rows):

@@ -885,10 +885,10 @@ def soak_on(folder, count, steps, rate):
 
 
 def soak(folder, seed, tries, count=40, steps=2000, rate=50.0):
-    """A long run that is killed and continued so many times, and one that is not: the same end, and no memory that grows.
+    """A long run that is killed and continued so many times, and beside it one that is not: the same end, and no memory that grows.
 
-    What is in the folder already is not done again."""
-    folder, random = Path(folder), np.random.default_rng(seed)
+    What is in the folder already is not done again, but for a run beside that was stopped: it would not be one that was not."""
+    folder = Path(folder)
     source = str(Path(clast.__file__).parents[1])
     whole, killed = folder / "whole", folder / "killed"
 
@@ -897,28 +897,19 @@ def soak(folder, seed, tries, count=40, steps=2000, rate=50.0):
         command = [sys.executable, "-c", SOAK, str(name), str(HERE), str(count), str(steps), str(rate)]
         return subprocess.Popen(command, env=os.environ | {"PYTHONPATH": source})
 
+    beside = None
     if not (whole / "end.json").exists():
-        shutil.rmtree(whole, ignore_errors=True)  # one that was stopped would not be one that was not
-        if start(whole).wait():
-            return Counter({f"{BAD}the run that was not stopped failed": 1})
-    kills = folder / "kills.txt"
-    for _ in range(len(kills.read_text().split()) if kills.exists() else 0, tries):
-        run, seen, last, between = start(killed), 0, _written(killed), 0
-        # Each after its share of the checkpoints, and then at any moment before the next.
-        while seen < CHECKPOINTS // (tries + 1) and run.poll() is None:
-            time.sleep(0.005)
-            now = _written(killed)
-            if now != last:
-                seen, last, between = seen + 1, now, now - (last or now)
-        time.sleep(float(random.uniform(0.0, 1.0)) * min(between * 1e-9, 60.0))
-        if run.poll() is not None:
-            return Counter({f"{BAD}ended with {run.returncode} before it was killed": 1})
-        run.kill()
-        run.wait()
-        with kills.open("a") as file:
-            file.write(f"{checkpoint.read(killed / 'checkpoint.h5')[1]['simulation']['steps']}\n")
-    if not (killed / "end.json").exists() and start(killed).wait():
-        return Counter({f"{BAD}the run that was killed does not go on": 1})
+        shutil.rmtree(whole, ignore_errors=True)
+        beside = start(whole)
+    try:
+        wrong = kill_often(folder, lambda: start(killed), killed, np.random.default_rng(seed), tries)
+        if wrong is None and beside is not None and beside.wait():
+            wrong = "the run that was not stopped failed"
+    finally:
+        if beside is not None:
+            beside.kill()
+    if wrong is not None:
+        return Counter({f"{BAD}{wrong}": 1})
     one, other = (json.loads((name / "end.json").read_text()) for name in (whole, killed))
     if one["hash"] != other["hash"]:
         return Counter({f"{BAD}another end after {tries} kills (seed {seed})": 1})
@@ -927,6 +918,29 @@ def soak(folder, seed, tries, count=40, steps=2000, rate=50.0):
     if grown > 1.1:
         return Counter({f"{BAD}memory grew to {grown:.2f} times in the second half": 1})
     return Counter({"the same end": tries})
+
+
+def kill_often(folder, start, killed, random, tries):
+    """Start the long run in the folder `killed`, kill it so many times in all, and let it come to its end; what went wrong, or None."""
+    kills = folder / "kills.txt"
+    for _ in range(len(kills.read_text().split()) if kills.exists() else 0, tries):
+        run, seen, last, between = start(), 0, _written(killed), 0
+        # Each after its share of the checkpoints, and then at any moment before the next.
+        while seen < CHECKPOINTS // (tries + 1) and run.poll() is None:
+            time.sleep(0.005)
+            now = _written(killed)
+            if now != last:
+                seen, last, between = seen + 1, now, now - (last or now)
+        time.sleep(float(random.uniform(0.0, 1.0)) * min(between * 1e-9, 60.0))
+        if run.poll() is not None:
+            return f"ended with {run.returncode} before it was killed"
+        run.kill()
+        run.wait()
+        with kills.open("a") as file:
+            file.write(f"{checkpoint.read(killed / 'checkpoint.h5')[1]['simulation']['steps']}\n")
+    if not (killed / "end.json").exists() and start().wait():
+        return "the run that was killed does not go on"
+    return None
 
 
 # Bodies shot at walls.

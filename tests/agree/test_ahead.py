@@ -266,16 +266,35 @@ print(*primitives.scan(np.ones(3, np.int32)), *primitives.group(np.array([1, 0, 
 LEVEL = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": "+avx2,+fma,+bmi2"}
 
 
+# A kernel: what it gives, how many functions were compiled for it, how many came with the package.
+ONE = """
+import numpy as np
+from clast.kernels import backend, own, reached
+from clast.narrow.dispatch import keep_row
+pair, kept, apart = np.array([[3, 4], [5, 6]], np.int32), np.zeros((2, 2), np.int32), np.zeros(2)
+backend.kernel(keep_row)(2, pair, np.ones(2), np.array([1, 0], np.int32), kept, apart)
+print(*kept.ravel(), len(backend.compiled()), len(reached.brought))
+own.compile_own()
+"""
+
+
+def package(folder, program):
+    """The package in a folder, with the kernels in it that a program uses; what the program prints when it is run there, with what
+    surroundings."""
+    shutil.copytree(Path(clast.__file__).parent, folder / "clast", ignore=shutil.ignore_patterns("__pycache__"))
+    copy = {"PYTHONPATH": str(folder), "CLAST_WORKERS": "0"}
+    build = copy | LEVEL | {"NUMBA_CACHE_DIR": str(folder / "build")}
+    told = python(program, **build).communicate(timeout=200)[0].strip()
+    command = [sys.executable, "-m", "clast.kernels.shipped", folder / "build"]
+    subprocess.run(command, env=os.environ | build, check=True, stdout=subprocess.DEVNULL)
+    return told, copy
+
+
 @pytest.mark.skipif(not has(LEVEL["NUMBA_CPU_FEATURES"]), reason="this processor is below the level x86-64-v3")
 def test_kernels_that_come_with_the_package_are_used_where_they_fit(tmp_path):
-    shutil.copytree(Path(clast.__file__).parent, tmp_path / "clast", ignore=shutil.ignore_patterns("__pycache__"))
-    copy = {"PYTHONPATH": str(tmp_path), "CLAST_WORKERS": "0"}
-    build = copy | LEVEL | {"NUMBA_CACHE_DIR": str(tmp_path / "build")}
     answer = "0 1 2 3 1 0 2"
-    assert python(USED, **build).communicate(timeout=200)[0].strip() == f"{answer} 2"
-    subprocess.run(
-        [sys.executable, "-m", "clast.kernels.shipped", tmp_path / "build"], env=os.environ | build, check=True
-    )
+    told, copy = package(tmp_path, USED)
+    assert told == f"{answer} 2"
     fresh = copy | {"NUMBA_CACHE_DIR": str(tmp_path / "fresh")}
     assert python(USED, **fresh).communicate(timeout=200)[0].strip() == f"{answer} 0"
     level = tmp_path / "clast" / "kernels" / "compiled" / "level.json"
@@ -285,3 +304,20 @@ def test_kernels_that_come_with_the_package_are_used_where_they_fit(tmp_path):
         level.write_text(other)
         folder = {"NUMBA_CACHE_DIR": str(tmp_path / f"other{len(other)}{hash(other)}")}
         assert python(USED, **copy, **folder).communicate(timeout=200)[0].strip() == f"{answer} 2"
+
+
+@pytest.mark.skipif(not has(LEVEL["NUMBA_CPU_FEATURES"]), reason="this processor is below the level x86-64-v3")
+def test_kernels_that_came_with_the_package_are_compiled_for_this_processor_after_their_first_use(tmp_path):
+    answer = "5 6 3 4"
+    told, copy = package(tmp_path, ONE)
+    assert told == f"{answer} 3 0"  # the kernel, what launches it and what tidies up
+    fresh = tmp_path / "fresh"
+    start = copy | {"NUMBA_CACHE_DIR": str(fresh)}
+    assert python(ONE, **start).communicate(timeout=200)[0].strip() == f"{answer} 0 3"
+    time.sleep(1.0)
+    assert not any(fresh.rglob("*.nbi"))  # CLAST_WORKERS=0: nothing is compiled elsewhere
+    assert python(ONE, **start | {"CLAST_WORKERS": "1"}).communicate(timeout=200)[0].strip() == f"{answer} 0 3"
+    until = time.monotonic() + 60.0
+    while len(list(fresh.rglob("*.nbc"))) < 3 and time.monotonic() < until:
+        time.sleep(0.1)
+    assert python(ONE, **start).communicate(timeout=200)[0].strip() == f"{answer} 0 0"

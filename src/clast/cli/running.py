@@ -269,7 +269,7 @@ def go_on(path, until, every, output, device):
 
 def carry_out(sim, output, plan, quiet, live=False):
     """Run to the end, then tell the numbers and where everything is."""
-    from ..kernels import watch
+    from ..kernels import own, watch
     from ..mpi.team import first_does, leads
     from ..run.runner import write_checkpoint
 
@@ -310,3 +310,7 @@ def carry_out(sim, output, plan, quiet, live=False):
         print(
             f"\nlook at it: clast view {output}     a picture: clast render {output}     a page: clast report {output}"
         )
+        if own.begun:
+            print(
+                "kernels came with the package; quicker ones for this processor are now compiled in the background, for the next start"
+            )

@@ -223,11 +223,16 @@ KEPT = ("CACHE_DIR", "CPU_NAME", "CPU_FEATURES")  # settings of numba that a pro
 
 def start_worker():
     """A process that compiles what it is sent."""
+    return start(PROGRAM, stdout=subprocess.PIPE)
+
+
+def start(program, surroundings=None, **options):
+    """A process that runs this program, with the modules that this one has, and that compiles alone; surroundings: more of its environment."""
     settings = vars(numba.config)
-    env = os.environ | {"CLAST_WORKERS": "0", "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    env = os.environ | {"CLAST_WORKERS": "0", "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"} | (surroundings or {})
     env |= {f"NUMBA_{name}": str(settings[name]) for name in KEPT if settings.get(name)}
-    command = [sys.executable, "-c", PROGRAM.format(path=sys.path)]
-    return subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-c", program.format(path=sys.path)]
+    return subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, **options)
 
 
 def work():

@@ -233,7 +233,7 @@ class Kernel:
         scope = {"pack": pack, "_row": self.inner_row, "__name__": self.row.__module__}
         exec(compile(source, self.row.__code__.co_filename, "exec"), scope)
         loop = outer(scope[self.name], **self.loop_flags)
-        loop._cache = Store(scope[self.name], known=self.reached)
+        loop._cache = Store(scope[self.name], known=self.reached, kernel=self)
         return loop
 
     def plain_loop(self, count, arguments, threads=1):

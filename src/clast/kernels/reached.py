@@ -237,18 +237,20 @@ def one_at_a_time(folder, name, patience=PATIENCE):
 
 # What to do when a stored function is not on the disk, once: it may bring this and others. See `ahead`.
 missing: list = []
+brought: list = []  # stored functions, and for which types, that came with the package. See `own`.
 
 
 class Store(FunctionCache):
     """numba's disk cache for one function, by what it reaches in place of its file.
 
     known: what the function reaches, if its name carries that hash already. Otherwise it is looked up when a compiled form is
-    first asked for: only then everything that the function calls has been defined. of: where that begins, if not at the function.
+    first asked for: only then everything that the function calls has been defined. of: where that begins, if not at the function; kernel: whose
+    loop the function is.
     """
 
-    def __init__(self, function, known=None, of=None):
+    def __init__(self, function, known=None, of=None, kernel=None):
         super().__init__(function)
-        self.of = function if of is None else of
+        self.of, self.kernel = function if of is None else of, kernel
         self.known = known is not None
         if self.known:
             self.reached = known
@@ -308,6 +310,8 @@ class Store(FunctionCache):
         if found is None and (place := self._shipped(sig, target_context)) is not None:
             data = place[0].load(place[1])
             found = None if data is None else self._impl.rebuild(target_context, data)
+            if found is not None:
+                brought.append((self, sig))
         return found
 
     def save_overload(self, sig, data):

@@ -3,11 +3,12 @@
     python -m clast.kernels.shipped FOLDER    # put what the numba cache in FOLDER holds into the package, as `make wheel` does
 
 They are looked for after the user's own cache, and used where the machine has all that the level asks for and Python, numba,
-llvmlite and NumPy are those that compiled them; elsewhere kernels are compiled as from the sources.
+llvmlite and NumPy are those that compiled them; elsewhere, and with CLAST_SHIPPED=0 in the environment, kernels are compiled as from the sources.
 """
 
 import functools
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -23,7 +24,9 @@ LEVEL = "level.json"
 def level(versions):
     """(processor, its name, its features) as numba puts them into its keys, of kernels that fit here; None if there are none."""
     settings = vars(numba.config)
-    if settings["CPU_NAME"] or settings["CPU_FEATURES"] or not (FOLDER / LEVEL).is_file():
+    if settings["CPU_NAME"] or settings["CPU_FEATURES"] or os.environ.get("CLAST_SHIPPED") == "0":
+        return None
+    if not (FOLDER / LEVEL).is_file():
         return None
     known = json.loads((FOLDER / LEVEL).read_text(encoding="utf-8"))
     if known["versions"] != versions or known["triple"] != binding.get_process_triple():

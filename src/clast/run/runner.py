@@ -14,7 +14,7 @@ from ..dem.method import DEM
 from ..dvi.method import Complementarity
 from ..errors import ClastError, Diverged
 from ..files import checkpoint, disk
-from ..kernels import backend, watch
+from ..kernels import backend, own, watch
 from ..mpi.pieces import first_writes
 from ..mpi.team import first_does, leads
 from ..scene import inputs
@@ -126,6 +126,8 @@ def run(sim, *, until, every, output, progress, record=(), text=False, between=N
         raise KeyboardInterrupt(f"{asked} at t = {sim.time:.6g} s")
     if folder is not None:
         tell_numbers(sim, folder)
+    if leads():
+        own.compile_own()
 
 
 def make_folder(folder):

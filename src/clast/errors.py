@@ -1,4 +1,4 @@
-"""What can go wrong with a correct program, and how wrong names are answered.
+"""What can go wrong with a correct program, and how wrong names and numbers are known.
 
     ClastError
     ├── Diverged       a body's state is not a number, or faster than the step can follow
@@ -14,6 +14,8 @@ Wrong arguments are ValueError or TypeError, raised where they enter.
 """
 
 import difflib
+from numbers import Integral, Real
+from typing import TypeGuard
 
 
 class ClastError(Exception):
@@ -50,6 +52,19 @@ class SceneError(ClastError, ValueError):
 
 class Unavailable(ImportError):
     """An optional package or a device is not there; the message says what to install."""
+
+
+# To a type checker float and int are not of the classes in `numbers`.
+
+
+def is_number(value) -> TypeGuard[float]:
+    """Whether this is a real number, of Python or of NumPy."""
+    return isinstance(value, Real)
+
+
+def is_whole(value) -> TypeGuard[int]:
+    """The same of whole numbers."""
+    return isinstance(value, Integral)
 
 
 def nearest(name, known):

@@ -6,7 +6,7 @@ A mold has one or more *parts*; a *shape* is one part of one body, placed in the
 """
 
 from collections import namedtuple
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,7 +78,15 @@ class Bodies(NamedTuple):
     motion: np.ndarray  # (n,) int8, FREE, FIXED or DRIVEN
 
 
-class WarmBodies(namedtuple("WarmBodies", (*Bodies._fields, "temperature"))):  # type: ignore[misc]  # mypy wants the names written out
+def _with(column, table, title) -> Any:
+    """Named tuples with the columns of a table and one more; Any, as mypy makes no sense of names that are not written out."""
+    return namedtuple(title, (*table._fields, column))
+
+
+_WarmBodies: Any = _with("temperature", Bodies, "WarmBodies")
+
+
+class WarmBodies(_WarmBodies):
     """Bodies, and temperature (n,) [K]; of fixed and driven ones it stays as it is, and NaN lets no heat in or out."""
 
 
@@ -223,7 +231,10 @@ class Surfaces(NamedTuple):
     ball: np.ndarray  # (m,) [m], radius of the ball of the same volume
 
 
-class Trees(namedtuple("Trees", (*Surfaces._fields, "part"))):  # type: ignore[misc]  # mypy wants the names written out
+_Trees: Any = _with("part", Surfaces, "Trees")
+
+
+class Trees(_Trees):
     """Surfaces, those of triangulated particles and of polyhedra that may meet them, and part (p,) int32, the row of each of the
     Parts in it, -1 for what has none."""
 

@@ -231,7 +231,7 @@ def make_grid(shapes, box, margin, share):
             radii.append(min(2.0 ** (float(k) - 40.0), radii[-1]))
             occupied = 0.0
         occupied += sizes[k]
-    bins, wrap = [], []
+    counts, wrap = [], []
     for radius in radii:
         count = np.maximum(np.floor(np.minimum((high - low) / width(radius), 1e6)), 1).astype(np.int64)
         # A free axis gets one bin more than fits, so that its bins keep their width.
@@ -241,9 +241,9 @@ def make_grid(shapes, box, margin, share):
             # Free axes are folded, down to two bins; periodic ones get wider bins.
             axis = int(np.argmax(np.where(periodic | (count > 3), count, 0)))
             count[axis], around[axis] = (count[axis] + 1) // 2, True
-        bins.append(count)
+        counts.append(count)
         wrap.append(around)
-    bins = np.array(bins)
+    bins = np.array(counts)
     inverse = np.array(
         [np.where(periodic, c / np.maximum(high - low, 1e-300), 1.0 / width(r)) for c, r in zip(bins, radii)]
     )

@@ -149,7 +149,7 @@ def find_pairs(tables, tag, box, margin, search, family, host=None):
         kernel(family_row)(len(found), *tables[:4], device.upload(box), margin, found, there, key)
         lists = by_family(shapes, found, key, count)
     if len(endless):
-        table = device.to_device(endless_walls(*at_hand[:3], endless))
+        table = device.to_device(endless_walls(at_hand[0], at_hand[1], at_hand[2], endless))
         wall_tag = device.to_device(device.to_host(tag)[endless])
         many = device.empty(n, np.int32)
         chunk = device.chunk

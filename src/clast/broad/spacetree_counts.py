@@ -21,7 +21,7 @@ class Counters(NamedTuple):
     comparisons: int  # pairs of shapes whose bounding spheres were tested
 
 
-def count_regular(levels, wrap, cells):
+def count_regular(levels, wrap, cells) -> tuple[int, int, int]:
     """Levels, cells and vertices if all cells (3,) of the root are cut on all levels but the last."""
     along = [[int(cells[a]) * 3**level for a in range(3)] for level in range(levels)]
     count = sum(x * y * z for x, y, z in along)
@@ -61,7 +61,7 @@ def pieces(cell, size, wrap):
     return total
 
 
-def count_adaptive(levels, wrap, cells, level, key):
+def count_adaptive(levels, wrap, cells, level, key) -> tuple[int, int, int]:
     """Levels, cells and vertices if cells are cut around each shape down to its level.
 
     cells (3,): of the root; level (s,) and vertex of each shape, 21 bits along an axis in key (s,); a level of `levels`

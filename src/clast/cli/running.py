@@ -102,7 +102,7 @@ def listing():
     lines = []
     for name, function in SCENES.items():
         count = inspect.signature(function).parameters["count"].default
-        told = inspect.getdoc(function).split("\n\n")[0].replace("\n", " ")
+        told = (inspect.getdoc(function) or "").split("\n\n")[0].replace("\n", " ")
         lines.append(f"{name:<17} {count:>6,}  {told}")
     return "\n".join(["ready scenes, with their number of bodies (--count):", "", *lines])
 
@@ -152,7 +152,7 @@ def tell_of_compiling(quiet):
     """Within the block say that kernels are compiled, before the first of them, and how long that took."""
     from ..kernels import watch
 
-    began = []
+    began: list[float] = []
 
     def tell(name, done):
         if not began and not quiet:

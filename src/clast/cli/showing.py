@@ -102,8 +102,9 @@ def plane(words):
     """(point, normal) of a cut given as x<0.1 or z>0; what fits the words is kept."""
     match = re.fullmatch(r"\s*([xyz])\s*([<>])\s*([-+0-9.eE]+)\s*", words)
     try:
-        axis, side, place = "xyz".index(match[1]), 1.0 if match[2] == "<" else -1.0, float(match[3])
-    except (TypeError, ValueError):
+        letter, sign, number = match.groups() if match else ("", "", "")
+        axis, side, place = "xyz".index(letter), 1.0 if sign == "<" else -1.0, float(number)
+    except ValueError:
         raise Wrong(f"--cut {words}: must be like 'x<0.1' or 'z>0', in m") from None
     point, normal = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
     point[axis], normal[axis] = place, side

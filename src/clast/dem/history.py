@@ -18,6 +18,7 @@ box rocks, and presses no more for a moment, does not lose the slip of the area.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -363,6 +364,7 @@ def match(first, last, family, spheres, lists, tables, edges, dt, settle, about)
 
     settle: `clast.dem.conserving.balance`, or `no_account` where nobody keeps account of energies.
     """
+    k: Any
     rows, _, shapes, pairs, points, history, wrench, near, past = tables
     now, whose, own, before, whom = lists
     found, old = list_points(first, last, family[2], lists, pairs, points, history, wrench, about.beyond)

@@ -84,6 +84,7 @@ def by_grip(held, slip, kept):
 
 
 # Bound to `accounted`.
+again: Any
 plain, again, friction, stiffness = laws.hertz, None, by_number, by_slip
 
 

@@ -2,13 +2,13 @@
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from numbers import Real
 
 import numpy as np
 
 from ..broad.search import BROAD
-from ..errors import nearest, pick
+from ..errors import is_number, nearest, pick
 from ..motion import integrate
 from ..narrow.triangle_lanes import METHODS
 from ..scene.materials import BLAZE, HALO, HARD, NUMBERS, combine, combine_numbers
@@ -64,7 +64,7 @@ class DEM:
     For the law "blaze" alone: attraction: whether a contact may pull where damping outweighs the spring.
     """
 
-    law: object = "hertz"
+    law: str | Callable = "hertz"
     integrator: str = "verlet"
     margin: float | None = None
     broad: str = "bins"
@@ -113,7 +113,7 @@ class DEM:
         pick("broad phase", self.broad, BROAD)
         pick("way to measure triangles", self.narrow, METHODS)
         pick("answer to penetration", self.penetration, {"raise": None, "push": None})
-        if not (isinstance(self.tolerance, Real) and 0.0 < self.tolerance < 1.0):
+        if not (is_number(self.tolerance) and 0.0 < self.tolerance < 1.0):
             raise ValueError(f"DEM: tolerance = {self.tolerance!r} must be a number above 0 and below 1, a fraction")
         if self.margin is not None and not 0.0 <= float(self.margin) < math.inf:
             raise ValueError(f"DEM: margin = {self.margin} must be 0 m or more, or None")
@@ -128,9 +128,9 @@ class DEM:
                 "DEM: conserving=True is of laws as they are; leave it out, or damping, shear, cohesion and the like"
             )
         if self.conserving and self.law not in CONSERVING:
-            known = ", ".join(CONSERVING)
+            names = ", ".join(CONSERVING)
             raise ValueError(
-                f"DEM: conserving=True needs a law whose energy is known ({known}), not {self.name}; leave it out"
+                f"DEM: conserving=True needs a law whose energy is known ({names}), not {self.name}; leave it out"
             )
 
     @property
@@ -166,12 +166,12 @@ class DEM:
             check_constants(scene, mix, "blaze", BLAZE)
             own = [np.nan_to_num(getattr(mix, name)) for name in BLAZE]
             least = np.full(mix.young.shape, composed.PULL if self.attraction else 0.0)
-            columns = own[0], mix.shear, own[2], own[1], mix.friction, mix.rolling_friction, least
+            columns = [own[0], mix.shear, own[2], own[1], mix.friction, mix.rolling_friction, least]
         elif self.law == "halo":
             check_constants(scene, mix, "halo", HALO)
             own = [np.nan_to_num(getattr(mix, name)) for name in HALO]
             none = np.zeros(mix.young.shape)
-            columns = mix.young, mix.shear, own[0], own[1], none, none, none
+            columns = [mix.young, mix.shear, own[0], own[1], none, none, none]
         else:
             law = self.recipe
             columns = [

@@ -5,16 +5,18 @@ import functools
 import inspect
 import math
 import re
-from numbers import Real
 from pathlib import Path
+from typing import Any
 
 import numba
 from numba.core import errors as compiler
 from numba.core import types
 
+from ..errors import is_number
 from ..kernels import backend
 from .laws import Law, Mix, Touch, hertz_damping, hertz_energy
 
+TUPLE: Any = types.BaseTuple  # its stub does not know that one can go through its types
 RETURNS = "return normal force [N], (x, y, z) shear force on b [N], (x, y, z) slip [m]"
 
 
@@ -40,9 +42,9 @@ def law(function=None, *, keeps=(), needs=None, reach=0.0, stiffness=None, energ
             raise TypeError(f'law: {what} must be names, {what}=("peak",) say, got {names!r}')
         if len(set(names)) < len(names):
             raise ValueError(f"law: {what} = {names} has a name twice")
-    if not (isinstance(reach, Real) and 0.0 <= reach < math.inf):
+    if not (is_number(reach) and 0.0 <= reach < math.inf):
         raise ValueError(f"law: reach = {reach!r} must be 0 m or more")
-    marked = function if isinstance(function, backend.Inner) else backend.func(function)
+    marked: Any = function if isinstance(function, backend.Inner) else backend.func(function)
     marked.keeps = tuple(name for name in keeps if name != "slip")
     marked.needs = Mix._fields if needs is None else tuple(needs)
     marked.reach = float(reach)
@@ -84,8 +86,9 @@ def check(law):
     except (compiler.NumbaError, TypeError, AttributeError) as fault:
         told = _reason(fault, {"Touch": Touch, "Mix": made.mix, "Kept": made.kept})
         raise ValueError(f"DEM: the law {_place(name, plain, fault)} cannot be compiled: {told}") from None
-    found = law.overloads[kinds].signature.return_type
-    parts = list(found) if isinstance(found, types.BaseTuple) else []
+    compiled: Any = law.overloads[kinds]
+    found = compiled.signature.return_type
+    parts = list(found) if isinstance(found, TUPLE) else []
     fine = len(parts) == (4 if made.keeps else 3) and _number(parts[0]) and all(_triple(part) for part in parts[1:3])
     fine = fine and (not made.keeps or _numbers(parts[3], len(made.keeps)))
     if not fine:
@@ -111,13 +114,18 @@ def _look_inside(name, law, seen):
     seen.add(plain)
     for step in dis.get_instructions(plain):
         if step.opname in NO_PLACE:
-            line, what = step.positions.lineno, NO_PLACE[step.opname]
+            line, what = _line(step), NO_PLACE[step.opname]
             numbers = "" if step.opname == "RAISE_VARARGS" else "; a law takes numbers and returns numbers"
             where = f"{name!r} ({Path(plain.__code__.co_filename).name}, line {line})"
             raise ValueError(f"DEM: the law {where} cannot be compiled: {what}{numbers}")
         called = plain.__globals__.get(step.argval) if step.opname == "LOAD_GLOBAL" else None
         if isinstance(called, backend.Inner):
             _look_inside(name, called, seen)
+
+
+def _line(step):
+    """Line of the source that an instruction comes from, as `dis` gives it."""
+    return step.positions.lineno
 
 
 def _number(given):
@@ -129,7 +137,7 @@ def _triple(given):
 
 
 def _numbers(given, count):
-    return isinstance(given, types.BaseTuple) and len(given) == count and all(map(_number, given))
+    return isinstance(given, TUPLE) and len(given) == count and all(map(_number, given))
 
 
 def _short(given):
@@ -149,7 +157,7 @@ def _place(name, plain, fault=None):
     if own:
         file, line = own[0]
     elif isinstance(fault, AttributeError):
-        line = next((step.positions.lineno for step in dis.get_instructions(plain) if step.argval == fault.name), line)
+        line = next((_line(step) for step in dis.get_instructions(plain) if step.argval == fault.name), line)
     elif fault is not None:
         line = getattr(getattr(fault, "loc", None), "line", None) or line
     return f"{name!r} ({Path(file).name}, line {line})"

@@ -6,6 +6,7 @@ wherever it stands in the list. The CUDA grid takes the same scalar functions on
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -135,6 +136,7 @@ def ball_block(block, count, rows, body, inverse, pairs, spheres, mixes, edges, 
     being negative. Two cores, packing of 10,000: 12 ns a pair. Leaving single pairs that do not touch out of the
     lanes was slower: the branch costs more than the idle lanes. But the list has those that touch first, so that 64 at a time sleep.
     """
+    k: Any
     pair, pair_mix, memory, action, idle = pairs.shape, pairs.mix, spheres.memory, spheres.action, spheres.idle
     lane = np.empty((KEPT + KEEPS + NEEDS, WIDTH))
     mix = mix_of(mixes, 0)

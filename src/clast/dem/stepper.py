@@ -6,6 +6,7 @@ import warnings
 from copy import copy
 from operator import is_
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -33,10 +34,15 @@ HALF = 0.5  # of how deep a body can be in a thin wall and still be pushed out t
 class Smooth(Stepper):
     """Takes the steps of a simulation by forces that grow with the overlap of bodies."""
 
+    _kernels: SimpleNamespace
+    _inverse: Any  # arrays, where kernels run: this one, how far bodies moved, and whether something went wrong
+    _moved: Any
+    _status: Any
+
     def __init__(self, scene, method, device, box, dt):
         super().__init__(scene, method, device, box)
         self.critical, self.stiffest = self.method.critical_step(self.scene)
-        self.heat = Heat(scene) if scene.warm else None  # conducts it, where bodies have temperatures
+        self.heat: Any = Heat(scene) if scene.warm else None  # conducts it, where bodies have temperatures
         self.dt = self._choose_step(dt)
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.mixes = self.method.mixes(self.scene)
@@ -56,7 +62,8 @@ class Smooth(Stepper):
             }
             self.state = State(self.scene, self.box, search, self.rolling, self.method.margin, self.chosen, **about)
             self._bind()
-        self._around, self._seen = None, ()  # Space and Watch of the last step, and what they hold
+        self._around: Any = None  # Space and Watch of the last step
+        self._seen: tuple = ()  # what they hold
         self.fresh = True  # forces of the present positions are not there yet
         self._open = False  # forces are there, but the step that they end is not ended yet
 

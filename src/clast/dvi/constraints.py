@@ -9,7 +9,7 @@ body do to it, in the order of the contacts. Both take chunks of rows; the chunk
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -311,6 +311,7 @@ def relax_block(block, rows, constraints, shift, omega, relaxation, impulse):
     gamma <- relaxation P(gamma - omega eta u) + (1 - relaxation) gamma; u is not stored. Velocities are gathered 64
     contacts at a time into lanes, over which the projection runs as vector instructions; without couples, that is.
     """
+    k: Any
     lane = np.empty((14, WIDTH))
     first, last = block * CHUNK, min(len(shift), (block + 1) * CHUNK)
     if COUPLES:

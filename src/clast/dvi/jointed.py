@@ -5,9 +5,10 @@ import numpy as np
 from ..errors import Diverged
 from ..joints.reactions import watch
 from ..joints.system import JointSystem
+from .shared import Shared
 
 
-class Jointed:
+class Jointed(Shared):
     """The part of `clast.dvi.stepper.Hard` that looks after joints, springs and motors."""
 
     def _make_joints(self):

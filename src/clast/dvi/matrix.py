@@ -1,13 +1,12 @@
 """Cone problems given by a matrix: u = W g + q with W sparse and symmetric, and the public `solve_cone`."""
 
 import math
-import numbers
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from ..errors import pick
+from ..errors import is_number, is_whole, pick
 from ..kernels.backend import func, kernel
 from ..kernels.vec import load, load_matrix
 from .interior import interior_point
@@ -261,8 +260,8 @@ def _finite(place, name, value, shape):
 
 def _checked_limits(tolerance, iterations):
     """Tolerance as a float above 0 and iterations as a whole number of at least 0."""
-    if not isinstance(tolerance, numbers.Real) or not 0.0 < tolerance < math.inf:
+    if not is_number(tolerance) or not 0.0 < tolerance < math.inf:
         raise ValueError(f"solve_cone: tolerance must be a number above 0, got {tolerance!r}")
-    if not isinstance(iterations, numbers.Integral) or iterations < 0:
+    if not is_whole(iterations) or iterations < 0:
         raise ValueError(f"solve_cone: iterations must be a whole number of at least 0, got {iterations!r}")
     return float(tolerance), int(iterations)

@@ -2,13 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Integral, Real
 
 import numpy as np
 
 from ..broad.near import image, repeats
 from ..broad.search import BROAD
-from ..errors import pick
+from ..errors import is_number, is_whole, pick
 from ..kernels.rows import CENTRE, PER_INERTIA, PER_MASS, SPIN, VELOCITY, centre_at, put_vector, spin_at, velocity_at
 from ..kernels.vec import add, dot, load, load4, load_matrix, quat_exponential, quat_multiply, scale, sub
 from ..motion.integrate import FINE, NOT_A_NUMBER, OUTSIDE, wrap
@@ -72,20 +71,20 @@ class Complementarity:
         pick("solver", self.solver, solvers.SOLVERS)
         pick("broad phase", self.broad, BROAD)
         most = self.iterations
-        if most != "auto" and (isinstance(most, bool) or not (isinstance(most, Integral) and most >= 1)):
+        if most != "auto" and (isinstance(most, bool) or not (is_whole(most) and most >= 1)):
             raise ValueError(f"Complementarity: iterations = {most!r} must be a whole number, 1 or more, or 'auto'")
         for name in ("coulomb", "warm", "ledger"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise TypeError(f"Complementarity: {name} = {getattr(self, name)!r} must be True or False")
-        for name, (least, most, words) in LIMITS.items():
+        for name, (least, largest, words) in LIMITS.items():
             value = getattr(self, name)
             if (value is None and name in ("recovery", "threshold", "sleep")) or (
                 name in ("tolerance", "sleep") and value == "auto"
             ):
                 continue
-            if isinstance(value, bool) or not isinstance(value, Real):
+            if isinstance(value, bool) or not is_number(value):
                 raise TypeError(f"Complementarity: {name} must be a number {words}, got {value!r}")
-            if not least <= value <= most or not math.isfinite(value):
+            if not least <= value <= largest or not math.isfinite(value):
                 raise ValueError(f"Complementarity: {name} = {value} must be {words}")
         for name, default in (("omega", Complementarity.omega), ("relaxation", Complementarity.relaxation)):
             if self.solver != "jacobi" and getattr(self, name) != default:

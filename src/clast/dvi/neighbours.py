@@ -11,13 +11,14 @@ from ..kernels.rows import CENTRES
 from ..motion.state import ball_radii, place_parts
 from ..tables import FREE, is_wall
 from .constraints import SWIFT
+from .shared import Shared
 
 STILL = 0.05  # part of a typical radius that a wall may go in a step and count as one that stands
 ROOM = 0.1  # what the list sees beyond what can touch within a step, as a part of a typical radius
 SORT = 64  # steps after which bodies are sorted again: at fixed steps, so that a restart changes nothing
 
 
-class Nearby:
+class Nearby(Shared):
     """The part of `clast.dvi.stepper.Hard` that looks after the list of pairs."""
 
     @property

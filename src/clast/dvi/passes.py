@@ -5,6 +5,8 @@ instructions; the width is fixed, so results do not depend on where a cone stand
 time of a loop over cones. Sums are kept lane by lane and added in a fixed order.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ..kernels.backend import fused, kernel
@@ -132,6 +134,7 @@ def pass_block(c, tables, now, old, u_now, u_old, momentum, step, relaxation, lo
     tables: normal, limit, size, rho. step < 0: no trial. look: NOTHING, STEP or RESIDUAL, which costs a projection; terms: what the last so many sums add up, (SUMS,c) or
     (1,c), or nothing if nobody asks.
     """
+    k: Any
     normal, limit, size, rho = tables
     width = 6 if SIX else 3
     count = normal.shape[0]

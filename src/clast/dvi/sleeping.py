@@ -134,7 +134,8 @@ class Resting(Hard):
         while (woken := pushed > HARD).any():
             state, n = self.state, len(self.state.bodies.number)
             one, two = self._pair_of(self._pressing())
-            rings, reached = 2 ** (tries // 2) if tries < TRIES else n, 0
+            reached: int | np.integer = 0
+            rings = 2 ** (tries // 2) if tries < TRIES else n
             while rings > 0 and np.count_nonzero(woken) > reached:  # neighbours of neighbours
                 rings, reached = rings - 1, np.count_nonzero(woken)
                 touched = woken[one] | woken[two]

@@ -9,6 +9,7 @@ import math
 import time as clock
 from copy import copy
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from ..kernels.rows import CENTRES, SPINS, VELOCITIES
 from ..motion.integrate import Space, Watch
 from ..motion.rotation import inverse_chunk, rotation_between
 from ..motion.state import State
-from ..motion.stepper import Stepper
 from ..narrow.contacts import lower_first, select
 from ..narrow.dispatch import families_of, find_points
 from ..tables import FREE, empty_contacts, is_wall
@@ -40,7 +40,7 @@ SLACK = 0.005  # contacts wider open than this part of a typical radius, now and
 STAGES = ("pairs", "contacts", "solver", "bodies")
 
 
-class Hard(Nearby, Swept, Jointed, Stepper):
+class Hard(Nearby, Swept, Jointed):
     """Takes the steps of a simulation by impulses that keep bodies from overlapping."""
 
     def __init__(self, scene, method, device, box, dt):
@@ -60,11 +60,12 @@ class Hard(Nearby, Swept, Jointed, Stepper):
         self._bind()
         self.constraints, self.impulse = empty_constraints(0), np.empty((0, self.width))
         self.others = ALONE  # processes that share the run, see `clast.dvi.others`
-        self.near, self.kept = None, None  # contact points within reach, and which of them (c,) take part
+        self.near: Any = None  # contact points within reach
+        self.kept: Any = None  # which of them (c,) take part
         self.told = 0  # of them, the first so many, are counted here: all but those that another process counts
-        self.named = None  # whose the constraints are, once their rows have gone
+        self.named: Any = None  # whose the constraints are, once their rows have gone
         self.ended = 0, 0.0  # contacts with a force and elastic energy [J] of the last step before a restart
-        self.solution = None  # of the last step
+        self.solution: Any = None  # of the last step
         self.workspace = solvers.Workspace()
         self.tally = {"steps": 0, "iterations": 0, "missed": 0, "worst": 0.0, "stabilisation": 0.0, "open": 0.0}
         self.residual = 0.0  # of the last step [m/s]

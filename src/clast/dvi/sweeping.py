@@ -24,6 +24,7 @@ from ..narrow.mesh_pose import make_setting
 from ..shapes.ellipsoid_form import make_forms
 from ..tables import DRIVEN, FIXED, FREE, is_wall
 from .constraints import SWIFT
+from .shared import Shared
 
 DEPTH = 0.1  # overlap that counts as one, as a part of how deep a body can be pushed out the right way
 CLOSE = 0.25  # of that overlap: a gap at which two touch, and stop if they would overlap, unless contacts ask for less
@@ -366,7 +367,7 @@ def allowed_parts(state, ways, swift, held, apart, slack):
     return part, np.stack([one[lost], two[lost]], 1)
 
 
-class Swept:
+class Swept(Shared):
     """The part of `clast.dvi.stepper.Hard` that looks after bodies that go far in a step."""
 
     def _swift(self):

@@ -15,20 +15,20 @@ keep = functools.partial(kept, error_model="numpy", _nrt=False, no_cfunc_wrapper
 @keep
 def run_rows(block, part, count, threads):
     """Work off the first rows of a kernel whose arguments are in a block."""
-    run(block, part, 0, count, threads)  # type: ignore[call-arg]
+    run(block, part, 0, count, threads)
 
 
 @keep
 def run_phases(block, part, start, threads):
     """Work off the rows start[p] to start[p + 1], one phase after the other."""
     for p in range(len(start) - 1):
-        run(block, part, start[p], start[p + 1], threads)  # type: ignore[call-arg]
+        run(block, part, start[p], start[p + 1], threads)
 
 
 @keep
 def free_block(block):
     """Give the memory of a block back."""
-    release(block)  # type: ignore[call-arg]
+    release(block)
 
 
 class Block:

@@ -8,6 +8,8 @@ A launch has two halves. `pack`, compiled for each kernel, writes its arguments 
 rows of a range worked off with such a block. A block can be run again: taking tables apart is most of what a small launch costs.
 """
 
+from typing import Any
+
 import numba
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -28,6 +30,8 @@ PARALLEL_FOR = ir.FunctionType(
 # A block begins with the range of rows and the number of parts; the arguments follow.
 HEAD = [LONG, LONG, LONG]
 WHOLE = types.int64
+# numba's stub lets nobody call what it makes, as from Python nobody can.
+called_by_kernels: Any = intrinsic
 
 
 def without_owners(builder, value, kind, at=()):
@@ -46,7 +50,7 @@ def start_threads():
     numba.get_num_threads()
 
 
-@intrinsic
+@called_by_kernels
 def pack(typing, row, arguments):
     """Address of a new block with these arguments, and of the function that calls row(i, *arguments) for a part of a range.
 
@@ -92,7 +96,7 @@ def pack(typing, row, arguments):
     return types.UniTuple(WHOLE, 2)(row, arguments), generate
 
 
-@intrinsic
+@called_by_kernels
 def run(typing, block, part, first, last, threads):
     """Have the rows first to last worked off with a block and a function of `pack`.
 
@@ -137,7 +141,7 @@ def run(typing, block, part, first, last, threads):
     return types.void(block, part, first, last, threads), generate
 
 
-@intrinsic
+@called_by_kernels
 def release(typing, block):
     """Give the memory of a block back."""
 
@@ -149,7 +153,7 @@ def release(typing, block):
     return types.void(types.int64), generate
 
 
-@intrinsic
+@called_by_kernels
 def tell(typing, address, what):
     """Call a function of C at this address, one that `ctypes` made of a function of Python say, with a number."""
 
@@ -168,6 +172,6 @@ FLAGS: dict = {"error_model": "numpy", "_nrt": False, "forceinline": True, "pipe
 @numba.njit(**FLAGS)
 def spread(row, first, last, threads, arguments):
     """Call row(i, *arguments) for all i of the range, in one part for each thread: a launch from compiled code."""
-    block, part = pack(row, arguments)  # type: ignore[call-arg, var-annotated]
+    block, part = pack(row, arguments)
     run(block, part, first, last, threads)
     release(block)

@@ -9,7 +9,7 @@ kicks are fractions of the time step and make the integrator:
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -321,6 +321,7 @@ def spin_lanes(lane, used, orientation, first, dt):
 @func
 def tumble_lanes(lane, turning, used, mold, first, inertias, dt):
     """Turn all bodies, of which some are not round, for a time dt [s]; the first of them stands in row `first` of mold. turning: more lanes, for those."""
+    k: Any
     waiting = 0
     for j in range(used):
         k, m = np.uintp(j), np.uintp(mold[first + j])

@@ -11,7 +11,7 @@ and `spin` and `shapes.centre` are views of it.
 
 import math
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -170,11 +170,12 @@ class State(Asked):
         self.tuned = margin is None and impulse is None  # hard contacts say themselves how far they look
         # Beside how far contacts reach: how much nearer two bodies may come before the list is made anew.
         self.margin = beyond + (0.1 * self.size if margin is None else float(margin))
-        self.pairs, self.ranges = None, []  # the neighbour list, and the Range of each family in it
+        later: Any = None  # what the first list brings
+        self.pairs, self.ranges = later, []  # the neighbour list, and the Range of each family in it
         # Pairs of spheres, the first of the list, have no slots: forces find them in one pass.
         self.spheres_count = 0
-        self.spheres, self.points, self.history, self.wrench = None, None, None, None
-        self.candidates = None  # triangles of triangulated particles that may touch
+        self.spheres, self.points, self.history, self.wrench = later, later, later, later
+        self.candidates = later  # triangles of triangulated particles that may touch
         self.rebuilds, self.since = 0, 0
         self.closed = 0.0  # how far two bodies may have come towards each other since the list was made [m]
         self.former = None  # row of each body in the tables that the present list was made for
@@ -402,7 +403,7 @@ class State(Asked):
     def touching(self):
         """Listed pairs that touched at the last look."""
         to_host = self.device.to_host
-        balls = 0
+        balls: int | np.integer = 0
         if self.spheres is not None:
             x, y, z = to_host(self.spheres.action)[:, :3].T
             balls = np.count_nonzero((x != 0.0) | (y != 0.0) | (z != 0.0))

@@ -31,7 +31,7 @@ def find_contacts(scene, **how):
     about = {"bodies": scene.count, "a margin of": margin}
     everyone.compare_scenes(about, {"bodies": scene.bodies._asdict()})
     limit = max(1, len(scene.bodies.number) // (BOXES * everyone.size))
-    boxes = list(by_boxes.boxes_of(scene, margin, asked, limit, (everyone.rank, everyone.size), crowded=True))
+    boxes = list(by_boxes.boxes_of(scene, margin, tuple(asked), limit, (everyone.rank, everyone.size), crowded=True))
     mine = Contacts(*(np.concatenate(column) for column in zip(*boxes))) if boxes else empty_contacts(0)
     both = Contacts(*(everyone.join(column) for column in mine))
     # A pair is in one box, where its shapes and points stand in their order; boxes are sorted, and this sort finds rows of sorted ones.

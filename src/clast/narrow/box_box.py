@@ -6,6 +6,7 @@ for many side by side.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -70,6 +71,7 @@ def part_boxes(lane, used):
 
     One axis: the normal of a face; both: the common normal of two edges along them, which must be better than a face by the tolerance.
     """
+    k: Any
     for k in range(used, (used + LANES - 1) // LANES * LANES):
         for row in range(TURN):
             lane[row, np.uintp(k)] = 1.0  # harmless where nobody waits

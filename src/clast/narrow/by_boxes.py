@@ -58,12 +58,12 @@ def contacts_by_boxes(scene, *, margin=0.0, memory=2**30, broad="bins", narrow=N
         raise ValueError(
             f"contacts_by_boxes: share = {share!r} must be (which part, of how many), two whole numbers, the first from 0 on"
         )
-    return boxes_of(scene, margin, (broad, narrow, sort), memory / body_bytes(scene), share)
+    return boxes_of(scene, margin, (broad, narrow, sort, True), memory / body_bytes(scene), share)
 
 
 def boxes_of(scene, margin, how, limit, share, crowded=False):
-    """As `contacts_by_boxes`, with at most `limit` bodies in a box; how: broad, narrow, sort and, unless it is True, tree of `find_contacts`;
-    crowded: boxes may have any number of pairs."""
+    """As `contacts_by_boxes`, with at most `limit` bodies in a box; how: broad, narrow, sort and tree of `find_contacts`; crowded: boxes may have
+    any number of pairs."""
     count = len(scene.bodies.number)
     if count == 0:
         return iter(())
@@ -73,7 +73,7 @@ def boxes_of(scene, margin, how, limit, share, crowded=False):
     return _each_box(scene, rows, body_reach(scene), limit, most, margin, how, share)
 
 
-def _each_box(scene, rows, sizes, limit, most, margin, how, share):
+def _each_box(scene, rows, sizes, limit, most, margin, how: tuple[str, str, bool, bool], share):
     """Contacts between the bodies in these rows, box after box; sizes: of all bodies, see `body_reach`; most: pairs of a box, or None."""
     bodies, (reach, wall) = scene.bodies, sizes
     large, few = wall, rows[~wall[rows]]
@@ -102,7 +102,7 @@ def _each_box(scene, rows, sizes, limit, most, margin, how, share):
         inside[np.searchsorted(rows, own)] = True
         enough = None if most is None or len(own) == 1 else most
         try:
-            found = contacts_among(scene, rows_of(bodies, rows, turned), margin, *how, own=inside, most=enough)
+            found = contacts_among(scene, rows_of(bodies, rows, turned), margin, *how, None, inside, enough)
         except Crowded as many:
             crowd = many.pairs / len(own)
             near.done[own] = False
@@ -129,7 +129,7 @@ class Near:
         mine = mine[first:]
         self.own = [rows for rows, looked in zip(self.boxes, mine) if looked]
         spans = [self.span(rows) for rows in self.boxes]
-        self.low, self.high, self.widest = (np.array(column) for column in zip(*spans)) if spans else ((), (), ())
+        self.low, self.high, self.widest = (np.array(column) for column in list(zip(*spans)) or [(), (), ()])
         if not mine.all():
             # Of the boxes of others only what is near an own one.
             span = self.low[mine].min(axis=0), self.high[mine].max(axis=0), self.widest[mine].max()

@@ -140,7 +140,8 @@ def measure(field, listed, margin, triangles=TRIANGLES, tree=True):
     batch = BATCH if all(FAMILIES[k].slots for k in present) else max(len(listed), 1)
     # As many as there can be: of large arrays memory that nobody writes to costs nothing.
     contacts = empty_geometry(len(listed) * max([FAMILIES[k].slots for k in present], default=1))
-    at, last = 0, {}
+    at = 0
+    last: dict[int, Listed] = {}  # of each family
     every = np.arange(min(batch, len(listed)))
     for first in range(0, len(listed), batch):
         pairs, of = listed[first : first + batch], families[first : first + batch]
@@ -233,7 +234,9 @@ def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, s
     return contacts_among(scene, scene.bodies, *asked, pairs)
 
 
-def checked(scene, margin=0.0, broad="bins", narrow=None, pairs=None, sort=True, tree=True):
+def checked(
+    scene, margin=0.0, broad="bins", narrow=None, pairs=None, sort=True, tree=True
+) -> tuple[float, str, str, bool, bool]:
     """Margin, broad, narrow, sort and tree as `contacts_among` takes them, or an error: the arguments of `find_contacts`."""
     if not isinstance(scene, Scene):
         raise TypeError(f"find_contacts: the first argument must be a clast.Scene, got {scene!r}")

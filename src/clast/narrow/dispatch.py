@@ -3,7 +3,7 @@
 Every particle meets every particle and every wall; adding a kind is a line in FAMILIES for each that it can meet.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Family(NamedTuple):
     slots: int  # contact points that a pair can have, in the first of its slots; 0: as many as there are triangles near each other, anywhere
     shares: bool  # the points stand for one area of contact and share its stiffness; else each is an area of its own
     walls: bool = False  # of particles with walls
-    find: object = None  # (look, rows, margin [m]): writes the contact points of pairs; None for candidate triangles
+    find: Any = None  # (look, rows, margin [m]): writes the contact points of pairs; None for candidate triangles
     near: bool = False  # balls around shapes do not tell which pairs are near; their gap does
 
 

@@ -401,5 +401,5 @@ def find_candidates(setting, surfaces, margin, features=True):
     start[count] = total
     listed = meeting, one, two, mask, row, start, first, second
     kernel(list_row)(count, setting.pose, setting.who, surfaces.first, *listed)
-    found = Candidates(start, first, second)
-    return with_features(setting, surfaces, found) if features else found
+    made = Candidates(start, first, second)
+    return with_features(setting, surfaces, made) if features else made

@@ -145,5 +145,4 @@ def surface_points(field, pair, margin, narrow, tree=True):
     # Back to the order of the list; the deepest first within a pair.
     owner = order[owner]
     sort = np.lexsort((gap, owner))
-    count = np.bincount(owner, minlength=len(pair))
-    return count, point[sort], normal[sort], gap[sort], feature[sort].astype(np.int32)
+    return np.bincount(owner, minlength=len(pair)), point[sort], normal[sort], gap[sort], feature[sort].astype(np.int32)

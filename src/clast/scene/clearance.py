@@ -5,7 +5,7 @@ The kernels are sequential on purpose: which ball is placed depends on all balls
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -271,6 +271,7 @@ def _triangle_distance(px, py, pz, corner):
 
 @within
 def _meets_wall(x, y, z, radius, slack, walls, slot, keep):
+    axis: Any  # a number at planes, a vector at cylinders
     reach = radius - slack
     for k in range(len(walls.plane_point)):
         height = 0.0

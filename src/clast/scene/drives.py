@@ -7,7 +7,7 @@ than arrays of three numbers.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ZERO = (0.0, 0.0, 0.0)
 
@@ -164,7 +164,7 @@ def rebuild_drives(described, functions=None):
                     f"pass it again with drives={{{number}: function}}"
                 )
             function = left.pop(number)
-        plain = {k: tuple(v) if isinstance(v, list | tuple) else v for k, v in values.items()}
+        plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list | tuple) else v for k, v in values.items()}
         drives[number] = Drive(**(plain | {"function": function}))
     if left:
         raise ValueError(f"Scene.rebuild: drives names bodies {sorted(left)}, which no function drove")

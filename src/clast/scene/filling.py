@@ -453,7 +453,7 @@ class Inlet:
     @classmethod
     def rebuild(cls, numbers):
         """The inlet from what `describe` gave, also after a way through JSON."""
-        values = {key: tuple(value) if isinstance(value, list) else value for key, value in numbers.items()}
+        values: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in numbers.items()}
         values["sizes"] = Sizes(**{key: tuple(value) for key, value in values["sizes"].items()})
         values["stop"] = math.inf if values["stop"] is None else values["stop"]
         return cls(**values)

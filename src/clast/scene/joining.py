@@ -7,7 +7,7 @@ can move against the first. All inputs are checked here; `clast.joints.system` m
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -147,10 +147,19 @@ class Spring:
 class Joinery:
     """The part of a scene that joins bodies."""
 
+    periodic: tuple[bool, ...]
+    world: Any  # two corners, or None
+    _check_open: Callable[[str], None]
+
     def __init__(self):
         self.joints: list[Joint] = []
         self.motors: list[Motor] = []
         self.springs: list[Spring] = []
+
+    @property
+    def bodies(self) -> Any:
+        """All bodies, sorted by number; `Scene` has them."""
+        raise NotImplementedError
 
     def join(
         self,
@@ -397,7 +406,7 @@ class Joinery:
 
     def describe_joints(self):
         """Joints, motors and springs as dicts of lists that fit into JSON; functions are marked, not kept."""
-        lists = {"joints": self.joints, "motors": self.motors, "springs": self.springs}
+        lists: dict[str, list[Any]] = {"joints": self.joints, "motors": self.motors, "springs": self.springs}
         return {name: [marked(one) for one in made] for name, made in lists.items()}
 
     def rebuild_joints(self, described, functions):

@@ -131,7 +131,8 @@ class Lattice:
     def _random(self, skipped):
         """The random numbers of the filling from a place on: first sizes, then orientations, then shifts."""
         rng = np.random.default_rng(self.seed)
-        rng.bit_generator.advance(skipped)
+        bits: Any = rng.bit_generator  # PCG64; not all can advance
+        bits.advance(skipped)
         return rng
 
     def _scales(self):
@@ -146,7 +147,8 @@ def lattice(scene, shape, material, drawn, room, start):
     drawn: count, seed, Sizes, jitter; room: low and high corner, inside; start: see Lattice.
     """
     (count, seed, sizes, jitter), (low, high, inside) = drawn, room
-    radius, rows = bounding_radius(shape.parts()), []
+    radius = bounding_radius(shape.parts())
+    rows: list[int] = []  # of the mold and the material, once all bodies have room
     walls, known, near = scene._room(low, high, radius * sizes.largest)
     one = {"orientation": np.array([[1.0, 0.0, 0.0, 0.0]]), "scale": np.ones(1)}
     if filling.newcomers(scene, [shape], one, np.array([radius]), known, walls, near).keep is not None:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict, fields
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from .materials import OVERRIDES, Material, check, check_numbers
 from .stacking import bounding_radius, join_molds, make_bodies, make_mold, place_shapes, warmed
 
 FILLINGS = {"random": "random", "lattice": "lattice", "packed": "packed"}
-MOLDED = {"molds": Molds, "parts": Parts, "meshes": Meshes, "hulls": Hulls, "surfaces": Surfaces}
+MOLDED: dict[str, Any] = {"molds": Molds, "parts": Parts, "meshes": Meshes, "hulls": Hulls, "surfaces": Surfaces}
 
 
 class Scene(Joinery):
@@ -58,8 +59,8 @@ class Scene(Joinery):
 
     def __repr__(self):
         bodies = self.bodies
-        counts = np.bincount(bodies.mold, minlength=len(self.names)) if len(self.names) else []
-        shapes = {}
+        counts = np.bincount(bodies.mold, minlength=len(self.names))
+        shapes: dict[str, int] = {}
         for name, count in zip(self.names, counts):
             shapes[name] = shapes.get(name, 0) + int(count)
         told = [f"{count:,} {name}" for name, count in shapes.items() if count]
@@ -460,15 +461,16 @@ class Scene(Joinery):
 
     def _drive(self, chunk, pivot, drive, still):
         """Keep the motion of driven bodies, and write their velocity and spin at time zero."""
-        waves = {}
+        waves: dict[str, Any] = {}
         if callable(drive):
             waves = {"function": drive}
         elif drive is not None:
             waves = asdict(drive)
         pose_columns = (chunk.position, chunk.orientation, chunk.velocity, chunk.spin)
         for row, number in enumerate(chunk.number.tolist()):
-            start = [tuple(column[row].tolist()) for column in pose_columns]
-            motion = Drive(*start, pivot=start[0] if pivot is None else pivot, **waves)
+            position, orientation, velocity, spin = (tuple(column[row].tolist()) for column in pose_columns)
+            about = position if pivot is None else pivot
+            motion = Drive(position, orientation, velocity, spin, about, **waves)
             chunk.velocity[row], chunk.spin[row] = pose(motion, 0.0)[2:] if still is None else still
             self.drives[number] = motion
 

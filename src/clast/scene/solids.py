@@ -130,7 +130,7 @@ def join_items(*items):
     return Items(*(np.ascontiguousarray(np.concatenate(column)) for column in zip(*items, strict=True)))
 
 
-def widths(solids, items):
+def widths(solids, items) -> tuple[np.ndarray, np.ndarray]:
     """How far items reach down and up the axes of the world from their centre: (n,3), (n,3) [m]."""
     down, up = np.empty((len(items.factor), 3)), np.empty((len(items.factor), 3))
     _widths(solids, items, down, up)

@@ -234,7 +234,7 @@ def _side_by_side(surfaces):
     return surfaces._replace(**{name: np.asfortranarray(getattr(surfaces, name)) for name in WIDE[Surfaces]})
 
 
-def hull_triangles(hulls, h):
+def hull_triangles(hulls, h) -> tuple[np.ndarray, np.ndarray]:
     """Vertices (v,3) [m] and triangles (t,3) of one of the Hulls, faces cut into fans."""
     low, high = hulls.vertex_start[h : h + 2]
     loops = (

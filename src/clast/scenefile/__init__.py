@@ -6,6 +6,7 @@ A scene file is data. It names shapes, materials and numbers; nothing in it is e
 import math
 import tomllib
 from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 from pydantic import ValidationError
@@ -94,11 +95,11 @@ class _Reader(Shaper):
         self.places = []  # (numbers, place in the file) of all bodies
         self.named = {}  # body numbers by the names that the file gives
 
-    def fail(self, place, message, value=...):
+    def fail(self, place, message, value=...) -> NoReturn:
         shown = "" if value is ... else f" = {_show(value)}"
         raise SceneError(f"{self.path}: {place}{shown}: {_line(message)}") from None
 
-    def unknown(self, place, name, known):
+    def unknown(self, place, name, known) -> NoReturn:
         guess = nearest(name, known)
         hint = f"did you mean {guess!r}? " if guess else ""
         self.fail(place, f"unknown key; {hint}(known: {', '.join(known)})")
@@ -114,16 +115,15 @@ class _Reader(Shaper):
             self.explain(place, first, model, known)
 
     def explain(self, place, fault, model, known):
-        where, section, field = fault["loc"], model, None
+        where, section, name = fault["loc"], model, place
+        field: Any = None  # of the last key that a section has
         for step in where:
-            if isinstance(step, str):
-                if field is not None:
-                    section = _inner(field)
-                field = section.model_fields.get(step)
+            inside = section if field is None else _inner(field)
+            if isinstance(step, str) and inside is not None:  # names in a table of plain numbers are no keys
+                section, name, field = inside, step, inside.model_fields.get(step)
         full = _place([place, *where])
         if fault["type"] == "extra_forbidden":
             self.unknown(full, where[-1], [*section.model_fields, *(known or ())])
-        name = next(step for step in reversed(where) if isinstance(step, str))
         hint = f"{name} is the {field.description}, for example {name} = {field.examples[0]}"
         if fault["type"] == "missing":
             self.fail(full, f"is missing; {hint}")
@@ -357,9 +357,9 @@ ADDERS = {
 
 
 def _inner(field):
-    """The section that a field holds."""
+    """The section that a field holds, or None if it holds plain values."""
     kinds = getattr(field.annotation, "__args__", (field.annotation,))
-    return next(kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section))
+    return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Section)), None)
 
 
 WORDS = {

@@ -1,6 +1,9 @@
 """From the keys of a scene file to shapes."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
 
 from ..shapes import (
     Capsule,
@@ -42,6 +45,13 @@ from .keys import (
 
 class Shaper:
     """What a reader of scene files knows of shapes; it has `path`, `outside`, `fail`, `guard`, `keys` and `kind`."""
+
+    path: Path
+    outside: bool
+    fail: Callable[..., NoReturn]
+    guard: Callable[..., Any]
+    keys: Callable[..., Any]
+    kind: Callable[..., Any]
 
     def shape(self, place, keys):
         """The shape that these keys, one of the classes in MAKERS, describe."""
@@ -172,7 +182,7 @@ class Shaper:
         return self.guard(f"{place}.faces", Polyhedron.random, **options)
 
 
-MAKERS = {
+MAKERS: dict[type, Callable[..., Any]] = {
     PlaneKeys: Shaper.plane,
     CylinderKeys: Shaper.cylinder,
     ConeKeys: Shaper.cone,

@@ -51,8 +51,8 @@ def plan_tree(count):
         if begin < end:
             levels.append(starts)
     owners = [np.repeat(np.arange(len(start)), np.diff(np.append(start, count))) for start in levels]
-    columns = [np.array(column, dtype=np.int32) for column in (child, first, last)]
-    return Plan(*columns, tuple(levels), tuple(owners))
+    children, begins, ends = (np.array(column, dtype=np.int32) for column in (child, first, last))
+    return Plan(children, begins, ends, tuple(levels), tuple(owners))
 
 
 def build_tree(corners):

@@ -142,7 +142,7 @@ def union_properties(centres, radii):
 
 def breakpoints(centres, radii):
     """Heights at which the outline of the slices changes, rising: tops, touching discs, points on three balls."""
-    points = [centres + radii[:, None] * [0, 0, 1], centres - radii[:, None] * [0, 0, 1]]
+    found = [centres + radii[:, None] * [0, 0, 1], centres - radii[:, None] * [0, 0, 1]]
     gap = distances(centres)
     touching = (gap < radii[:, None] + radii[None, :]) & (gap > 0.0)
     for i, j in np.argwhere(np.triu(touching, 1)):
@@ -151,7 +151,7 @@ def breakpoints(centres, radii):
         tilt = np.hypot(axis[0], axis[1])
         level = np.array([-axis[1], axis[0], 0.0]) / tilt if tilt > 0.0 else np.array([1.0, 0.0, 0.0])
         up = np.cross(axis, level)
-        points += [middle[None] + ring * up, middle[None] - ring * up]
+        found += [middle[None] + ring * up, middle[None] - ring * up]
         # Where a third ball cuts the circle: seen along its axis, two circles in a plane.
         k = np.flatnonzero(touching[i] & touching[j])
         k = k[k > j]
@@ -165,9 +165,9 @@ def breakpoints(centres, radii):
             across = np.sqrt(ring**2 - along**2)
             e = flat / far[:, None]
         f = np.cross(axis, e)
-        found = [middle + along[:, None] * e + s * across[:, None] * f for s in (1.0, -1.0)]
-        points += [p[np.isfinite(p).all(axis=1)] for p in found]
-    points = np.vstack(points)
+        third = [middle + along[:, None] * e + s * across[:, None] * f for s in (1.0, -1.0)]
+        found += [p[np.isfinite(p).all(axis=1)] for p in third]
+    points = np.vstack(found)
     # What happens inside another ball does not show.
     depth = radii[None, :] - np.linalg.norm(points[:, None, :] - centres[None, :, :], axis=2)
     height = np.sort(points[~(depth > 1e-9).any(axis=1), 2])

@@ -122,7 +122,8 @@ def _checked(k, entry):
 def _simple(shape, position, orientation):
     """The same as a list of shapes with one part each."""
     if isinstance(shape, Clump):
-        inner = [(Sphere(r), c, np.array(NO_TURN)) for c, r in zip(shape.centres, shape.radii, strict=True)]
+        balls = zip(shape.centres, shape.radii, strict=True)
+        inner = tuple((Sphere(r), c, np.array(NO_TURN)) for c, r in balls)
     elif isinstance(shape, Compound):
         inner = shape.pieces
     else:

@@ -48,7 +48,8 @@ def fit_balls(vertices, triangles, spheres):
     covered = np.zeros(len(site), dtype=bool)
     waiting = [(-int(n), k) for k, n in enumerate(tree.query_ball_point(site, reach, return_length=True))]
     heapq.heapify(waiting)
-    centres, radii = [], []
+    centres: list[np.ndarray] = []
+    radii: list[float] = []
     while waiting and len(centres) < count:
         most, k = heapq.heappop(waiting)
         rows = np.array(tree.query_ball_point(site[k], reach[k]), dtype=int)
@@ -68,7 +69,8 @@ def inner_sites(corner, low, high, step):
     """Points (k,3) of a cubic lattice of this step [m] inside the closed surface of triangles (t,3,3)."""
     start = low - step * (1.0 - SHIFT)
     cells = np.ceil((high - start) / step).astype(int) + 1
-    crossed = {}  # heights at which the line through column (i, j) goes through the surface
+    # Heights at which the line through column (i, j) goes through the surface.
+    crossed: dict[tuple[int, int], list[float]] = {}
     flat = (corner[:, :, :2] - start[:2]) / step
     first = np.ceil(flat.min(axis=1)).astype(int)
     last = np.floor(flat.max(axis=1)).astype(int)

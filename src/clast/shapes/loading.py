@@ -6,6 +6,7 @@ import re
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ def load_mesh(path, *, shape="wall", epsilon=None):
         # Without its name the reader knows no folder in which to look for textures and materials.
         kind = path.suffix.lower().lstrip(".")
         with _quiet():
-            loaded = trimesh.load(io.BytesIO(data), file_type=kind, process=False, skip_materials=True)
+            loaded: Any = trimesh.load(io.BytesIO(data), file_type=kind, process=False, skip_materials=True)
     except Exception as error:  # it meets files of any kind and raises whatever it likes
         told = " ".join(f"{type(error).__name__}: {error}".split())[:150]
         raise ValueError(f"{path} is damaged or no {kind.upper()} file ({told}); export it again") from error

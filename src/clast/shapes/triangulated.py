@@ -208,7 +208,7 @@ def inner_ball(corner):
     return float(np.sqrt(least))
 
 
-def _lump(rng, count, low, high):
+def _lump(rng, count, low, high) -> tuple[np.ndarray, np.ndarray] | None:
     """Vertices (count,3) and triangles of a random lump around the origin, or None if that is not well inside."""
     from scipy.spatial import ConvexHull, QhullError
 

@@ -7,7 +7,7 @@ in the cases of `tests/unit/test_compound.py`, which are known exactly.
 """
 
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ FRAME = np.linalg.qr(np.array([[0.61, 0.37, 0.70], [-0.45, 0.88, 0.13], [0.29, -
 class Placed(NamedTuple):
     """A convex shape at its place."""
 
-    shape: object  # with `support`, `chords`, `volume` and `inertia`
+    shape: Any  # with `support`, `chords`, `volume` and `inertia`
     position: np.ndarray  # (3,) [m]
     turn: np.ndarray  # (3,3), turns its own axes
 
@@ -110,7 +110,7 @@ def intersections(group):
         offset = one.shape.hull.offset + normal @ (one.position - middle)
         planes.append(np.column_stack([normal, -offset / size]))
     total, looked = np.zeros(13), 0
-    level = [((k,), planes[k]) for k in range(len(group))]
+    level: list[tuple[tuple[int, ...], np.ndarray]] = [((k,), planes[k]) for k in range(len(group))]
     sign = 1.0
     while level:
         deeper = []

@@ -152,7 +152,7 @@ def _shoot(subject, tables, options, studio=None):
         plotter.reset_camera_clipping_range()
         if quality >= 1 and len(stage.centre):
             # Much below 1/1000 of the distance the pass shows only its own rounding, as bands on smooth walls.
-            grain = np.linalg.norm(eye - np.asarray(camera[1])) / 2048.0
+            grain = float(np.linalg.norm(eye - np.asarray(camera[1]))) / 2048.0
             reach = max(2.2 * float(np.median(stage.size)), 12.0 * grain)
             bias = max(0.1 * reach, 2.5 * grain)
             plotter.enable_ssao(radius=reach, bias=bias, kernel_size=48 if quality >= 2 else 32, blur=True)
@@ -179,7 +179,8 @@ def _open(folder):
 
 def _all(options):
     """Every option of `render`, with its defaults for those not given."""
-    known = {name: value for name, value in render.__kwdefaults__.items() if name != "tables"} | STYLE
+    own = render.__kwdefaults__ or {}
+    known = {name: value for name, value in own.items() if name != "tables"} | STYLE
     for name in options:
         errors.pick("option", name, known)
     return known | options

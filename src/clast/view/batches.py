@@ -58,7 +58,7 @@ def _split(key, vertices, faces, rows, smooth):
     return [Batch(key, vertices, faces, rows[k : k + MOST], smooth) for k in range(0, len(rows), MOST)]
 
 
-def _triangles(polygons):
+def _triangles(polygons) -> tuple[np.ndarray, np.ndarray]:
     """Vertices and triangles of Polygons, each face as a fan; faces have corners of their own, so that light breaks at edges."""
     triangle, start = [], polygons.start
     for first, last in zip(start[:-1], start[1:]):

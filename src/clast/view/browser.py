@@ -5,6 +5,7 @@ import io
 import threading
 import time as clock
 from collections import OrderedDict
+from typing import Any
 
 import numpy as np
 
@@ -110,7 +111,8 @@ class Browser:
         self.lock = threading.RLock()
         self.nodes = {}  # key of a batch -> (handle, rows of the stage)
         self.capacity = {}  # key -> instances that the node has room for
-        self.index, self.frame, self.picked, self.drawn = -1, None, None, 0
+        self.index, self.picked, self.drawn = -1, None, 0
+        self.frame: Any = None  # that is shown
         self.closed = False
         last = source[len(source) - 1]
         self.limits, self.level = {}, None
@@ -238,7 +240,7 @@ class Browser:
             self.drawn += 1
 
     def _place(self, stage, paint, size):
-        used = {}
+        used: dict[tuple[str, int], np.ndarray] = {}
         for batch in batches.batches(stage, self.level):
             key = (batch.key, sum(1 for name in used if name[0] == batch.key))
             used[key] = batch.rows

@@ -7,6 +7,7 @@ own flat faces, all in one mesh. Walls that stand between the eye and the partic
 
 import contextlib
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,8 @@ class Studio:
     """A plotter that draws one picture after the other: `with` it; the making of an OpenGL window takes longer than a picture."""
 
     def __init__(self, size, background):
-        self.size, self.background, self.plotter, self.depth = size, background, None, 0
+        self.size, self.background, self.depth = size, background, 0
+        self.plotter: Any = None  # of pyvista, within the block
 
     def __enter__(self):
         if not self.depth:

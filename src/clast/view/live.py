@@ -3,6 +3,7 @@
 import sys
 import threading
 import time as clock
+from typing import Any
 
 from ..files import trajectory
 from .browser import Browser, Moment
@@ -21,7 +22,8 @@ class Live(Browser):
 
     def __init__(self, sim, **options):
         self.paused, self.steps_due = False, 0
-        self._next, self._cost, self._state = 0.0, 0.0, None
+        self._next, self._cost = 0.0, 0.0
+        self._state: Any = None  # Frame that waits to be drawn, or is
         self._faults = set()
         self._wake = threading.Event()
         super().__init__(Moment(sim.scene, sim.time, sim.steps), **options)
@@ -88,15 +90,15 @@ class Live(Browser):
         self._state = trajectory.Frame(sim.time, sim.steps, columns, {}, told)
         self._wake.set()
 
-    def _complain(self, fault):
-        """Tell on the page and in the terminal, once each, that a state could not be drawn."""
+    def _complain(self, state, fault):
+        """Tell on the page and in the terminal, once each, that a state could not be drawn; another one may be waiting by now."""
         if self.closed:  # the server is gone in the midst of it
             return
         words = f"could not be drawn: {type(fault).__name__}: {fault}"
-        self.told.content = f"step {self._state.step:,} {words}"
+        self.told.content = f"step {state.step:,} {words}"
         if words not in self._faults:
             self._faults.add(words)
-            sys.stderr.write(f"clast: step {self._state.step:,} {words}; the run goes on\n")
+            sys.stderr.write(f"clast: step {state.step:,} {words}; the run goes on\n")
 
     def _paint_states(self):
         while not self.closed:
@@ -111,7 +113,7 @@ class Live(Browser):
             try:
                 self.draw(state)
             except Exception as fault:  # the run goes on, and so does the page with the next state
-                self._complain(fault)
+                self._complain(state, fault)
             # Both threads count, and as much again for what the server does to send it.
             self._cost = self._copied + 2.0 * (clock.thread_time() - began)
             self._state = None

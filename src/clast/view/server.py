@@ -3,12 +3,14 @@
 import contextlib
 import hmac
 import http
+import importlib
 import io
 import ipaddress
 import secrets
 import socket
 import threading
 from http.cookies import CookieError, SimpleCookie
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from .. import errors
@@ -126,10 +128,10 @@ def start(address="127.0.0.1", port=8080, label="clast"):
     """A viser server behind a Guard: (server, address to open). port: the first free one from there on; 0 for any."""
     check(address, port)
     viser = package()
-    import websockets.asyncio.server as sockets
     from websockets.datastructures import Headers
     from websockets.http11 import Response
 
+    sockets: Any = importlib.import_module("websockets.asyncio.server")
     guard = Guard(address)
     serve, installed = sockets.serve, []
 

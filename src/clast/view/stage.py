@@ -167,15 +167,15 @@ def _outline(stage):
     """Points (n,3) with a margin (n,) that must be in the picture."""
     low, high = _box(stage.centre, stage.radius)
     near = np.all((stage.centre >= low) & (stage.centre <= high), axis=1)
-    points, pad = [stage.centre[near]], [stage.radius[near]]
+    places, margins = [stage.centre[near]], [stage.radius[near]]
     room = np.linalg.norm(high - low)
     for wall in stage.walls:
         if len(stage.centre) and _apart(wall, low, high) > 0.1 * room:
             continue  # a gate that slid away: nobody looks for it
         inside = np.all((wall.vertices > low - 2.0 * room) & (wall.vertices < high + 2.0 * room), axis=1)
-        points.append(wall.vertices[inside])
-        pad.append(np.zeros(int(inside.sum())))
-    points, pad = np.concatenate(points), np.concatenate(pad)
+        places.append(wall.vertices[inside])
+        margins.append(np.zeros(int(inside.sum())))
+    points, pad = np.concatenate(places), np.concatenate(margins)
     return (points, pad) if len(points) else (np.array([low, high]), np.zeros(2))
 
 

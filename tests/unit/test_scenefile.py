@@ -142,6 +142,12 @@ def test_hard_contacts_with_their_options(load):
     assert load(BALL + '[run]\nmethod = "dem"\nlaw = "linear"').method == DEM(law="linear")
 
 
+@pytest.mark.parametrize("where", ["[materials.clay]\n", '[[pairs]]\nbetween = ["clay", "clay"]\n'])
+def test_a_number_of_a_law_that_is_none_is_named(load, where):
+    with pytest.raises(ValueError, match=r"numbers\.adhesion = 'x': must be a number"):
+        load("[materials.clay]\n" * where.startswith("[[") + where + 'numbers = { adhesion = "x" }\n' + BALL)
+
+
 def test_every_option_of_hard_contacts_is_a_key_with_its_default():
     options = {field.name: field.default for field in fields(Complementarity) if field.name not in ("broad", "ledger")}
     assert set(options) == set(scenefile.keys.METHODS["complementarity"])

@@ -7,7 +7,7 @@ can move against the first. All inputs are checked here; `clast.joints.system` m
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -156,10 +156,11 @@ class Joinery:
         self.motors: list[Motor] = []
         self.springs: list[Spring] = []
 
-    @property
-    def bodies(self) -> Any:
-        """All bodies, sorted by number; `Scene` has them."""
-        raise NotImplementedError
+    if TYPE_CHECKING:
+
+        @property
+        def bodies(self) -> Any:
+            """All bodies, sorted by number; `Scene` has them."""
 
     def join(
         self,

@@ -29,6 +29,7 @@ LIMITS = {
 PART = 1e-2  # tolerance="auto" as a part of what gravity adds to a velocity in a step
 LAYERS = 5.0  # and it is shared among the contacts of so many layers at the least
 COLD = 10  # times the iterations where nothing is remembered
+MANY = 400  # points an iteration, of patches, where there are more than 80 times as many
 FALL = 0.05  # dt="auto" as a part of the time a body takes to fall by its own size
 
 
@@ -38,7 +39,7 @@ class Complementarity:
 
     solver: "apgd", "barzilai-borwein", "gauss-seidel" or "jacobi". tolerance [m/s]: error of the velocities of bodies at which a solve may end:
     contacts may miss their conditions, root mean square, by this divided by the number of layers that lie on top of each other; "auto" is a
-    hundredth of what gravity adds to a velocity in a step. iterations: the most a step may take; "auto" is 40, 80 where particles touch
+    hundredth of what gravity adds to a velocity in a step. iterations: the most a step may take; "auto" is 40, 80 to 160 where particles touch
     each other or walls at several points, up to 400 where contacts are few, and ten times that where no contact remembers a step before; 200 with joints.
     A step that ends there goes on with what it has, and the report says how many did and by how much they missed.
     coulomb: True for Coulomb friction itself; False for the cone problem, which lifts sliding contacts by friction
@@ -108,7 +109,8 @@ def iterations_for(method, contacts, joined, patches=False, cold=False):
     """The most iterations of a step with so many contacts: by default 40, up to 400 where contacts are few and an iteration takes no time; 200
     with joints, which are restored in each.
 
-    patches: pairs touch at several points, whose impulses are not unique: twice as many; 5,000 cubes came to rest with 80, and went on at 7e-4 m/s with 40.
+    patches: pairs touch at several points, whose impulses are not unique: twice as many; 5,000 cubes came to rest with 80, and went on at 7e-4 m/s with 40. Up
+    to twice that where there are very many: 20,000 cubes went on at 8e-4 m/s with 80, and sank into each other.
     cold: no contact remembers anything, as in a wall that has just been built: ten times as many, because what the first solve leaves undone would
     let it sink.
     """
@@ -116,7 +118,8 @@ def iterations_for(method, contacts, joined, patches=False, cold=False):
         return int(method.iterations)
     if joined:
         return 200
-    return min(max(80 if patches else 40, 100_000 // max(contacts, 1)), 400) * (COLD if cold else 1)
+    most = min(max(80, contacts // MANY), 160) if patches else 40
+    return min(max(most, 100_000 // max(contacts, 1)), 400) * (COLD if cold else 1)
 
 
 def kick_chunk(c, chunk, rows, inverse, gravity, dt, kick, force, torque, free):

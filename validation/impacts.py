@@ -45,6 +45,7 @@ def particles():
         "ellipsoid": clast.Ellipsoid(1.3 * SIZE, SIZE, 0.8 * SIZE),
         "superquadric": clast.Superquadric(1.2 * SIZE, SIZE, 0.8 * SIZE, 0.6, 0.6),
         "box": box,
+        "plate": clast.Polyhedron.box(1.8 * SIZE, 1.6 * SIZE, 0.3 * SIZE),
         "rock": clast.Polyhedron.random(faces=14, seed=3, radius=SIZE),
         "compound": clast.Compound([(half, (0, 0, -0.45 * SIZE)), (half, (0, 0, 0.45 * SIZE))]),
         "mesh": clast.Mesh.random(60, radius=SIZE, seed=2, epsilon=0.1 * SIZE),
@@ -52,30 +53,30 @@ def particles():
 
 
 def walls():
-    """Walls that a body flies at along -z."""
+    """Walls that a body flies at along -z: {name: (wall, where it stands, its height)}, in SIZE. Of the last two the edge and the rim are in the middle."""
+    edge = SIZE * np.array([(-6.0, -6.0, 0.0), (0.0, -6.0, 0.0), (0.0, 6.0, 0.0), (-6.0, 6.0, 0.0)])
     return {
-        "plane": clast.Plane(),
-        "cylinder": clast.Cylinder(2.0 * SIZE, 8.0 * SIZE, axis=(1, 0, 0), inside=False),
-        "mesh wall": sheet(),
+        "plane": (clast.Plane(), (0, 0, 0), 0.0),
+        "cylinder": (clast.Cylinder(2.0 * SIZE, 8.0 * SIZE, axis=(1, 0, 0), inside=False), (0, 0, 0), 2.0),
+        "mesh wall": (sheet(), (0, 0, 0), 0.2),
+        "quad's edge": (clast.Quad(edge), (0, 0, 0), 0.0),
+        "rod's rim": (clast.Cylinder(2.0 * SIZE, 8.0 * SIZE, axis=(0, 0, 1), inside=False), (-2, 0, -4), 0.0),
     }
 
 
 def collide(one, two, count, part, seed=1, conserving=None):
     """Errors (k,) of the energy of those of `count` random impacts that happened; part: of dt="auto"; conserving: see `clast.DEM`."""
     rng = np.random.default_rng(seed)
-    shapes, walled = particles(), two in walls()
+    shapes, walled, height = particles(), two in walls(), 0.0
     side = int(np.ceil(np.sqrt(count)))
     pitch = 30.0 * SIZE
     place = pitch * np.stack(np.divmod(np.arange(count), side) + (np.zeros(count),), axis=1)
     scene = clast.Scene(gravity=(0, 0, 0))
     if walled:
-        if two == "plane":
-            scene.add(walls()[two], material=STONE)
-        else:
-            for x in place:
-                scene.add(walls()[two], position=x, material=STONE)
+        wall, stands, height = walls()[two]
+        for x in place[:1] if two == "plane" else place:
+            scene.add(wall, position=x + SIZE * np.array(stands), material=STONE)
     aside = np.append(rng.uniform(-0.7, 0.7, (count, 2)) * SIZE, np.zeros((count, 1)), axis=1)
-    height = {"plane": 0.0, "mesh wall": 0.2, "cylinder": 2.0}.get(two, 0.0)
     far = (1.9 + height if walled else 3.6) * SIZE
     first = scene.add(
         shapes[one],

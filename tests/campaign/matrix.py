@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "agree"))
-from test_matrix import HALOS, KNOWN, PAIRS, PARTICLES, poses, separation  # the references stand there
+from test_matrix import HALOS, KNOWN, PAIRS, PARTICLES, in_sheet, poses, separation  # the references stand there
 
 import clast
 from clast.kernels.vec import rotation_matrices
@@ -35,9 +35,8 @@ def look(one, two, count, seed):
     finite = np.isfinite(found.gap) & np.isfinite(found.normal).all(1) & np.isfinite(found.first).all(1)
     unit = np.abs(np.linalg.norm(found.normal, axis=1) - 1.0) < 1e-12
     halo = HALOS.get(one[0], 0.0) + HALOS.get(two[0], 0.0)
-    sheet = two[0] == "quad"
     # Surfaces of triangles that cross have no distance.
-    asked = np.nonzero(found.gap + halo > (1e-7 if halo or sheet else -np.inf))[0]
+    asked = np.nonzero(found.gap + halo > (1e-7 if halo or in_sheet(one, two) else -np.inf))[0]
     first, second = rotation_matrices(a[1]), rotation_matrices(b[1])
     off = 0
     for k in asked:

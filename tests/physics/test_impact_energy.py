@@ -39,6 +39,15 @@ def test_with_accounts_no_impact_gains_one_percent_and_the_error_falls_with_the_
     assert np.abs(fine).mean() < 0.7 * np.abs(coarse).mean()
 
 
+@pytest.mark.parametrize("one", ["box", "rock", "plate"])
+def test_with_accounts_no_impact_at_the_edge_of_a_quad_gains_one_percent(one):
+    """The worst rock gained 92 %, the worst box 15 % and the worst plate 9 % while the edge of the sheet was told at once when it was deep already."""
+    error = collide(one, "quad's edge", 200, 1.0, conserving=True)
+    assert len(error) >= 199
+    assert error.max() < 0.01
+    assert error.min() > -0.01
+
+
 def test_a_box_with_accounts_rests_and_its_account_is_even():
     """Below the angle of friction the box stays, held by the force that it has without accounts."""
     stone = clast.Material(density=700.0, young=1e7, poisson=0.25, friction=0.5, restitution=0.3)

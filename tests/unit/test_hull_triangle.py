@@ -360,9 +360,13 @@ LARGE = {"rock": Polyhedron.random(faces=14, seed=3, radius=0.9), "box": Polyhed
 
 
 def in_the_sheet(solid, centre, turn):
-    """The gap told, and the greatest room that any direction leaves between polyhedron and sheet."""
+    """The gap told, and the greatest room that any direction leaves between polyhedron and sheet.
+
+    The sheet is four triangles about its middle: of two alone the least way out is told, whatever its edges and corners would say.
+    """
     turn = Rotation.from_quat(turn)
-    found = touch(solid, MeshWall(SHEET, [(0, 1, 2), (0, 2, 3)]), centre, turn)
+    mesh = MeshWall(np.vstack([SHEET, np.zeros(3)]), [(0, 1, 4), (1, 2, 4), (2, 3, 4), (3, 0, 4)])
+    found = touch(solid, mesh, centre, turn)
     corners, normals = turn.apply(solid.vertices) + centre, turn.apply(solid.hull.normal.T)
     along = corners[solid.hull.edge[:, 1]] - corners[solid.hull.edge[:, 0]]
     directions = np.vstack([normals, np.eye(3)[2:], np.cross(along[:, None], np.eye(3)[:2]).reshape(-1, 3)])
@@ -399,7 +403,8 @@ def test_an_edge_of_a_sheet_that_pierces_a_plate_is_felt_however_thin_the_plate_
 
 def test_of_two_edges_at_a_corner_within_a_polyhedron_the_one_that_leads_both_out_sooner_is_felt():
     """The other was told as deep as the way across the box, from one step to the next: an elastic box left the corner with 1.7 times its energy."""
-    sheet = MeshWall(1.2 * np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)]), [(0, 1, 2), (0, 2, 3)])
+    corners = 1.2 * np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0), (0, 0, 0)])
+    sheet = MeshWall(corners, [(0, 1, 4), (1, 2, 4), (2, 3, 4), (3, 0, 4)])
     turn = Rotation.from_quat([0.27397, -0.09488, -0.70449, 0.64779])
     found = touch(Polyhedron.box(1.0, 1.3, 1.7), sheet, (1.5862, -1.4491, -0.85058), turn)
     assert len(found) == 1

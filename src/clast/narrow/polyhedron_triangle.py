@@ -16,6 +16,8 @@ not felt. All decisions about shared edges are taken from the same numbers, bit 
 
 In a valley that is no longer nearly flat a corner touches both faces, as it would touch two planes. A corner touches a face only if
 the straight way to it from the polyhedron's centre leads through the sheet: else it got behind around an end or ridge.
+
+Of one triangle alone and of a quad a polyhedron that overlaps it has a least way out, see `polyhedron_sheet`: none of this is asked then.
 """
 
 import math
@@ -26,6 +28,7 @@ from ..kernels.backend import func, part
 from ..kernels.vec import add, dot, load, norm, rotate, scale, sub, unrotate
 from .polyhedron_plane import add_point, corner, face_normal, keep_four
 from .polyhedron_polyhedron import EDGE_EDGE, VERTEX_FACE
+from .polyhedron_sheet import hull_sheet
 from .polyhedron_sphere import FACE, highest_face, nearest_outside
 from .sheet_edges import (
     DEEPER,
@@ -255,6 +258,9 @@ def hull_triangle(h, k, hulls, meshes, t, q, shift, size, margin, work):
     for j in range(3):
         if height_over_side(c, meshes, t, j) < -reach:
             return 0
+    found = hull_sheet(h, k, hulls, meshes, t, c, q, shift, size, margin, work)
+    if found >= 0:
+        return found
     side = 1.0 if signed >= 0.0 else -1.0
     n = rotate(q, scale(-side, load(meshes.normal, t)))
     height = abs(signed) * size

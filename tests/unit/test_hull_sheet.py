@@ -39,6 +39,7 @@ def reach(points, n):
 def most_room(corners, solid, turn, sheet):
     """The greatest separation of the polyhedron with these corners from the sheet [m]."""
     sides = np.roll(sheet, -1, axis=0) - sheet
+    sides /= np.linalg.norm(sides, axis=1)[:, None]
     along = corners[solid.hull.edge[:, 1]] - corners[solid.hull.edge[:, 0]]
     across = np.cross(along[:, None], sides[None]).reshape(-1, 3)
     n = np.vstack([turn.apply(solid.hull.normal.T), np.cross(sides[0], sides[1]), across])
@@ -131,3 +132,24 @@ def test_a_sheet_of_two_triangles_that_is_not_convex_or_not_flat_is_a_mesh():
     fold = MeshWall([(0, -1, 0), (0, 1, 0), (1, 0, -0.1), (-1, 0, -0.1)], [(0, 1, 2), (0, 1, 3)])
     assert len(touch(box, fold, (0.5, 0.0, 0.09))) == 0
     assert touch(box, fold, (0.0, 0.0, 0.09))[:, 3].min() == pytest.approx(-0.01, abs=1e-12)
+
+
+def test_with_faces_and_edges_along_the_sheet_and_its_sides_the_same():
+    """Where many directions are equal or nearly so, and corners lie on sides and sides on edges."""
+    outline, random, deep = np.array([(-1.0, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)]), np.random.default_rng(1), 0
+    solids = [
+        Polyhedron.box(1, 1, 1),
+        Polyhedron.box(0.5, 0.25, 1.0),
+        *map(Polyhedron.regular, ("octahedron", "tetrahedron")),
+    ]
+    places, heights = np.arange(-1.5, 1.5, 0.25), (0.0, 0.1, 0.25, 0.4, 0.49, -0.3, -0.49)
+    mesh = wall(outline)
+    for k in range(1000):
+        solid, askew = solids[k % 4], random.choice([0.0, 0.0, 1e-12, 1e-9, 1e-7, -1e-7, 1e-5])
+        turn = Rotation.from_euler("xyz", random.choice([0, 30, 45, 90, 135, 180], 3) + askew, degrees=True)
+        centre = np.append(random.choice(places, 2), random.choice(heights))
+        room = most_room(turn.apply(solid.vertices) + centre, solid, turn, outline)
+        told = touch(solid, mesh, centre, turn)[:, 3].min(initial=0.0)
+        assert told == pytest.approx(min(room, 0.0), abs=1e-9)
+        deep += room < -1e-9
+    assert deep > 500

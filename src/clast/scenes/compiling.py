@@ -1,15 +1,43 @@
-"""The kernels of all ready scenes, compiled ahead of the first run."""
+"""The kernels of all ready scenes, and of drums with a blade, compiled ahead of the first run."""
+
+from functools import partial
 
 from rich.console import Console
 from rich.progress import Progress
 
+from ..dem.method import DEM
 from ..errors import ClastError
 from ..kernels import ahead, backend
 from ..run.rehearsal import rehearse
+from ..scene.scene import Scene
+from ..shapes import Cylinder, Ellipsoid, Plane, Polyhedron, Quad, Sphere
 from . import SCENES
+from .ready import Ready
 
 # Those first that have least in common, so that processes side by side have enough to do.
 WARMED = ("drum", "cube-drum", "granulate", "chain-on-gravel", "ellipsoid-hopper", "tank")
+
+
+def bladed(shape, count):
+    """Bodies in a drum with flat ends and a blade: walls of all kinds, for which kernels have another form than for some of them."""
+    scene, half = Scene(), 0.02
+    scene.add(Cylinder(0.06, 2.0 * half, axis=(0.0, 1.0, 0.0)), spin=(0.0, 3.0, 0.0))
+    for side in (-1.0, 1.0):
+        scene.add(Plane((0.0, -side, 0.0)), position=(0.0, side * half, 0.0))
+    corners = [(-0.01, -half, -0.02), (0.01, -half, -0.02), (0.01, half, -0.02), (-0.01, half, -0.02)]
+    scene.add(Quad(corners), motion="driven", spin=(0.0, 3.0, 0.0))
+    box = ((-0.025, -half, -0.018), (0.025, half, 0.035))
+    scene.fill(
+        shape, count=count, scale=0.005, box=box, velocity=(0.0, 0.0, -5.0), seed=1
+    )  # they touch within the few steps that are taken
+    return Ready(scene, DEM(), "auto", 1.0, None, "drum with a blade")
+
+
+MADE = SCENES | {
+    "spheres among walls": partial(bladed, Sphere(1.0)),
+    "ellipsoids among walls": partial(bladed, Ellipsoid(1.0, 0.8, 0.6)),
+    "boxes among walls": partial(bladed, Polyhedron.box(1.6, 1.2, 1.0)),
+}
 
 
 class Warmed:
@@ -24,7 +52,7 @@ class Warmed:
         """(kernels that were compiled on the way, what went wrong or None)"""
         before = len(backend.compiled())
         try:
-            sim = SCENES[self.title](count=30).simulation()
+            sim = MADE[self.title](count=30).simulation()
             # What is poured or dropped has to fall before it meets anything, and only then all kernels are needed.
             sim.step(6000 if sim.scene.inlets else 60)
             sim.report()
@@ -38,7 +66,7 @@ def listen_to(name, heard):
     known = len(heard.tasks)
     heard.begin()
     try:
-        sim = SCENES[name](count=30).simulation()
+        sim = MADE[name](count=30).simulation()
         rehearse(sim.scene, sim.method, sim.dt)
     except (Exception, ahead.Enough):
         pass  # what is left is compiled, or told, when the scene is run
@@ -50,7 +78,7 @@ def compile_scenes():
 
     Returns how many were compiled.
     """
-    names = (*WARMED, *(name for name in SCENES if name not in WARMED))
+    names = (*WARMED, *(name for name in MADE if name not in WARMED))
     new, wrong = 0, []
     count = max(1, ahead.workers())
     console = Console(stderr=True, highlight=False)

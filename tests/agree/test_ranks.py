@@ -249,6 +249,15 @@ def same(sim, other):
     return all(np.array_equal(mine, yours) for mine, yours in zip(sim.bodies, other.bodies, strict=True))
 
 
+def test_a_kernel_that_one_process_misses_asks_no_other_for_its_bodies():
+    program = (
+        "from clast.kernels import reached; from clast.scenes import SCENES; "
+        "sim = SCENES['two-particles']().simulation(); assert not reached.missing"
+    )
+    done = start(2, "-c", program, workers=2, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_run_of_two_processes_has_one_folder_and_one_report(one, two):
     (alone, _), (shared, done) = one, two
     assert done.stdout.count("simulated") == 1 and done.stdout.count("processes  2 with ") == 1

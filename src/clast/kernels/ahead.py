@@ -342,6 +342,11 @@ def when_missing(rehearse):
         reached.missing.append(lambda: compile_now(rehearse))
 
 
+def each_when_reached():
+    """From now on kernels that are not found on the disk are compiled one by one."""
+    reached.missing.clear()
+
+
 def compile_now(rehearse):
     """Compile the tasks that rehearse() returns, side by side."""
     reached.missing.clear()

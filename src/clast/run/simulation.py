@@ -113,6 +113,9 @@ class Simulation:
         # time they took.
         self.counted = 0
         self.every = None  # [s], time between the frames of the last run
+        if self.team is not None:
+            # A rehearsal would ask for all bodies, which one process cannot without the others.
+            ahead.each_when_reached()
         scene.hand_over(SimpleNamespace(bodies=lambda: self.bodies))
 
     def _make_stepper(self, dt):

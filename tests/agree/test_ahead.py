@@ -1,5 +1,7 @@
 """Kernels that processes compile side by side: the right ones, into the cache, and nobody is left behind."""
 
+import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -16,8 +18,9 @@ from roads import differences, state
 
 import clast
 from clast.dem.sphere_pairs import ball_block
-from clast.kernels import ahead, backend, primitives, reached
+from clast.kernels import ahead, backend, own, primitives, reached
 from clast.kernels.launch import free_block
+from clast.narrow import dispatch
 from clast.run.rehearsal import rehearse
 
 
@@ -266,7 +269,7 @@ print(*primitives.scan(np.ones(3, np.int32)), *primitives.group(np.array([1, 0, 
 LEVEL = {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": "+avx2,+fma,+bmi2"}
 
 
-# A kernel: what it gives, how many functions were compiled for it, how many came with the package.
+# A kernel: what it gives, how many functions were compiled for it, how many came with the package, and of how many another process was told.
 ONE = """
 import numpy as np
 from clast.kernels import backend, own, reached
@@ -275,6 +278,7 @@ pair, kept, apart = np.array([[3, 4], [5, 6]], np.int32), np.zeros((2, 2), np.in
 backend.kernel(keep_row)(2, pair, np.ones(2), np.array([1, 0], np.int32), kept, apart)
 print(*kept.ravel(), len(backend.compiled()), len(reached.brought))
 own.compile_own()
+print(*own.begun)
 """
 
 
@@ -313,11 +317,47 @@ def test_kernels_that_came_with_the_package_are_compiled_for_this_processor_afte
     assert told == f"{answer} 3 0"  # the kernel, what launches it and what tidies up
     fresh = tmp_path / "fresh"
     start = copy | {"NUMBA_CACHE_DIR": str(fresh)}
-    assert python(ONE, **start).communicate(timeout=200)[0].strip() == f"{answer} 0 3"
-    time.sleep(1.0)
-    assert not any(fresh.rglob("*.nbi"))  # CLAST_WORKERS=0: nothing is compiled elsewhere
-    assert python(ONE, **start | {"CLAST_WORKERS": "1"}).communicate(timeout=200)[0].strip() == f"{answer} 0 3"
+
+    def runs(**more):
+        return python(ONE, **start | more).communicate(timeout=60)[0].strip().splitlines()
+
+    assert runs() == [f"{answer} 0 3"]  # CLAST_WORKERS=0: nothing is compiled elsewhere
+    assert runs(CLAST_WORKERS="1") == [f"{answer} 0 3", "3"]
     until = time.monotonic() + 60.0
     while len(list(fresh.rglob("*.nbc"))) < 3 and time.monotonic() < until:
         time.sleep(0.1)
-    assert python(ONE, **start).communicate(timeout=200)[0].strip() == f"{answer} 0 0"
+    # What is on the disk is read also while another process compiles.
+    with contextlib.ExitStack() as stack:
+        for held in fresh.rglob("compiling.lock"):
+            fcntl.lockf(stack.enter_context(held.open("r+")), fcntl.LOCK_EX)
+        assert runs() == [f"{answer} 0 0"]
+
+
+@pytest.fixture
+def one_brought(monkeypatch):
+    """As if a kernel had come with the package, and processes were wanted."""
+    kernel = backend.kernel(dispatch.keep_row)
+    pair, kept, apart = np.array([[3, 4]], np.int32), np.zeros((1, 2), np.int32), np.zeros(1)
+    kernel(1, pair, np.ones(1), np.array([0], np.int32), kept, apart)
+    monkeypatch.setenv("CLAST_WORKERS", "1")
+    monkeypatch.setattr(reached, "brought", [(kernel.loop.compiled._cache, ())])
+    monkeypatch.setattr(own, "begun", [])
+
+
+@pytest.mark.parametrize("program", ["/nowhere/python", "", None])
+def test_a_run_ends_well_where_no_other_process_can_be_begun(one_brought, monkeypatch, program):
+    monkeypatch.setattr(sys, "executable", program)
+    own.compile_own()
+    assert not own.begun and not reached.brought
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+def test_nothing_is_left_of_the_process_that_compiles_for_this_processor(one_brought, monkeypatch):
+    reader = [sys.executable, "-c", "import sys; sys.stdin.buffer.read()"]
+    begun = []
+    monkeypatch.setattr(own, "start", lambda *_, **__: begun.append(subprocess.Popen(reader, stdin=-1)) or begun[-1])
+    own.compile_own()
+    until = time.monotonic() + 60.0
+    while Path(f"/proc/{begun[0].pid}").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert own.begun == [1] and not Path(f"/proc/{begun[0].pid}").exists()

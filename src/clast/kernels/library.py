@@ -176,9 +176,13 @@ class Outer(CPUDispatcher):
         # Python's search for garbage looks through all that the compiler has made again and again: a fifth of its time.
         searching = gc.isenabled()
         gc.disable()
-        alone = getattr(self._cache, "alone", nullcontext)
+        alone, holds = (getattr(self._cache, name, None) for name in ("alone", "holds"))
+        # What is on the disk is read without waiting: another process may be compiling the same for a processor of its own, at its leisure.
+        at_once = alone is None or (holds is not None and holds(sig, self.targetctx))
         try:
-            with alone():  # it looks on the disk first, where another process may have put it meanwhile
+            with (
+                nullcontext() if at_once else alone()
+            ):  # it looks on the disk first, where another process may have put it meanwhile
                 return super().compile(sig)
         finally:
             if searching:

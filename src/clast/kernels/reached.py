@@ -216,7 +216,8 @@ def _lock_file(folder):
 @contextmanager
 def one_at_a_time(folder, name, patience=PATIENCE):
     """Within the block no other process is in a block of this name. Waits for that, but not longer than `patience` [s]: then, and where files
-    cannot be locked, both do the same work. Four processes of a run on two cores compiled everything four times."""
+    cannot be locked, both do the same work. Four processes of a run on two cores compiled everything four times. Gives False if another is there still."""
+    alone = True
     file, place = None if fcntl is None else _lock_file(folder), zlib.crc32(name.encode())
     late = time.monotonic() + patience
     while file is not None:
@@ -225,11 +226,11 @@ def one_at_a_time(folder, name, patience=PATIENCE):
             break
         except OSError as fault:
             if fault.errno not in (errno.EACCES, errno.EAGAIN) or time.monotonic() > late:
-                file = None
+                file, alone = None, fault.errno not in (errno.EACCES, errno.EAGAIN)
             else:
                 time.sleep(0.02)
     try:
-        yield
+        yield alone
     finally:
         if file is not None:
             fcntl.lockf(file, fcntl.LOCK_UN, 1, place)

@@ -608,6 +608,16 @@ def test_more_work_than_before_does_not_make_a_kernel_take_one_thread():
     assert sum(taken) < 15
 
 
+def test_a_launch_that_was_interrupted_tells_nothing_of_its_pace():
+    pace = backend.Pace()
+    pace.note(pace.choose(), 1.0)  # perhaps it was compiled
+    for _ in range(pace.SOON + 1):
+        pace.choose()  # and no more: the launch raised
+    pace.note(pace.choose(), 1.0)
+    pace.note(pace.choose(), 1.0)
+    assert pace.choose() in (0, 1)
+
+
 LAYER = """
 import {first}
 import clast.kernels.backend, numba

@@ -289,7 +289,7 @@ class Pace:
 
     def choose(self):
         """Threads of the next launch, 0 for all or 1."""
-        if self.left == 0:
+        if self.left <= 0:
             return 1 - self.quick
         self.left -= 1
         return self.quick
@@ -300,7 +300,7 @@ class Pace:
             self.first = False
             return
         self.seconds[threads] = seconds
-        if threads == self.quick:
+        if threads == self.quick or self.seconds[self.quick] is None:  # the last launch was interrupted
             return
         # Only launches side by side are compared: with means over many, 70,000 rocks that overlap took one thread, and twice the time, because
         # as many that mostly did not had been quick before. Any one of the two may have been kept waiting, so the other way must win twice.

@@ -6,6 +6,7 @@ import pytest
 import clast
 from clast import measure
 from clast.dvi import long_waves, overlaps, solvers, stepper
+from clast.dvi.method import iterations_for
 from clast.kernels.rows import CENTRES, PER_MASS, VELOCITIES
 
 G = 9.81
@@ -185,3 +186,11 @@ def test_what_was_just_built_may_be_solved_for_longer(monkeypatch):
     allowed.clear()
     column(60, 2 * 5e-3, iterations=30)  # what a user says counts
     assert allowed == [30, 30]
+
+
+def test_one_box_on_many_spheres_asks_for_no_more_iterations():
+    auto = clast.Complementarity()
+    assert iterations_for(auto, 200_000, False, patched=4) == iterations_for(auto, 200_000, False) == 40
+    assert iterations_for(auto, 20_000, False, patched=18_000) == 80
+    assert iterations_for(auto, 70_000, False, patched=70_000) == 160
+    assert iterations_for(auto, 100, False) == 400

@@ -30,6 +30,7 @@ PART = 1e-2  # tolerance="auto" as a part of what gravity adds to a velocity in 
 LAYERS = 5.0  # and it is shared among the contacts of so many layers at the least
 COLD = 10  # times the iterations where nothing is remembered
 MANY = 400  # points an iteration, of patches, where there are more than 80 times as many
+FEW = 0.05  # part of all contacts: one box on a bed of spheres is no reason for more iterations
 FALL = 0.05  # dt="auto" as a part of the time a body takes to fall by its own size
 
 
@@ -105,12 +106,13 @@ class Complementarity:
         return Mixes(*(np.ascontiguousarray(getattr(mix, name).ravel()) for name in Mixes._fields))
 
 
-def iterations_for(method, contacts, joined, patches=False, cold=False):
+def iterations_for(method, contacts, joined, patched=0, cold=False):
     """The most iterations of a step with so many contacts: by default 40, up to 400 where contacts are few and an iteration takes no time; 200
     with joints, which are restored in each.
 
-    patches: pairs touch at several points, whose impulses are not unique: twice as many; 5,000 cubes came to rest with 80, and went on at 7e-4 m/s with 40. Up
-    to twice that where there are very many: 20,000 cubes went on at 8e-4 m/s with 80, and sank into each other.
+    patched: contacts of pairs that touch at several points, whose impulses are not unique. Where they are more than a few of all twice as many
+    iterations; 5,000 cubes came to rest with 80, and went on at 7e-4 m/s with 40. Up to twice that where there are very many: 20,000 cubes went on at
+    8e-4 m/s with 80, and sank into each other.
     cold: no contact remembers anything, as in a wall that has just been built: ten times as many, because what the first solve leaves undone would
     let it sink.
     """
@@ -118,7 +120,7 @@ def iterations_for(method, contacts, joined, patches=False, cold=False):
         return int(method.iterations)
     if joined:
         return 200
-    most = min(max(80, contacts // MANY), 160) if patches else 40
+    most = min(max(80, patched // MANY), 160) if patched > FEW * contacts else 40
     return min(max(most, 100_000 // max(contacts, 1)), 400) * (COLD if cold else 1)
 
 

@@ -101,8 +101,12 @@ class BodyCones:
         self.told = self.count if told is None else told
         self.normal, self.limit, self.size = constraints.normal, constraints.limit, constraints.size
         self.shift = np.zeros(self.count)
-        counted = np.array([self.told, np.count_nonzero(self.limit[: self.told, 1])])
-        self.total, pulling = others.add(counted).tolist()  # contacts of all processes
+        pair = constraints.pair[: self.told]
+        again = pair[1:] == pair[:-1]  # those of a pair stand side by side
+        several = np.append(again, False) | np.append(False, again) if len(pair) else again
+        counted = np.array([self.told, np.count_nonzero(several), np.count_nonzero(self.limit[: self.told, 1])])
+        # Contacts of all processes, and how many of them are of pairs that touch at several points.
+        self.total, self.patched, pulling = others.add(counted).tolist()
         self.pulls = pulling > 0
         self.norm = math.sqrt(max(self.total, 1))
         self.start, self.entry = contacts_of_bodies(len(free), pairs, constraints.pair)

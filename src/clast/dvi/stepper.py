@@ -247,7 +247,7 @@ class Hard(Nearby, Swept, Jointed):
             self.impulse,
             solver=method.solver,
             tolerance=self._tolerance(layers),
-            iterations=complementarity.iterations_for(method, cones.total, joints is not None, self.patches, cold),
+            iterations=complementarity.iterations_for(method, cones.total, joints is not None, cones.patched, cold),
             workspace=self.workspace,
             **self.method.options,
         )

@@ -176,13 +176,12 @@ class Outer(CPUDispatcher):
         # Python's search for garbage looks through all that the compiler has made again and again: a fifth of its time.
         searching = gc.isenabled()
         gc.disable()
-        alone, holds = (getattr(self._cache, name, None) for name in ("alone", "holds"))
+        holds = getattr(self._cache, "holds", None)  # a function that no file holds has no place on the disk
         # What is on the disk is read without waiting: another process may be compiling the same for a processor of its own, at its leisure.
-        at_once = alone is None or (holds is not None and holds(sig, self.targetctx))
+        at_once = holds is None or holds(sig, self.targetctx)
+        # Else one compiles, and who waited finds it on the disk.
         try:
-            with (
-                nullcontext() if at_once else alone()
-            ):  # it looks on the disk first, where another process may have put it meanwhile
+            with nullcontext() if at_once else self._cache.alone():
                 return super().compile(sig)
         finally:
             if searching:

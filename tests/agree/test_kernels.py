@@ -4,6 +4,7 @@ import ast
 import dis
 import functools
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -561,6 +562,15 @@ def after_row(i, target):
     target[i] = made[0] + made[1]
 
 
+def heavy_row(i, target, thread):
+    """Note which thread works a row off; the last quarter of a thousand takes long."""
+    thread[i] = numba.get_thread_id()
+    x = 1.0
+    for _ in range(20_000 if i >= 750 else 1):
+        x = math.sqrt(x + 1.0)
+    target[i] += int(x)
+
+
 def spread_over_threads():
     """Every row is worked off once, by as many threads as are asked for, phase after phase."""
     kernel = backend.kernel(count_row, grain=1)
@@ -571,12 +581,19 @@ def spread_over_threads():
                 target, thread = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
                 kernel.loop(rows, (target, thread), threads)
                 assert target.tolist() == [1] * rows
-                if rows >= most and numba.threading_layer() != "tbb":  # which may leave all to one
-                    assert len(set(thread.tolist())) == (1 if threads else most), (rows, most, threads)
+                assert len(set(thread.tolist())) <= (1 if threads else most), (rows, most, threads)
             target = np.ones(8 * 30)
             start = np.arange(8, len(target) + 1, 8)
             backend.kernel(after_row, grain=1, phased=True, allocates=True).loop(start, (target,))
             assert target.tolist() == np.repeat(2.0 ** np.arange(30), 8).tolist()
+    # All work in a launch is in the last quarter of its rows: in one of many launches, at the least, nobody was kept waiting, and all threads had some of it.
+    for _ in range(200):
+        target, thread = np.zeros(1000, np.int64), np.zeros(1000, np.int64)
+        backend.kernel(heavy_row, grain=1).loop(1000, (target, thread), 0)
+        assert target.min() > 0
+        if len(set(thread[750:].tolist())) == most:
+            return
+    raise AssertionError(f"{most} threads were never at work together")
 
 
 @pytest.mark.parametrize("layer", ["omp", "workqueue"])

@@ -6,6 +6,10 @@ on a plane compiled for 25 s in place of 32.
 
 A launch has two halves. `pack`, compiled for each kernel, writes its arguments into a block; `run`, compiled once, has the
 rows of a range worked off with such a block. A block can be run again: taking tables apart is most of what a small launch costs.
+
+Each thread has a part of the rows, the same in every launch of as many rows, so that what it reads stays in its own cache. It works
+its part off share by share, and then takes shares of the parts next to it that nobody has begun: rows of one end of a scene may be more work than those
+of the other, and a thread may be kept waiting by other programs. Who works a row off has no influence on what is written.
 """
 
 from typing import Any
@@ -27,8 +31,13 @@ PART = ir.FunctionType(ir.VoidType(), [BYTES.as_pointer(), LONGS, LONGS, BYTES])
 PARALLEL_FOR = ir.FunctionType(
     ir.VoidType(), [PART.as_pointer(), BYTES.as_pointer(), LONGS, LONGS, BYTES, LONG, LONG, INT]
 )
-# A block begins with the range of rows and the number of parts; the arguments follow.
-HEAD = [LONG, LONG, LONG]
+# A block begins with the range of rows, the number of parts, and where it is counted how many shares of each are taken. The arguments follow, and
+# behind them the counts, each on a cache line of its own.
+HEAD = [LONG, LONG, LONG, LONG]
+LINE = 64  # bytes
+MOST = 256  # parts
+SHARES = 16  # of a part, where there are several
+NEXT = 16  # parts that a thread looks at after its own
 WHOLE = types.int64
 # numba's stub lets nobody call what it makes, as from Python nobody can.
 called_by_kernels: Any = intrinsic
@@ -62,15 +71,18 @@ def pack(typing, row, arguments):
         kinds = ir.LiteralStructType([*HEAD, context.get_value_type(arguments)])
         size = context.get_abi_sizeof(kinds)
         allocate = cgutils.get_or_insert_function(builder.module, ir.FunctionType(BYTES, [LONG]), "malloc")
-        block = builder.call(allocate, [LONG(size)])
+        block = builder.call(allocate, [LONG(size + LINE * (1 + MOST))])
         packed = without_owners(builder, values[1], arguments)
-        builder.store(packed, cgutils.gep_inbounds(builder, builder.bitcast(block, kinds.as_pointer()), 0, len(HEAD)))
+        shared = builder.bitcast(block, kinds.as_pointer())
+        builder.store(packed, cgutils.gep_inbounds(builder, shared, 0, len(HEAD)))
+        counts = builder.and_(builder.add(builder.ptrtoint(block, LONG), LONG(size + LINE - 1)), LONG(-LINE))
+        builder.store(counts, cgutils.gep_inbounds(builder, shared, 0, len(HEAD) - 1))
         part = part_function(context, builder.module, kinds)
         addresses = [builder.ptrtoint(block, LONG), builder.ptrtoint(part, LONG)]
         return context.make_tuple(builder, signature.return_type, addresses)
 
     def part_function(context, module, kinds):
-        """Works off the parts from the one in its first argument, as many as its second says."""
+        """Works off the parts from the one in its first argument, as many as its second says, and what nobody has begun of those that follow."""
         compiled = row.dispatcher.overloads[tuple(call.args)]
         context.active_code_library.add_linking_library(compiled.library)
         target = context.declare_function(module, compiled.fndesc)
@@ -79,17 +91,35 @@ def pack(typing, row, arguments):
         builder = ir.IRBuilder(function.append_basic_block())
         counter, extent, _, block = function.args
         shared = builder.bitcast(block, kinds.as_pointer())
-        first, last, parts = (builder.load(cgutils.gep_inbounds(builder, shared, 0, place)) for place in range(3))
-        begin = builder.ptrtoint(builder.load(counter), LONG)
-        end = builder.add(begin, builder.load(extent))
-        length = builder.sub(last, first)
-        low, high = (builder.add(first, builder.sdiv(builder.mul(length, k), parts)) for k in (begin, end))
+        first, last, parts, counts = (
+            builder.load(cgutils.gep_inbounds(builder, shared, 0, place)) for place in range(len(HEAD))
+        )
         given = [
             builder.load(cgutils.gep_inbounds(builder, shared, 0, len(HEAD), place))
             for place in range(len(arguments.types))
         ]
-        with cgutils.for_range_slice(builder, low, high, LONG(1), LONG) as (i, _):
-            context.call_conv.call_function(builder, target, call.return_type, call.args, [i, *given])
+        length = builder.sub(last, first)
+        shares = builder.select(builder.icmp_signed("==", parts, LONG(1)), LONG(1), LONG(SHARES))
+        pieces = builder.mul(parts, shares)  # in all
+        begin = builder.ptrtoint(builder.load(counter), LONG)
+        looked = builder.add(builder.load(extent), LONG(NEXT))
+        looked = builder.select(builder.icmp_signed("<", looked, parts), looked, parts)
+        with cgutils.for_range_slice(builder, begin, builder.add(begin, looked), LONG(1), LONG) as (k, _):
+            own = builder.srem(k, parts)  # behind the last comes the first
+            taken = builder.inttoptr(builder.add(counts, builder.mul(own, LONG(LINE))), LONGS)
+            with cgutils.for_range(builder, shares, intp=LONG):  # no more can be taken
+                # To look costs less than to take, and what has been taken is not given back.
+                left = builder.icmp_signed("<", builder.load_atomic(taken, "monotonic", 8), shares)
+                with builder.if_then(left):
+                    share = builder.atomic_rmw("add", taken, LONG(1), "monotonic")
+                    with builder.if_then(builder.icmp_signed("<", share, shares)):
+                        place = builder.add(builder.mul(own, shares), share)
+                        low, high = (
+                            builder.add(first, builder.sdiv(builder.mul(length, at), pieces))
+                            for at in (place, builder.add(place, LONG(1)))
+                        )
+                        with cgutils.for_range_slice(builder, low, high, LONG(1), LONG) as (i, _):
+                            context.call_conv.call_function(builder, target, call.return_type, call.args, [i, *given])
         builder.ret_void()
         return function
 
@@ -115,6 +145,7 @@ def run(typing, block, part, first, last, threads):
                 block_one = builder.basic_block
             with many:
                 counted = builder.sext(builder.call(asked, []), LONG)
+                counted = builder.select(builder.icmp_signed("<", counted, LONG(MOST)), counted, LONG(MOST))
                 block_many = builder.basic_block
         parts = builder.phi(LONG)
         parts.add_incoming(LONG(1), block_one)
@@ -123,6 +154,10 @@ def run(typing, block, part, first, last, threads):
         head = builder.inttoptr(block, ir.LiteralStructType(HEAD).as_pointer())
         for place, value in enumerate((first, last, parts)):
             builder.store(value, cgutils.gep_inbounds(builder, head, 0, place))
+        counts = builder.load(cgutils.gep_inbounds(builder, head, 0, len(HEAD) - 1))
+        with cgutils.for_range(builder, parts, intp=LONG) as loop:
+            taken = builder.inttoptr(builder.add(counts, builder.mul(loop.index, LONG(LINE))), LONGS)
+            builder.store(LONG(0), taken)
         function = builder.inttoptr(part, PART.as_pointer())
         # Parts are counted by a pointer that starts at nothing and goes on by one.
         counter = cgutils.alloca_once_value(builder, LONG(0).inttoptr(BYTES))

@@ -180,8 +180,11 @@ def keep_chunk(c, chunk, step, rows, shape_body, span, pairs, mixes, points, nea
         keep[np.uintp(row)] = 1 if min(gap, ahead) <= step.slack and not afar else 0
 
 
-def build_chunk(c, chunk, step, rows, inverse, shape_body, ball, pairs, mixes, points, near, constraints):
-    """Fill one chunk of Constraints from the contact points in `near`, those that take part."""
+def build_chunk(c, chunk, step, rows, inverse, shape_body, ball, held, pairs, mixes, points, near, constraints):
+    """Fill one chunk of Constraints from the contact points in `near`, those that take part.
+
+    held (n,): which bodies joints hold, or (0,); their overlaps are parted by velocities, those of others by moving bodies, see `clast.dvi.overlaps`.
+    """
     dt = step.dt
     per_step = 1.0 / dt
     for row in range(c * chunk, min(len(near.slot), (c + 1) * chunk)):
@@ -195,7 +198,8 @@ def build_chunk(c, chunk, step, rows, inverse, shape_body, ball, pairs, mixes, p
         u = dot(opening(a, b, one, two, rows), n)
         bias, restitution, compliance = gap * per_step, mixes.restitution[m], mixes.compliance[m]
         if compliance == 0.0 and gap < 0.0:
-            bias = max(step.stabilisation * bias, -step.recovery)
+            by_speed = len(held) > 0 and (held[a] != 0 or held[b] != 0)
+            bias = max(step.stabilisation * bias, -step.recovery) if by_speed else 0.0
         if restitution > 0.0 and u < -step.threshold and gap + dt * u < 0.0:
             # What the step's gravity takes from a rebound comes off at once, or the rise during the step would be a gift.
             falls = (1.0 if rows[b, PER_MASS] > 0.0 else 0.0) - (1.0 if rows[a, PER_MASS] > 0.0 else 0.0)

@@ -169,6 +169,7 @@ class Nearby(Shared):
         if self.joints is not None:
             self.joints.renew(state.bodies, state.own)
             self.together(self.joints.look_for_all)
+            self.held = (self._held(state.bodies) & (state.bodies.motion == FREE)).astype(np.int8)
         shapes = state.shapes
         # In the order of rows, whatever the order in which the broad phase met them.
         order = np.arange(len(state.pairs.shape), dtype=np.int32)

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from ..kernels.backend import kernel
-from ..kernels.rows import CENTRE, PER_MASS, SPIN, SPINS, VELOCITIES, VELOCITY
+from ..kernels.rows import CENTRE, PER_INERTIA, PER_MASS, SPIN, SPINS, VELOCITIES, VELOCITY
 from ..kernels.vec import dot, load, load4, quat_exponential, quat_multiply, scale, sub
 from ..motion.rotation import near_unit
 from . import solvers
@@ -113,21 +113,29 @@ def due(gap, size, soft, number, others=ALONE):
     return deepest > DEEP * size or (deepest > SLOP * size and number % EVERY == 0)
 
 
-def part_overlaps(cones, step, size, soft, orientation, workspace):
+def part_overlaps(cones, step, size, soft, orientation, workspace, held, by_speed):
     """Move bodies that overlap at the end of the step apart; returns the energy that this took [J] and the iterations.
 
-    cones: BodyCones of the step, solved; step: Step; size [m]: a typical radius; orientation (n,4) of the bodies, in place.
+    cones: BodyCones of the step, solved; step: Step; size [m]: a typical radius; orientation (n,4) of the bodies, in place; held (n,): bodies that joints
+    hold, which stay where they are, or (0,); by_speed (c,): contacts of these.
     """
     constraints, rows, n, others = cones.constraints, cones.rows, len(cones.free), cones.others
     chunks = (cones.count + CHUNK - 1) // CHUNK
     bias = np.empty(cones.count)
     kernel(push_chunk, grain=4, SOFT=soft)(chunks, CHUNK, step, SLOP * size, rows, constraints, bias)
+    bias[by_speed] = np.maximum(bias[by_speed], 0.0)
     (square,) = order_free(others, np.square(np.minimum(bias[: cones.told], 0.0)))
     if square == 0.0:
         return 0.0, 0
     pushed = rows.copy()
     pushed[:, VELOCITIES] = pushed[:, SPINS] = 0.0
     push = copy.copy(cones)
+    push.joints = None
+    if len(held):
+        stays = np.flatnonzero(held)
+        pushed[stays, PER_MASS] = pushed[stays, PER_INERTIA] = 0.0
+        push.inverse = cones.inverse.copy()
+        push.inverse[stays[stays < len(push.inverse)]] = 0.0
     push.limit, push.pulls = np.zeros_like(constraints.limit), False
     push.constraints = constraints._replace(bias=bias, limit=push.limit)
     push.rows, push.free, push.shift = pushed, np.zeros((n, 6)), np.zeros(cones.count)

@@ -26,7 +26,10 @@ class Shared(Stepper):
     lever: np.ndarray
     deep: np.ndarray
 
+    held: np.ndarray  # (n,) int8, which bodies joints hold, or (0,)
+
     # Of the step.
+    by_speed: np.ndarray  # (c,) bool, whose overlaps are parted by velocities
     slack: float  # [m], gaps that are wider are left out
     ahead: np.ndarray  # (n,) [m], how far bodies may go
     span: np.ndarray  # (n,) [m], the size of those that go far

@@ -206,7 +206,7 @@ class Resting(Hard):
         """Constraints of some rows (k,) of Near, to know where they act."""
         state, found = self.state, empty_constraints(len(rows), self.couples, self.soft)
         step = self._step(self.slack, self.scene.gravity)
-        about = state.rows, self.inverse, state.shapes.body, self.ball, state.pairs, self.mixes, state.points
+        about = state.rows, self.inverse, state.shapes.body, self.ball, self.held, state.pairs, self.mixes, state.points
         chosen = Near(self.near.slot[rows], self.near.pair[rows])
         self._kernels.build((len(rows) + CHUNK - 1) // CHUNK, CHUNK, step, *about, chosen, found)
         return found

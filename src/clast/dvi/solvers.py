@@ -375,6 +375,9 @@ def solve(
             return descended(cones, impulse, tolerance, iterations, space)
         guessed = guess(impulse, tolerance) if guess else 0
         joined = method is apgd and getattr(cones, "joints", None) is not None
+        if joined:
+            project(cones, impulse, space)
+            long_waves.correct(cones, impulse, space)
         run = Run(cones, impulse, tolerance, max(iterations - guessed, 0), space, order_free=joined)
         method(run, **options)
         np.copyto(impulse, run.result())

@@ -60,6 +60,7 @@ class Hard(Nearby, Swept, Jointed):
         self._bind()
         self.constraints, self.impulse = empty_constraints(0), np.empty((0, self.width))
         self.others = ALONE  # processes that share the run, see `clast.dvi.others`
+        self.held, self.by_speed = np.zeros(0, np.int8), np.zeros(0, bool)
         self.near: Any = None  # contact points within reach
         self.kept: Any = None  # which of them (c,) take part
         self.told = 0  # of them, the first so many, are counted here: all but those that another process counts
@@ -162,9 +163,7 @@ class Hard(Nearby, Swept, Jointed):
     def _step(self, slack, gravity):
         """What constraints are made with."""
         gravity = tuple(float(g) for g in gravity)
-        # Overlaps are parted after the solve; with joints, which a shift of bodies would open, by the velocities.
-        part = 0.0 if self.joints is None else self.method.stabilisation
-        return Step(self.dt, slack, part, self.recovery, self.threshold, gravity, self.state.edges)
+        return Step(self.dt, slack, self.method.stabilisation, self.recovery, self.threshold, gravity, self.state.edges)
 
     def _closing(self, slack, gravity):
         """Rows (c,) of Near that may be nearer than slack [m] at the end of the step."""
@@ -187,9 +186,12 @@ class Hard(Nearby, Swept, Jointed):
         self.constraints = empty_constraints(len(kept), self.couples, self.soft)
         self.kept, self.named, self.told = kept, None, self._told(kept)
         chunks, step = (len(kept) + CHUNK - 1) // CHUNK, self._step(self.slack, self.scene.gravity)
-        about = state.rows, self.inverse, state.shapes.body, self.ball, state.pairs, self.mixes, state.points
+        about = state.rows, self.inverse, state.shapes.body, self.ball, self.held, state.pairs, self.mixes, state.points
         chosen = Near(self.near.slot[kept], self.near.pair[kept])
         self._kernels.build(chunks, CHUNK, step, *about, chosen, self.constraints)
+        self.by_speed = np.zeros(len(kept), bool)
+        if len(self.held):
+            self.by_speed = self.held[self.constraints.body].any(1)
 
     def _told(self, kept):
         """How many of these rows of Near this process counts, the first ones, see `State.told`."""
@@ -240,8 +242,9 @@ class Hard(Nearby, Swept, Jointed):
             self._kernels.recall(chunks, CHUNK, constraints, state.pairs, state.points, state.history, self.impulse)
         layers, remembered = self._measure_pile()
         cold = method.warm and not remembered
-        if joints is None:
-            hold(constraints, self.impulse, rows, state.size, 0.05 * self.threshold)
+        bias = constraints.bias[self.by_speed]
+        hold(constraints, self.impulse, rows, state.size, 0.05 * self.threshold)
+        constraints.bias[self.by_speed] = bias
         self.solution = solvers.solve(
             cones,
             self.impulse,
@@ -280,18 +283,20 @@ class Hard(Nearby, Swept, Jointed):
         if self.joints is None:
             return
         gap = self.constraints.gap[: self.told]
-        apart = np.nonzero((gap < 0.0) & (self.constraints.soft[: self.told] == 0.0) if self.soft else gap < 0.0)[0]
+        apart = (gap < 0.0) & self.by_speed[: self.told]
+        apart = np.nonzero(apart & (self.constraints.soft[: self.told] == 0.0) if self.soft else apart)[0]
         pressed = np.einsum("ci,ci->c", self.impulse[apart, :3], self.constraints.normal[apart])
         speed = np.minimum(-self.method.stabilisation * gap[apart] / self.dt, self.recovery)
         tally["stabilisation"] += order_free(self.others, pressed * speed)[0]
 
     def _part(self):
-        """Move bodies apart that overlap."""
+        """Move bodies apart that overlap; those that joints hold have been given the speed, because a shift would open their joints."""
         state, gap = self.state, self.constraints.gap
-        if self.joints is None and due(gap, state.size, self.constraints.soft, self.steps, self.others):
-            began, gravity = clock.perf_counter(), tuple(float(g) for g in self.scene.gravity)
-            step = self._step(self.slack, gravity)._replace(stabilisation=self.method.stabilisation)
-            energy, _ = part_overlaps(self.cones, step, state.size, self.soft, state.bodies.orientation, self.workspace)
+        gap = np.where(self.by_speed, 0.0, gap) if self.joints is not None else gap
+        if due(gap, state.size, self.constraints.soft, self.steps, self.others):
+            began, step = clock.perf_counter(), self._step(self.slack, self.scene.gravity)
+            about = state.bodies.orientation, self.workspace, self.held, self.by_speed
+            energy, _ = part_overlaps(self.cones, step, state.size, self.soft, *about)
             self.tally["stabilisation"] += energy
             self.seconds["solver"] += clock.perf_counter() - began
 

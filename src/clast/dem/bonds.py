@@ -3,7 +3,7 @@
 A bond is a beam between the centres of two bodies, felt at their contact point (Potyondy and Cundall 2004): per unit of stretch, slip, bend and
 twist it answers with E A / L, G A / L, E I / L and G J / L, I = pi r^4 / 4, J = 2 I, and with a viscosity beside each. For two spheres of
 equal size the length L is the distance of their centres and the radius r is `bond_size` times theirs; in general L is four reduced radii and r
-is bond_size times two. All that are nearer than `bond_gap` when a simulation starts are bonded. A bond breaks, for ever, when the largest
+is bond_size times two. All that are nearer than `bond_gap` when a simulation starts are bonded, but for pairs of materials without a bond_strength. A bond breaks, for ever, when the largest
 tension -F/A + |M| r / I exceeds bond_strength or the largest shear |T|/A + |M_t| r / J exceeds bond_shear_strength; then the contact law acts.
 """
 
@@ -33,7 +33,8 @@ def bonded(touch, mix, dt):
     """The force of a bond, or of the contact law where there is none."""
     normal, shear, slip, kept = free(touch, mix, dt)
     # A simulation computes the forces at its very beginning with a step of no length.
-    begins = dt == 0.0 and touch.kept.bond == 0.0 and touch.overlap > -mix.bond_gap
+    able = mix.bond_strength > 0.0 and touch.overlap > -mix.bond_gap
+    begins = dt == 0.0 and touch.kept.bond == 0.0 and able
     bond = 1.0 if begins else touch.kept.bond
     rest = touch.overlap if begins else touch.kept.rest
     _, area, length = area_of(touch.radius, mix)

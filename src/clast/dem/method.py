@@ -48,7 +48,7 @@ class DEM:
     Its parts, all but for "blaze", "halo" and functions: damping: "auto", "thornton", "tsuji", "kuwabara-kono", "govender", "granular", "none";
     shear: "auto", "mindlin", "mindlin-deresiewicz", "fading", "rescaled", "secant", "incremental", "thornton", "none"; shear_damping: whether shear has a dashpot; cohesion: "none", "jkr", "dmt", "area",
     "capillary"; rolling: "spring", "constant", "viscous", "none"; twisting: "none", "spring"; bonds: whether bodies that touch at the start are
-    bonded. in_step: whether normal forces are means over the step, for restitution as it is asked for at dt="auto", see docs/laws.md; None: where a restitution is asked for. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
+    bonded, with bond_strength above 0. in_step: whether normal forces are means over the step, for restitution as it is asked for at dt="auto", see docs/laws.md; None: where a restitution is asked for. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
     shapes may be to stand in the list of pairs; None lets the simulation choose. broad: a name in `clast.broad.search.BROAD`:
     "bins", "boxes", "spacetree", "all-pairs".
     Neither margin nor broad changes the results by a single bit, except with narrow="hybrid-batches".
@@ -232,8 +232,16 @@ class DEM:
             return law.reach
         # Reduced radii: half of the smallest body's, and those of surfaces that are flatter than a ball.
         radii = np.array([0.5 * own.min() * scale.min(), FLAT * own.max() * scale.max()])
-        mix = law.mix(*(column[:, None] for column in mixes.T))
-        return max([law.reach, *(float(np.max(reach(mix, radii[None]))) for reach in law.reaches)])
+        # Pairs that never meet, as of two walls, need have none of the numbers.
+        meeting = mixes[may_touch(scene).ravel()]
+        mix = law.mix(*(column[:, None] for column in meeting.T))
+        found = [reach(mix, radii[None]) for reach in law.reaches]
+        if not all(np.isfinite(gaps).all() for gaps in found):
+            raise ValueError(
+                f"DEM: the law {self.name} acts up to a gap that is not a number, with {', '.join(law.needs)} of the materials as they are; "
+                "look at Material(numbers={...})"
+            )
+        return max([law.reach, *(float(np.max(gaps, initial=0.0)) for gaps in found)])
 
     def critical_step(self, scene):
         """Time step [s] at which the stiffest contact can no longer be followed, and the body that sets it.

@@ -246,7 +246,7 @@ class DEM:
     def critical_step(self, scene):
         """Time step [s] at which the stiffest contact can no longer be followed, and the body that sets it.
 
-        Hertz: the Rayleigh time of the smallest sphere, half-axis or ball inside a polyhedron. Others: a third of the
+        Hertz: the Rayleigh time of the smallest sphere, half-axis or ball inside a polyhedron, by the stiffest of its pairs of materials. Others: a third of the
         contact time of the lightest body against its like; that of "blaze" falls with the depth, and the depth taken is
         5 % of the radius. What inlets will pour counts too; the body is None if it is one of those.
         """
@@ -258,7 +258,10 @@ class DEM:
         """Longest steps [s] for particles with these radii (n,) [m], masses (n,) [kg] and rows of materials (n,)."""
         if self.recipe.hertzian:
             slow = np.array(
-                [math.pi * math.sqrt(m.density / m.shear) / (0.1631 * m.poisson + 0.8766) for m in scene.materials]
+                [
+                    math.pi * math.sqrt(m.density / shear) / (0.1631 * m.poisson + 0.8766)
+                    for m, shear in zip(scene.materials, stiffest_moduli(scene.materials, scene.pairs), strict=True)
+                ]
             )
             longest = slow[material] * radius
             return (
@@ -289,6 +292,20 @@ class DEM:
             k = np.maximum(k, law.stiffness(row, radius))
         # A part without a stiffness sets no limit; not so small that heavy bodies overflow.
         return math.pi / 3.0 * np.sqrt(0.5 * mass / np.maximum(k, 1e-200))
+
+
+def stiffest_moduli(materials, pairs):
+    """The shear modulus [Pa] of each material, or, where all or some of its pairs have moduli of their own, the largest that a material would have which makes
+    such contacts with its like: E* = G / (1 - nu), G* = G / (2 (2 - nu)). pairs: as for `clast.scene.materials.combine`."""
+    found = []
+    for row, material in enumerate(materials):
+        own, likes = material.shear, []
+        for other in range(len(materials)):
+            given = (pairs or {}).get((min(row, other), max(row, other)), {})
+            likes.append((1.0 - material.poisson) * given["young"] if "young" in given else own)
+            likes.append(2.0 * (2.0 - material.poisson) * given["shear"] if "shear" in given else own)
+        found.append(max(likes))
+    return found
 
 
 EXAMPLES = {

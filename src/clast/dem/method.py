@@ -2,6 +2,7 @@
 
 import functools
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
@@ -186,7 +187,9 @@ class DEM:
                     f"DEM: bond_strength = {strength.max():g} Pa would let a bond stretch by more than a fifth of its length; take {STRONG} "
                     "of bond_young at the most"
                 )
-        return np.ascontiguousarray(np.stack([column.ravel() for column in columns], axis=1))
+        many = len(scene.materials) ** 2
+        # A law of the user's own may need none.
+        return np.ascontiguousarray(np.array([column.ravel() for column in columns]).reshape(len(columns), many).T)
 
     def _check_plastic(self, scene, mix):
         """Raise unless contacts unload more steeply than they load."""
@@ -247,12 +250,41 @@ class DEM:
         """Time step [s] at which the stiffest contact can no longer be followed, and the body that sets it.
 
         Hertz: the Rayleigh time of the smallest sphere, half-axis or ball inside a polyhedron, by the stiffest of its pairs of materials. Others: a third of the
-        contact time of the lightest body against its like; that of "blaze" falls with the depth, and the depth taken is
+        contact time of the lightest body against its like; a user's own law is asked how steep it is, see `own_law.steepest`; that of "blaze" falls with the depth, and the depth taken is
         5 % of the radius. What inlets will pour counts too; the body is None if it is one of those.
         """
         own = scene.parts.small if self.recipe.hertzian else scene.parts.large
         radius, mass, material, number = movers(scene, own)
-        return shortest(self._limits(scene, radius, mass, material), number)
+        longest = self._limits(scene, radius, mass, material)
+        if callable(self.law) and self.recipe.stiffness is None:
+            asked, silent = self._asked_limits(scene, movers(scene, scene.parts.large)[0], mass, material)
+            longest = np.where(silent, np.minimum(asked, longest), asked)
+        return shortest(longest, number)
+
+    def _asked_limits(self, scene, radius, mass, material):
+        """The same as `_limits` by what a user's own law answers in a few places, and of which bodies that tells too little, (n,) bool, with a warning."""
+        mixes, many = self.mixes(scene), len(scene.materials)
+        k, silent = np.zeros(len(radius)), np.zeros(len(radius), bool)
+        for row in np.unique(material):
+            mine = np.flatnonzero(material == row)
+            smallest, largest = radius[mine].min(), radius[mine].max()
+            # A law is a power of the radius or nearly so; five radii are enough for any number of bodies.
+            nodes = np.geomspace(smallest, largest, 5) if largest > smallest else np.array([smallest])
+            weights = [0.5 * float(mass[mine[np.argmin(np.abs(radius[mine] - node))]]) for node in nodes]
+            pairs = dict.fromkeys(map(tuple, mixes[row * many : (row + 1) * many].tolist()))
+            found = np.array(
+                [[own_law.steepest(self.law, mix, float(r), m) for mix in pairs] for r, m in zip(nodes, weights)]
+            )
+            told = np.maximum(np.nan_to_num(found).max(axis=1), 1e-200)  # not 0, of which there is no logarithm
+            silent[mine] = np.isnan(found).any() or (told <= 1e-200).any()
+            k[mine] = np.exp(np.interp(np.log(radius[mine]), np.log(nodes), np.log(told)))
+        if silent.any():
+            warnings.warn(
+                f"DEM: the law {self.name} does not tell how stiff it is: at small overlaps its force does not change, or is no number; steps are judged "
+                "by the Rayleigh time; give clast.law(stiffness=...)",
+                stacklevel=2,
+            )
+        return math.pi / 3.0 * np.sqrt(0.5 * mass / k), silent
 
     def _limits(self, scene, radius, mass, material):
         """Longest steps [s] for particles with these radii (n,) [m], masses (n,) [kg] and rows of materials (n,)."""
@@ -285,11 +317,13 @@ class DEM:
     def _spring_limits(self, scene, radius, mass, material):
         """The same by the stiffness that the law tells."""
         law, mixes, many = self.recipe, self.mixes(scene), len(scene.materials)
+        own = callable(self.law)
         # Against a wall the reduced radius is the radius itself, which is the stiffest case.
         k = np.zeros(len(radius))
         for other in range(many):
             row = law.mix(*mixes[material * many + other].T)
-            k = np.maximum(k, law.stiffness(row, radius))
+            told = own_law.stiffness_of(law, self.name, row, radius) if own else law.stiffness(row, radius)
+            k = np.maximum(k, told)
         # A part without a stiffness sets no limit; not so small that heavy bodies overflow.
         return math.pi / 3.0 * np.sqrt(0.5 * mass / np.maximum(k, 1e-200))
 

@@ -108,6 +108,17 @@ def no_such_root(touch, mix, dt):
     return k * math.sqr(touch.overlap), touch.slip, touch.slip
 
 
+@clast.func
+def sometimes(touch, mix, dt):
+    if touch.rate > 0.0:
+        return 1.0, touch.slip, touch.slip
+
+
+@clast.func
+def never(touch, mix, dt):
+    touch.overlap  # noqa: B018
+
+
 def line_of(function, further):
     return f"test_own_law.py, line {function.py_func.__code__.co_firstlineno + further}"
 
@@ -123,6 +134,8 @@ WRONG = {
     "calls": (calls, [line_of(calls, 2), "it uses 'unmarked', which is no number and not marked with clast.func"]),
     "nested": (nested, [line_of(deep, 2), "Unknown attribute 'foo'"]),
     "short": (short, [line_of(short, 0), "returns Tuple(number, (x, y, z)); return normal force [N]"]),
+    "sometimes": (sometimes, [line_of(sometimes, 0), "returns nothing on some way through it; return normal force"]),
+    "never": (never, [line_of(never, 0), "returns nothing on some way through it; return normal force"]),
     "array": (array, [line_of(array, 3), "it makes an array or a list, zeros(", "takes numbers and returns numbers"]),
     "list": (makes_list, [line_of(makes_list, 2), "it makes a list; a law takes numbers and returns numbers"]),
     "raises": (raises, [line_of(raises, 3), "it raises an error, which nobody would see"]),

@@ -167,7 +167,10 @@ def check(law):
     fine = fine and (not made.keeps or _numbers(parts[3], len(made.keeps)))
     if not fine:
         more = f", ({', '.join(made.keeps)}{',' if len(made.keeps) == 1 else ''})" if made.keeps else ""
-        raise ValueError(f"DEM: the law {_place(name, plain)} returns {_short(found)}; {RETURNS}{more}")
+        # A way through the law without a result.
+        silent = isinstance(found, types.Optional | types.NoneType)
+        told = "returns nothing on some way through it" if silent else f"returns {_short(found)}"
+        raise ValueError(f"DEM: the law {_place(name, plain)} {told}; {RETURNS}{more}")
 
 
 # Instructions of Python that the compiler takes, or refuses without a word of help, and that have no place in a law.

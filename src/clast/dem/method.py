@@ -141,7 +141,7 @@ class DEM:
 
     @functools.cached_property
     def recipe(self):
-        """The Law that belongs to `law` and its parts; a user's own function gets the damping of the Hertz law."""
+        """The Law that belongs to `law` and its parts; a user's own function gets the damping of the Hertz law, and no energy unless it tells one."""
         if callable(self.law):
             return own_law.recipe(self.law)
         if not self._plain or self.law not in laws.LAWS:

@@ -17,7 +17,7 @@ from numba.core import types
 
 from ..errors import is_number
 from ..kernels import backend
-from .laws import Law, Mix, Touch, hertz_damping, hertz_energy
+from .laws import Law, Mix, Touch, hertz_damping
 
 TUPLE: Any = types.BaseTuple  # its stub does not know that one can go through its types
 RETURNS = "return normal force [N], (x, y, z) shear force on b [N], (x, y, z) slip [m]"
@@ -35,7 +35,7 @@ def law(function=None, *, keeps=(), needs=None, reach=0.0, stiffness=None, energ
     reach [m]: the largest gap at which it acts; touch.overlap is then as low as minus that.
     stiffness: the largest that a contact can have [N/m], by which dt="auto" is chosen: a number, or a function (mix, reduced radius [m]) of arrays;
     None: the law is asked, see `steepest`. energy: a function (overlap, length of the slip, reduced radius, mix, kept) of arrays -> elastic energy [J];
-    None: that of Hertz springs if it needs what Hertz springs do, else none.
+    None: it counts as holding none.
     """
     if function is None:
         given = {"keeps": keeps, "needs": needs, "reach": reach, "stiffness": stiffness, "energy": energy}
@@ -62,14 +62,11 @@ def law(function=None, *, keeps=(), needs=None, reach=0.0, stiffness=None, energ
 
 
 def recipe(function):
-    """The Law of a user's own function; damping and energy are those of the Hertz law."""
+    """The Law of a user's own function; its damping is that of the Hertz law."""
     told = {
         name: getattr(function, name) for name in ("keeps", "needs", "reach", "stiffness") if hasattr(function, name)
     }
-    energy = getattr(function, "energy", None)
-    if energy is None and told.get("needs", Mix._fields) == Mix._fields:
-        energy = hertz_energy
-    return Law(function, hertz_damping, energy, told.get("stiffness") is None, True, **told)
+    return Law(function, hertz_damping, getattr(function, "energy", None), told.get("stiffness") is None, True, **told)
 
 
 # Where a law is asked how steep it is, in reduced radii, and in parts of its reach; 5 % is the depth by which the steps of other laws are chosen too.

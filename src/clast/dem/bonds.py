@@ -9,6 +9,8 @@ tension -F/A + |M| r / I exceeds bond_strength or the largest shear |T|/A + |M_t
 
 import math
 
+import numpy as np
+
 from ..kernels.backend import fused
 from .laws import hertz, turn
 
@@ -78,3 +80,11 @@ def bends(turned, turning, pressure, n, overlap, radius, kept, mix, dt):
     )
     turned = (x if there else rolled[0], y if there else rolled[1], z if there else rolled[2])
     return couple, turned, kept[:-2] + (0.0 if breaks else bond, twist if there else 0.0)
+
+
+def turned_energy(angle, radius, mix, kept):
+    """Energy [J] that bonds which hold have in bending and twist, arrays; angle (c,) [rad]: by which they are bent."""
+    r = mix.bond_size * 2.0 * radius
+    per_length = 0.25 * np.pi * r**4 / (4.0 * radius)  # I / L
+    bent = 0.5 * mix.bond_young * angle**2 + mix.bond_shear * kept.twist**2
+    return np.where(kept.bond > 0.0, per_length * bent, 0.0)

@@ -159,7 +159,7 @@ def _capillary_energy(overlap, slip, radius, mix, kept):
 
 
 def _bond_energy(overlap, slip, radius, mix, kept):
-    """Of a bond that holds, by stretch and slip; bending and twist are not seen here."""
+    """Of a bond that holds, by stretch and slip; for bending and twist see `bonds.turned_energy`."""
     area = np.pi * (2.0 * mix.bond_size * radius) ** 2
     return 0.125 * area / radius * (mix.bond_young * (overlap - kept.rest) ** 2 + mix.bond_shear * slip**2)
 

@@ -508,6 +508,23 @@ def test_a_reach_that_is_no_number_is_refused():
         method.reach(scene, mixes)
 
 
+@pytest.mark.parametrize(
+    ("part", "name", "number"),
+    [
+        ("twisting", "spring", "spinning_friction"),
+        *(("rolling", x, "rolling_friction") for x in ("constant", "viscous")),
+    ],
+)
+def test_resistance_without_a_coefficient_is_told_in_one_line(part, name, number, recwarn):
+    for value in (0.1, 0.0):
+        scene = clast.Scene()
+        scene.add(clast.Sphere(SIZE), material=clast.Material(**{number: value}))
+        clast.Simulation(scene, clast.DEM(**{part: name}))
+        assert len(recwarn.list) == (1 if value == 0.0 else 0)
+    told = str(recwarn.list[0].message)
+    assert told.startswith(f"DEM: {part}={name!r} does nothing, for no two materials have {number}; give Material(")
+
+
 def test_simulated_boxes_whose_bond_breaks_at_one_corner_are_apart():
     """The upper box turns about a corner of the area, so that the stress is largest at the opposite one."""
     numbers = BOND | {"bond_viscosity": 1e-5, "bond_strength": 1e5, "bond_shear_strength": 1e3}

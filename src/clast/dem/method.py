@@ -225,6 +225,19 @@ class DEM:
         needs = self.recipe.needs
         return self.recipe.turns or "rolling" in needs and bool((mixes[:, needs.index("rolling")] > 0.0).any())
 
+    def idle(self, mixes):
+        """What was asked for against rolling and twisting and does nothing, for want of a coefficient, a line each; mixes: see `mixes`."""
+        # Rolling springs are there unless something else is asked for.
+        asked = (
+            ("rolling", self.rolling, self.rolling in ("constant", "viscous"), "rolling", "rolling_friction"),
+            ("twisting", self.twisting, self.twisting == "spring", "spinning_friction", "spinning_friction"),
+        )
+        return [
+            f"DEM: {part}={name!r} does nothing, for no two materials have {number}; give Material({number}=...), or leave {part} out"
+            for part, name, acts, column, number in asked
+            if acts and not mixes[:, self.recipe.needs.index(column)].any()
+        ]
+
     def reach(self, scene, mixes):
         """The largest gap [m] at which contacts of a scene act; mixes: see `mixes`."""
         law = self.recipe

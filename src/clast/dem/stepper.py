@@ -47,6 +47,8 @@ class Smooth(Stepper):
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.mixes = self.method.mixes(self.scene)
         self.rolling = self.method.rolls(self.mixes)
+        for words in self.method.idle(self.mixes):
+            warnings.warn(words, stacklevel=2)
         # What contacts lose is kept with them where asked for.
         law, self.ledger = self.method.recipe, None
         if self.method.ledger:

@@ -293,7 +293,7 @@ class DEM:
             k[mine] = np.exp(np.interp(np.log(radius[mine]), np.log(nodes), np.log(told)))
         if silent.any():
             warnings.warn(
-                f"DEM: the law {self.name} does not tell how stiff it is: at small overlaps its force does not change, or is no number; steps are judged "
+                f"DEM: the law {self.name} does not tell how stiff it is: at small overlaps its force does not change, or is no number by plain Python; steps are judged "
                 "by the Rayleigh time; give clast.law(stiffness=...)",
                 stacklevel=2,
             )

@@ -94,7 +94,9 @@ def steepest(function, mix, radius, mass):
         try:
             told = function(touch, numbers, 1e-9)
             return float(told[0]), float(told[1][0]), tuple(map(float, told[3])) if made.keeps else ()
-        except (ArithmeticError, ValueError):  # compiled it would have been no number
+        except (
+            Exception
+        ):  # compiled it would have been no number; and what is of the compiler alone plain Python does not know
             return math.nan, math.nan, fresh
 
     before, backend.PLAIN[0] = backend.PLAIN[0], threading.get_ident()

@@ -470,6 +470,61 @@ def test_simulated_beam_of_bonds_bends_as_euler_and_bernoulli_say_and_breaks_at_
     assert [0, 1] not in left.pair[left.kept["bond"] > 0.0].tolist()
 
 
+def pillar(floor=None, **pair):
+    """Three spheres on a floor, a hair apart and bonded, the lowest as far from the floor as from its neighbour."""
+    rock = clast.Material(young=1e7, numbers=BOND | {"bond_strength": 1e5, "bond_shear_strength": 1e5})
+    floor = clast.Material(young=1e7, numbers=floor or {})
+    scene = clast.Scene()
+    scene.add(clast.Plane(), material=floor)
+    scene.add(clast.Sphere(SIZE), position=[(0.0, 0.0, (2 * k + 1) * (SIZE + 4e-6)) for k in range(3)], material=rock)
+    if pair:
+        scene.combine(rock, floor, numbers=pair)
+    return clast.Simulation(scene, clast.DEM(law="hertz", bonds=True))
+
+
+def test_simulated_bodies_are_bonded_though_the_floor_has_none_of_the_numbers(recwarn):
+    sim = pillar()
+    assert sim.state.beyond > BOND["bond_gap"]
+    sim.step()
+    assert sim.contacts().kept["bond"].tolist() == [1.0] * 3
+    assert not recwarn.list
+
+
+def test_simulated_materials_without_a_bond_strength_make_no_bond():
+    for sim in (pillar(bond_strength=0.0), pillar({"bond_strength": 0.0})):
+        sim.step()
+        told = sim.contacts()
+        assert told.pair[told.kept["bond"] > 0.0].tolist() == [[1, 2], [2, 3]]
+
+
+def test_a_reach_that_is_no_number_is_refused():
+    scene = clast.Scene()
+    numbers = BOND | {"bond_strength": 1e5, "bond_shear_strength": 1e5}
+    scene.add(clast.Sphere(SIZE), material=clast.Material(name="rock", numbers=numbers))
+    method = clast.DEM(bonds=True)
+    mixes = method.mixes(scene)
+    mixes[0, method.recipe.needs.index("bond_young")] = math.nan
+    with pytest.raises(ValueError, match="acts up to a gap that is not a number, with young"):
+        method.reach(scene, mixes)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "number"),
+    [
+        ("twisting", "spring", "spinning_friction"),
+        *(("rolling", x, "rolling_friction") for x in ("constant", "viscous")),
+    ],
+)
+def test_resistance_without_a_coefficient_is_told_in_one_line(part, name, number, recwarn):
+    for value in (0.1, 0.0):
+        scene = clast.Scene()
+        scene.add(clast.Sphere(SIZE), material=clast.Material(**{number: value}))
+        clast.Simulation(scene, clast.DEM(**{part: name}))
+        assert len(recwarn.list) == (1 if value == 0.0 else 0)
+    told = str(recwarn.list[0].message)
+    assert told.startswith(f"DEM: {part}={name!r} does nothing, for no two materials have {number}; give Material(")
+
+
 def test_simulated_boxes_whose_bond_breaks_at_one_corner_are_apart():
     """The upper box turns about a corner of the area, so that the stress is largest at the opposite one."""
     numbers = BOND | {"bond_viscosity": 1e-5, "bond_strength": 1e5, "bond_shear_strength": 1e3}

@@ -243,6 +243,32 @@ def test_blaze_step_is_a_third_of_the_contact_time_at_five_percent():
     assert (step, body) == (pytest.approx(2.9433 * depth / speed / 3.0, rel=1e-4), 0)
 
 
+def on_a_plate(law="hertz", speed=1.0, plate=None, **pair):
+    """A ball above a plate, with numbers of their own for the pair."""
+    ball, plate = clast.Material(restitution=0.8), plate or clast.Material()
+    scene = clast.Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add(clast.Plane(), material=plate)
+    scene.add(clast.Sphere(0.005), position=(0.0, 0.0, 0.0051), velocity=(0.0, 0.0, -speed), material=ball)
+    if pair:
+        scene.combine(ball, plate, **pair)
+    return clast.Simulation(scene, clast.DEM(law=law))
+
+
+def test_the_step_of_hertz_follows_the_moduli_of_a_pair():
+    sim = on_a_plate(young=1e11, shear=3e10, restitution=0.8)
+    sim.run(until=0.001, progress=False)
+    assert sim.bodies.velocity[1, 2] == pytest.approx(0.8, abs=2e-3)
+    # A material that makes these contacts with its like, whatever the one of the ball.
+    like, nu = [], 0.25
+    for modulus in ((1.0 - nu) * 1e11, 2.0 * (2.0 - nu) * 3e10):
+        like.append(0.005 * math.pi * math.sqrt(2500.0 / modulus) / (0.1631 * nu + 0.8766))
+    assert sim.stepper.critical == pytest.approx(min(like), rel=1e-12)
+    assert on_a_plate(young=1e11).stepper.critical == pytest.approx(like[0], rel=1e-12)
+    # A soft pair does not make those of the ball with its like longer, and numbers of other kinds change nothing.
+    own = on_a_plate().stepper.critical
+    assert own == on_a_plate(young=1e5, shear=1e4).stepper.critical == on_a_plate(friction=0.1).stepper.critical
+
+
 SCENE = """
 [materials.clay]
 blaze_stiffness = 1e6

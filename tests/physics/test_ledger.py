@@ -1,5 +1,6 @@
 """The ledger of energies: what was put in, what was lost and by what, against closed forms and against other roads."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -26,6 +27,8 @@ from clast import (
 from clast.dem import ledger
 from clast.files import Trajectory
 from clast.kernels import backend
+from clast.run import words
+from clast.run.report import Report
 
 STONE = Material(density=2500.0, young=1e8, poisson=0.3, friction=0.4, restitution=0.5)
 G = 9.81
@@ -442,6 +445,106 @@ def test_names_in_a_law_of_your_own_are_not_taken_for_those_of_built_in_ones():
     assert own.keeps == shear.keeps == ("grip",)
     assert ledger.built_in(shear) == ("grip",) and ledger.built_in(own) == ()
     assert ledger.may_lose(own) and not ledger.may_lose(shear)
+
+
+BOND = {"bond_young": 1e7, "bond_shear": 4e6, "bond_size": 0.5, "bond_gap": 1e-5, "bond_viscosity": 0.0}
+
+
+def bonded(shape, places, strength, viscosity=0.0, dt="auto", **motion):
+    """Bodies that are bonded, the first held, the last of them in motion."""
+    numbers = BOND | {"bond_strength": strength, "bond_shear_strength": strength, "bond_viscosity": viscosity}
+    glued = Material(density=1000.0, young=1e7, friction=0.3, numbers=numbers)
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add(shape, position=places[0], motion="fixed", material=glued)
+    for place in places[1:-1]:
+        scene.add(shape, position=place, material=glued)
+    scene.add(shape, position=places[-1], material=glued, **motion)
+    return Simulation(scene, DEM(law="linear", bonds=True, ledger=True), dt=dt)
+
+
+R, SECTION, LENGTH = 0.01, math.pi * 0.005**2, 0.02  # of a bond of two balls: A, L
+TORN = {
+    # What a bond holds when it breaks, s^2 / 2 E A L and in twist s^2 / 4 G A L.
+    "pulled": ({"velocity": (0.1, 0.0, 0.0)}, 1e4**2 / (2.0 * 1e7) * SECTION * LENGTH),
+    "twisted": ({"spin": (50.0, 0.0, 0.0)}, 1e4**2 / (4.0 * 4e6) * SECTION * LENGTH),
+}
+
+
+@pytest.mark.parametrize("how", TORN)
+def test_bonds_lose_what_they_held_when_they_broke(how):
+    motion, held = TORN[how]
+    sim = bonded(Sphere(R), [(0.0, 0.0, 0.0), (2.0 * R, 0.0, 0.0)], 1e4, dt=2e-7, **motion)
+    sim.step()
+    whole = []
+    while sim.contacts().kept["bond"].any():
+        told = sim.ledger()
+        whole.append(told.kinetic + told.elastic)
+        assert abs(told.bonds) < 1e-3 * held
+        sim.step()
+    sim.step(20)
+    told = sim.ledger()
+    assert whole[-1] == pytest.approx(told.start, rel=1e-4), "what is bent or twisted is held"
+    assert told.bonds == pytest.approx(held, rel=2e-2)
+    assert told.start - told.kinetic == pytest.approx(told.bonds, rel=1e-6)
+    assert max(map(abs, (told.normal, told.sliding, told.rolling, told.twisting, told.shear))) < 1e-6 * held
+    close(told)
+
+
+def test_a_beam_that_is_struck_has_all_its_energy_until_it_breaks():
+    places = [(2.0 * R * k, 0.0, 0.0) for k in range(5)]
+    whole = bonded(Sphere(R), places, 1e6, velocity=(0.0, 0.1, 0.0))
+    for _ in range(20):
+        whole.step(20)
+        told = whole.ledger()
+        assert told.kinetic + told.elastic == pytest.approx(told.start, rel=1e-3)
+        assert told.elastic == measure.energy(whole)["elastic"]
+        close(told)
+    damped = bonded(Sphere(R), places, 1e6, viscosity=1e-4, velocity=(0.0, 0.1, 0.0))
+    damped.step(400)
+    told = damped.ledger()
+    assert told.bonds > 0.02 * told.start, "bending is damped"
+    close(told)
+
+
+def test_boxes_that_are_torn_apart_lose_what_their_bond_held():
+    box, spin = Polyhedron.box(0.02, 0.02, 0.02), 2.0
+    motion = {"velocity": (-0.008 * spin, 0.008 * spin, 0.0), "spin": (0.0, 0.0, spin)}
+    sim = bonded(box, [(0.0, 0.0, 0.0), (0.0, 0.0, 0.02 - 1e-6)], 1e3, **motion)
+    sim.step(200)
+    told = sim.ledger()
+    assert not sim.contacts().kept["bond"].any()
+    assert told.bonds > 0.0
+    assert abs(told.numerical) < 1e-3 * told.turnover
+    close(told)
+
+
+def test_rounding_is_printed_as_nothing_but_in_the_error():
+    told = measure.Balance(1.0, 0.9, *[0.0] * 6, *(0.1, 0.0, 0.0, 0.0, -1.6e-22, 0.0, 0.0, 0.0), 3e-15, 1.0)
+    assert "twisting" not in str(told) and told.twisting == -1.6e-22
+    assert "lost: numerically                 0 J" in str(told)
+    assert f"{told.error:.5g} J" in str(told) and told.error != 0.0
+    rows = dict(words.rows({"ledger": told.as_dict()}))
+    assert rows["lost by twisting [J]"] == 0.0 and rows["lost by normal damping [J]"] == 0.1
+    sim = bouncing()
+    sim.step(120)
+    report = dataclasses.replace(Report.of(sim), ledger=told.as_dict())
+    assert "normal damping 0.1" in str(report) and "twisting" not in str(report)
+
+
+@clast.func
+def silent(touch, mix, dt):
+    """A spring that does not tell what it holds."""
+    return 1e4 * touch.overlap, (0.0, 0.0, 0.0), touch.slip
+
+
+def test_a_law_that_tells_no_energy_holds_none_and_a_ledger_says_so():
+    with pytest.warns(UserWarning, match=r"the law 'silent' tells no energy, .* give clast.law\(energy=...\)"):
+        sim = bouncing(silent)
+    sim.step(round(0.003 / sim.dt))
+    told = sim.ledger()
+    assert sim.bodies.position[1, 2] < 0.01, "they touch"
+    assert told.elastic == 0.0 < told.kinetic < 0.9 * told.start
+    assert told.numerical == pytest.approx(told.start - told.kinetic, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["ledger", "in_step", "bonds", "shear_damping"])

@@ -1,5 +1,6 @@
 """Materials and how two of them act together."""
 
+import inspect
 import math
 
 import numpy as np
@@ -145,3 +146,24 @@ def test_what_only_hard_contacts_know_is_refused_by_smooth_ones(name):
     scene.add(clast.Sphere(1.0), material=clast.Material(**{name: 1.0}))
     with pytest.raises(ValueError, match=f"{name} is a property of hard contacts"):
         clast.Simulation(scene, clast.DEM())
+
+
+def test_a_number_of_a_law_is_sent_to_numbers():
+    for name in ("k_n", "adhesion"):
+        words = f"{name} is a number of a law; numbers of laws are given as numbers={{{name!r}: 3.0}}"
+        with pytest.raises(TypeError) as caught:
+            Material(**{name: 3.0})
+        assert str(caught.value) == f"Material: {words}"
+        with pytest.raises(TypeError) as caught:
+            clast.Scene().combine(Material(), Material(), **{name: 3.0})
+        assert str(caught.value) == f"Scene.combine: {words}"
+    with pytest.raises(TypeError, match=r"Material: fricton is no property; numbers of.*; did you mean 'friction'\?"):
+        Material(fricton=0.5)
+    assert "friction" in inspect.signature(Material).parameters
+
+
+def test_common_materials_have_their_names_and_sources():
+    known = {name: value for name, value in vars(clast.materials).items() if isinstance(value, Material)}
+    assert {"sand", "rubber", "corn", "coal"} < set(known) == set(clast.materials.SOURCES)
+    for name, material in known.items():
+        assert material.name == name

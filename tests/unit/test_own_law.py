@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import clast
+from clast.dem import own_law
+from clast.kernels import backend
 
 
 @clast.func
@@ -106,6 +108,17 @@ def no_such_root(touch, mix, dt):
     return k * math.sqr(touch.overlap), touch.slip, touch.slip
 
 
+@clast.func
+def sometimes(touch, mix, dt):
+    if touch.rate > 0.0:
+        return 1.0, touch.slip, touch.slip
+
+
+@clast.func
+def never(touch, mix, dt):
+    touch.overlap  # noqa: B018
+
+
 def line_of(function, further):
     return f"test_own_law.py, line {function.py_func.__code__.co_firstlineno + further}"
 
@@ -121,6 +134,8 @@ WRONG = {
     "calls": (calls, [line_of(calls, 2), "it uses 'unmarked', which is no number and not marked with clast.func"]),
     "nested": (nested, [line_of(deep, 2), "Unknown attribute 'foo'"]),
     "short": (short, [line_of(short, 0), "returns Tuple(number, (x, y, z)); return normal force [N]"]),
+    "sometimes": (sometimes, [line_of(sometimes, 0), "returns nothing on some way through it; return normal force"]),
+    "never": (never, [line_of(never, 0), "returns nothing on some way through it; return normal force"]),
     "array": (array, [line_of(array, 3), "it makes an array or a list, zeros(", "takes numbers and returns numbers"]),
     "list": (makes_list, [line_of(makes_list, 2), "it makes a list; a law takes numbers and returns numbers"]),
     "raises": (raises, [line_of(raises, 3), "it raises an error, which nobody would see"]),
@@ -251,3 +266,128 @@ def test_a_number_that_nobody_gives_is_asked_for():
         ValueError, match=r"the law 'plastic' needs grip for materials felt and felt; give Material\(numbers"
     ):
         clast.Simulation(scene, clast.DEM(law=plastic), dt=1e-5)
+
+
+def falling(law, speed=0.2, dt="auto", radius=0.005, **numbers):
+    """A ball just above a plane."""
+    material = clast.Material(numbers=numbers)
+    scene = clast.Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add(clast.Plane(), material=material)
+    scene.add(clast.Sphere(radius), position=(0, 0, 1.002 * radius), velocity=(0, 0, -speed), material=material)
+    return clast.Simulation(scene, clast.DEM(law=law), dt=dt)
+
+
+@clast.func
+def rigid(touch, mix, dt):
+    return 1e7 * touch.overlap, (0.0, 0.0, 0.0), touch.slip
+
+
+def longest(k, radius=0.005):
+    """A third of the contact time of a ball against its like, for a spring of k [N/m]."""
+    mass = 2500.0 * 4.0 / 3.0 * math.pi * radius**3
+    return math.pi / 3.0 * math.sqrt(0.5 * mass / k)
+
+
+def test_the_step_follows_from_what_the_law_answers():
+    sim = falling(rigid)
+    assert sim.stepper.critical == pytest.approx(longest(1e7), rel=1e-6)
+    sim.run(until=0.002, progress=False)
+    assert sim.bodies.velocity[1, 2] == pytest.approx(0.2, rel=1e-3)
+
+
+@clast.law(needs=("young",))
+def square(touch, mix, dt):
+    return mix.young * touch.overlap * abs(touch.overlap), (0.0, 0.0, 0.0), touch.slip
+
+
+@clast.law(needs=())
+def harder_in_shear(touch, mix, dt):
+    slip = (touch.slip[0] + dt * touch.slide[0], touch.slip[1] + dt * touch.slide[1], touch.slip[2])
+    return 1e4 * touch.overlap, (-4e4 * slip[0], -4e4 * slip[1], 0.0), slip
+
+
+@clast.law(needs=())
+def softer_on_loading(touch, mix, dt):
+    return (1e4 if touch.rate > 0.0 else 4e4) * touch.overlap, (0.0, 0.0, 0.0), touch.slip
+
+
+@clast.law(needs=(), reach=1e-3)
+def far(touch, mix, dt):
+    return 3e3 * touch.overlap if touch.overlap < 0.0 else 0.0, (0.0, 0.0, 0.0), touch.slip
+
+
+@clast.law(keeps=("peak",), needs=())
+def unloads(touch, mix, dt):
+    peak = max(touch.kept.peak, touch.overlap)
+    return 1e4 * (peak - 4.0 * (peak - touch.overlap)), (0.0, 0.0, 0.0), touch.slip, (peak,)
+
+
+@clast.law(needs=())
+def by_size(touch, mix, dt):
+    return 1e6 * touch.radius * touch.overlap, (0.0, 0.0, 0.0), touch.slip
+
+
+def test_a_law_is_asked_at_its_steepest():
+    steepest = own_law.steepest
+    assert steepest(square, (2e7,), 0.01, 1.0) == pytest.approx(2.0 * 2e7 * 0.05 * 0.01, rel=1e-3)
+    for law in (harder_in_shear, softer_on_loading, unloads):
+        assert steepest(law, (), 0.01, 1.0) == pytest.approx(4e4, rel=1e-6)
+    assert steepest(far, (), 0.01, 1.0) == pytest.approx(3e3, rel=1e-6)
+    assert steepest(by_size, (), 0.01, 1.0) == pytest.approx(1e4, rel=1e-6)
+    assert backend.PLAIN == [None]
+
+
+def test_bodies_of_many_sizes_are_judged_each_by_its_own_stiffness():
+    scene = clast.Scene()
+    for k, radius in enumerate(np.linspace(0.001, 0.01, 23)):
+        scene.add(clast.Sphere(radius), position=(0.1 * k, 0, 0))
+    step, body = clast.DEM(law=by_size).critical_step(scene)
+    assert (step, body) == (pytest.approx(longest(1e6 * 0.001, 0.001), rel=1e-6), 0)
+
+
+@clast.law(needs=())
+def bare(touch, mix, dt):
+    return 1.0, (0.0, 0.0, 0.0), touch.slip
+
+
+@clast.law(needs=())
+def nowhere(touch, mix, dt):
+    return math.nan * touch.overlap, (0.0, 0.0, 0.0), touch.slip
+
+
+@pytest.mark.parametrize("law", [bare, nowhere])
+def test_a_law_that_does_not_tell_how_stiff_it_is_gets_the_rayleigh_time_and_says_so(law):
+    with pytest.warns(UserWarning, match=f"the law '{law.__name__}' does not tell .* give clast.law.stiffness") as told:
+        sim = falling(law)
+    assert len(told) == 1 and "\n" not in str(told[0].message)
+    assert sim.stepper.critical == falling("hertz").stepper.critical
+
+
+@clast.law(needs=("grip",), stiffness=lambda mix, radius: mix.grib * radius)
+def mistyped(touch, mix, dt):
+    return mix.grip * touch.overlap, (0.0, 0.0, 0.0), touch.slip
+
+
+@clast.law(needs=("grip",), stiffness=lambda mix, radius: -mix.grip)
+def negative(touch, mix, dt):
+    return mix.grip * touch.overlap, (0.0, 0.0, 0.0), touch.slip
+
+
+def test_a_wrong_stiffness_of_a_law_is_told_with_its_name():
+    for value in ("big", -1.0, math.nan):
+        with pytest.raises(
+            TypeError, match=r"law: 'fine' has stiffness = .*must be a number above 0 N/m or a function"
+        ):
+            clast.law(stiffness=value)(fine.py_func)
+    with pytest.raises(
+        ValueError, match=r"of the law 'mistyped' \(test_own_law.py, line \d+\) cannot.*'grib'.* has grip"
+    ):
+        falling(mistyped, grip=1e4)
+    with pytest.raises(ValueError, match="of the law 'negative' must be finite and 0 N/m or more, got -10000"):
+        falling(negative, grip=1e4)
+
+
+def test_a_law_may_need_no_numbers_of_the_materials():
+    sim = falling(softer_on_loading)
+    sim.run(until=0.01, progress=False)
+    assert sim.bodies.velocity[1, 2] == pytest.approx(0.4, rel=1e-2)

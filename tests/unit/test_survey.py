@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from clast import DEM, Clump, Material, Plane, Polyhedron, Scene, Sphere
+from clast import DEM, Clump, Material, Plane, Polyhedron, Scene, Sphere, func
 from clast.mpi.survey import SAMPLE, Survey, median
 from clast.scene import lots
 
@@ -23,7 +23,12 @@ def crowd():
     return scene
 
 
-@pytest.mark.parametrize("law", ["hertz", "linear"])
+@func
+def own(touch, mix, dt):
+    return mix.young * touch.radius * touch.overlap, (0.0, 0.0, 0.0), touch.slip
+
+
+@pytest.mark.parametrize("law", ["hertz", "linear", own])
 @pytest.mark.parametrize("weighed", [False, True])
 def test_a_few_bodies_tell_the_time_step_of_all(monkeypatch, law, weighed):
     monkeypatch.setattr(lots, "BLOCK", 30)

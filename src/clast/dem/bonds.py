@@ -3,11 +3,13 @@
 A bond is a beam between the centres of two bodies, felt at their contact point (Potyondy and Cundall 2004): per unit of stretch, slip, bend and
 twist it answers with E A / L, G A / L, E I / L and G J / L, I = pi r^4 / 4, J = 2 I, and with a viscosity beside each. For two spheres of
 equal size the length L is the distance of their centres and the radius r is `bond_size` times theirs; in general L is four reduced radii and r
-is bond_size times two. All that are nearer than `bond_gap` when a simulation starts are bonded. A bond breaks, for ever, when the largest
+is bond_size times two. All that are nearer than `bond_gap` when a simulation starts are bonded, but for pairs of materials without a bond_strength. A bond breaks, for ever, when the largest
 tension -F/A + |M| r / I exceeds bond_strength or the largest shear |T|/A + |M_t| r / J exceeds bond_shear_strength; then the contact law acts.
 """
 
 import math
+
+import numpy as np
 
 from ..kernels.backend import fused
 from .laws import hertz, turn
@@ -33,7 +35,8 @@ def bonded(touch, mix, dt):
     """The force of a bond, or of the contact law where there is none."""
     normal, shear, slip, kept = free(touch, mix, dt)
     # A simulation computes the forces at its very beginning with a step of no length.
-    begins = dt == 0.0 and touch.kept.bond == 0.0 and touch.overlap > -mix.bond_gap
+    able = mix.bond_strength > 0.0 and touch.overlap > -mix.bond_gap
+    begins = dt == 0.0 and touch.kept.bond == 0.0 and able
     bond = 1.0 if begins else touch.kept.bond
     rest = touch.overlap if begins else touch.kept.rest
     _, area, length = area_of(touch.radius, mix)
@@ -77,3 +80,11 @@ def bends(turned, turning, pressure, n, overlap, radius, kept, mix, dt):
     )
     turned = (x if there else rolled[0], y if there else rolled[1], z if there else rolled[2])
     return couple, turned, kept[:-2] + (0.0 if breaks else bond, twist if there else 0.0)
+
+
+def turned_energy(angle, radius, mix, kept):
+    """Energy [J] that bonds which hold have in bending and twist, arrays; angle (c,) [rad]: by which they are bent."""
+    r = mix.bond_size * 2.0 * radius
+    per_length = 0.25 * np.pi * r**4 / (4.0 * radius)  # I / L
+    bent = 0.5 * mix.bond_young * angle**2 + mix.bond_shear * kept.twist**2
+    return np.where(kept.bond > 0.0, per_length * bent, 0.0)

@@ -107,11 +107,13 @@ def _capillary_reach(mix, radius):
 
 def _bond_reach(mix, radius):
     # Twice what the strength allows, and a hundredth of the length for what it swings; `DEM` refuses strengths above a fifth of the modulus.
-    return mix.bond_gap + 4.0 * radius * (2.0 * mix.bond_strength / mix.bond_young + 0.01)
+    reach = mix.bond_gap + 4.0 * radius * (2.0 * mix.bond_strength / mix.bond_young + 0.01)
+    return np.where(mix.bond_strength > 0.0, reach, 0.0)
 
 
 def _bond_stiffness(mix, radius):
-    return mix.bond_young * np.pi * (2.0 * mix.bond_size * radius) ** 2 / (4.0 * radius)
+    stiffness = mix.bond_young * np.pi * (2.0 * mix.bond_size * radius) ** 2 / (4.0 * radius)
+    return np.where(mix.bond_strength > 0.0, stiffness, 0.0)
 
 
 def _sum(parts, mix, radius):
@@ -157,7 +159,7 @@ def _capillary_energy(overlap, slip, radius, mix, kept):
 
 
 def _bond_energy(overlap, slip, radius, mix, kept):
-    """Of a bond that holds, by stretch and slip; bending and twist are not seen here."""
+    """Of a bond that holds, by stretch and slip; for bending and twist see `bonds.turned_energy`."""
     area = np.pi * (2.0 * mix.bond_size * radius) ** 2
     return 0.125 * area / radius * (mix.bond_young * (overlap - kept.rest) ** 2 + mix.bond_shear * slip**2)
 

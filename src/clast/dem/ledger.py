@@ -13,7 +13,8 @@ moment, v the velocity between the two kicks that bodies have at whole steps. So
 
 are powers, added up over time: whether they close the balance of energies is seen from that. What springs took in and neither hold nor
 lost by sliding is the error of the time step, and of points that share a stiffness; but laws that keep numbers of their own (plastic ones, adhesion, bridges, bonds) mean to
-lose energy along the normal, and there it counts as lost.
+lose energy along the normal, and there it counts as lost. Of bonds the dashpots along the normal and in shear count as such; their springs, and all that they do in bending and
+twist, are one account, of which what they took in and do not hold is lost by bonds: by those that broke, and by what bending and twist damp.
 
 A law with a ledger is the same law, which keeps four numbers before its own: F_s, k, what it lost by sliding, and whether it slides. So they stay with their
 contact through new neighbour lists and in checkpoints.
@@ -31,7 +32,7 @@ from ..kernels.rows import PER_MASS, REACH, centre_at, spin_at, velocity_at
 from ..kernels.tuples import filler
 from ..kernels.vec import add, cross, dot, load, load4, norm, scale, sub
 from ..motion.book import Book
-from . import laws
+from . import bonds, laws
 from .composed import SHEARS, TWISTINGS
 from .laws import Touch, turn
 from .partners import away_of
@@ -40,9 +41,14 @@ from .partners import away_of
 KEEPS = ("ledger_spring", "ledger_stiffness", "ledger_slid", "ledger_slides")
 # Powers [W] of a contact; SLIDING: beside springs; GROSS: of the whole force, whatever its sign; DRIVEN: that driven bodies give; and the
 # energy [J] that was lost by springs that slide.
-DASHPOT, DRAG, SLIDING, PRESSED, SHEARED, GROSS, ROLLING, TWISTING, DRIVEN, LOST = range(10)
-WIDTH = 10
-LOSSES = ("normal", "shear", "sliding", "rolling", "twisting", "dampers", "limits")  # the last two: of joints alone
+# BENT: of bonds, in place of ROLLING and TWISTING.
+DASHPOT, DRAG, SLIDING, PRESSED, SHEARED, GROSS, ROLLING, TWISTING, DRIVEN, LOST, BENT = range(11)
+WIDTH = 11
+BONDED = 2.0  # in place of whether a contact slides: it is a bond that acts
+LOSSES = (
+    *("normal", "shear", "sliding", "rolling", "twisting", "bonds"),
+    *("dampers", "limits"),  # of joints alone
+)
 
 # What laws keep of shear and twisting; what else they keep is of springs that may lose energy.
 ACROSS = {name for part in (*SHEARS.values(), *TWISTINGS.values()) for name in part.keeps}
@@ -75,6 +81,7 @@ def by_slip(held, slip, kept):
     return -along / max(SMALL * (slip[0] * slip[0] + slip[1] * slip[1] + slip[2] * slip[2]), 1e-300)
 
 
+AT_BOND = bonds.KEEPS.index("bond") - len(bonds.KEEPS)  # they are the last that a law keeps
 GRIP = 0  # bound to `by_grip`: place of the number `grip` among those that the law keeps
 
 
@@ -83,9 +90,21 @@ def by_grip(held, slip, kept):
     return kept[GRIP]
 
 
+@fused
+def by_bond(kept):
+    """Whether a bond acts, of a law with bonds."""
+    return kept[AT_BOND] > 0.0
+
+
+@fused
+def unbonded(kept):
+    """The same of other laws."""
+    return False
+
+
 # Bound to `accounted`.
 again: Any
-plain, again, friction, stiffness = laws.hertz, None, by_number, by_slip
+plain, again, friction, stiffness, holds = laws.hertz, None, by_number, by_slip, unbonded
 
 
 def accounted(touch, mix, dt):
@@ -101,18 +120,21 @@ def accounted(touch, mix, dt):
     slid += (k1 * c + k * z) * (c + touch.slide[2] * dt - z) + (k1 - k) * (a * x + b * y + c * z)
     most = LIMIT * friction(mix) * max(normal, 0.0)
     square = shear[0] * shear[0] + shear[1] * shear[1] + shear[2] * shear[2]
-    slides = k <= 0.0 or square >= most * most
-    return normal, shear, slip, (spring, k, 0.5 * slid, 1.0 if slides else 0.0) + kept
+    slides = 1.0 if k <= 0.0 or square >= most * most else 0.0
+    bond = holds(kept)
+    # A bond does not slide, and what it held in shear when it broke was not lost by sliding.
+    slid = 0.0 if bond or touch.kept.ledger_slides == BONDED else 0.5 * slid
+    return normal, shear, slip, (spring, k, slid, BONDED if bond else slides) + kept
 
 
 @functools.cache
-def _answer(plain, record, friction, grip):
+def _answer(plain, record, friction, grip, holds):
     """A law of four results with a ledger; record: class of what it keeps then; friction: `by_number` or `unlimited`; grip: place of the number by which its
-    slip is its force among those that it keeps, -1 if there is none."""
+    slip is its force among those that it keeps, -1 if there is none; holds: `by_bond` or `unbonded`."""
     stiffness = fused(bind(by_grip, GRIP=grip)) if grip >= 0 else by_slip
     again = filler(record, len(KEEPS))
-    made = fused(bind(accounted, plain=plain, again=again, friction=friction, stiffness=stiffness))
-    return made_by(made, _answer, plain, record, friction, grip)
+    made = fused(bind(accounted, plain=plain, again=again, friction=friction, stiffness=stiffness, holds=holds))
+    return made_by(made, _answer, plain, record, friction, grip, holds)
 
 
 def built_in(law):
@@ -126,12 +148,13 @@ def with_ledger(law):
     # Bonds shear beyond what friction allows, and do not slide.
     friction = by_number if "friction" in law.needs and "bond" not in known else unlimited
     grip = known.index("grip") if "grip" in known else -1
-    return made._replace(function=_answer(law.answer, made.kept, friction, grip))
+    holds = by_bond if "bond" in known else unbonded
+    return made._replace(function=_answer(law.answer, made.kept, friction, grip, holds))
 
 
 def may_lose(law):
-    """Whether the springs of a Law may lose energy along the normal: where it keeps numbers, other than those of shear and twisting."""
-    return bool({*law.keeps} - ACROSS.intersection(built_in(law)))
+    """Whether the springs of a Law may lose energy along the normal: where it keeps numbers, other than those of shear, twisting and bonds."""
+    return bool({*law.keeps} - {*ACROSS, *bonds.KEEPS}.intersection(built_in(law)))
 
 
 # What contacts do in a moment, bodies at the velocities between the two kicks.
@@ -149,10 +172,12 @@ def tell(found, i, v, n, turning, force, couple, slip, kept):
     dragged = normal * opening - worked - sheared
     about = dot(turning, n) * dot(couple, n)
     found[i, DASHPOT] = (spring - normal) * opening
-    found[i, DRAG], found[i, SLIDING] = (0.0, dragged) if slides > 0.0 else (dragged, 0.0)
+    found[i, DRAG], found[i, SLIDING] = (0.0, dragged) if slides == 1.0 else (dragged, 0.0)
     found[i, PRESSED], found[i, SHEARED] = -spring * opening, sheared
     found[i, GROSS], found[i, LOST] = abs(worked + dot(couple, turning)), slid
-    found[i, ROLLING], found[i, TWISTING] = about - dot(couple, turning), -about
+    bond = slides == BONDED
+    found[i, ROLLING], found[i, TWISTING] = (0.0, 0.0) if bond else (about - dot(couple, turning), -about)
+    found[i, BENT] = -dot(couple, turning) if bond else 0.0
 
 
 @func
@@ -188,8 +213,8 @@ def tell_balls(block, count, each, own, at, rows, body, pair, spheres, edges, le
     for p in range(block * BLOCK, min(count, (block + 1) * BLOCK)):
         force, kept = load(action, p), (memory[p, at], memory[p, at + 1], memory[p, at + 2], memory[p, at + 3])
         i = p if each == 1 else block
-        # Where a dashpot outweighs the spring a contact has no force, but a spring that loses what it holds.
-        if kept[0] == 0.0 and force[0] == 0.0 and force[1] == 0.0 and force[2] == 0.0:
+        # Where a dashpot outweighs the spring a contact has no force, but a spring that loses what it holds; a bond that is only twisted has none either.
+        if kept[3] != BONDED and kept[0] == 0.0 and force[0] == 0.0 and force[1] == 0.0 and force[2] == 0.0:
             continue
         s, t = pair[p, 0], pair[p, 1]
         a, b = body[s], body[t]
@@ -264,10 +289,10 @@ def blocks_of(rows):
 class Ledger(Book):
     """What contacts have lost since the start, and what driven bodies have done."""
 
-    def __init__(self, plastic, along):
-        """plastic: see `may_lose`; along (3,) [m/s^2]: gravity in directions in which the world repeats, where places tell no height."""
+    def __init__(self, plastic, bonded, along):
+        """plastic: see `may_lose`; bonded: whether the law has bonds; along (3,) [m/s^2]: gravity in directions in which the world repeats, where places tell no height."""
         super().__init__()
-        self.plastic, self.along = plastic, along
+        self.plastic, self.bonded, self.along = plastic, bonded, along
         self.sums = np.zeros(WIDTH)  # [J], columns as above
         self.powers = np.zeros(WIDTH)  # [W], at the last step
         # Binary exponents of the largest of each column, by which the unit of a sum is chosen.
@@ -298,7 +323,7 @@ class Ledger(Book):
         return self._launch(tell_points, pairs, slots if each else 0, *first, *tables)
 
     def _sums(self, state):
-        """The sums (10,) of what all contacts do at present."""
+        """The sums (11,) of what all contacts do at present."""
         told = [self._tell_balls(state), self._tell_points(state)]
         if self.along.any():
             mass, along = state.bodies.mass[: state.own], tuple(map(float, self.along))
@@ -335,10 +360,20 @@ class Ledger(Book):
         """What was lost [J], by LOSSES, and numerically; now: present energies."""
         sums, slid = self.sums, float(self.sums[SLIDING] + self.sums[LOST])
         normal, shear, ahead, _ = self.since(now)
-        pressed, sheared = sums[PRESSED] - normal, sums[SHEARED] - shear
-        by_normal = sums[DASHPOT] + (pressed if self.plastic else 0.0)
-        lost = by_normal, sums[DRAG], slid, sums[ROLLING], sums[TWISTING], 0.0, 0.0
-        return [float(x) for x in lost], float((0.0 if self.plastic else pressed) + sheared - sums[LOST] + ahead)
+        pressed, sheared = sums[PRESSED] - normal, sums[SHEARED] + sums[BENT] - shear - sums[LOST]
+        by_normal, by_bonds, numerical = sums[DASHPOT], 0.0, ahead
+        if self.plastic:
+            by_normal += pressed
+        elif self.bonded:
+            by_bonds += pressed
+        else:
+            numerical += pressed
+        if self.bonded:
+            by_bonds += sheared
+        else:
+            numerical += sheared
+        lost = by_normal, sums[DRAG], slid, sums[ROLLING], sums[TWISTING], by_bonds, 0.0, 0.0
+        return [float(x) for x in lost], float(numerical)
 
     @property
     def work(self):
@@ -359,6 +394,7 @@ class Ledger(Book):
 
     def recall(self, kept):
         """Go on from what `remember` gave."""
-        self.sums, self.powers = np.array(kept["sums"]), np.array(kept["powers"])
-        self.digits = np.array(kept["digits"], np.int64)
+        for name in ("sums", "powers", "digits"):
+            mine = getattr(self, name)
+            mine[: len(kept[name])] = kept[name]  # checkpoints had fewer columns
         self.take_up(kept["numbers"])

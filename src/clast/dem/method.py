@@ -2,6 +2,7 @@
 
 import functools
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
@@ -48,7 +49,7 @@ class DEM:
     Its parts, all but for "blaze", "halo" and functions: damping: "auto", "thornton", "tsuji", "kuwabara-kono", "govender", "granular", "none";
     shear: "auto", "mindlin", "mindlin-deresiewicz", "fading", "rescaled", "secant", "incremental", "thornton", "none"; shear_damping: whether shear has a dashpot; cohesion: "none", "jkr", "dmt", "area",
     "capillary"; rolling: "spring", "constant", "viscous", "none"; twisting: "none", "spring"; bonds: whether bodies that touch at the start are
-    bonded. in_step: whether normal forces are means over the step, for restitution as it is asked for at dt="auto", see docs/laws.md; None: where a restitution is asked for. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
+    bonded, with bond_strength above 0. in_step: whether normal forces are means over the step, for restitution as it is asked for at dt="auto", see docs/laws.md; None: where a restitution is asked for. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
     shapes may be to stand in the list of pairs; None lets the simulation choose. broad: a name in `clast.broad.search.BROAD`:
     "bins", "boxes", "spacetree", "all-pairs".
     Neither margin nor broad changes the results by a single bit, except with narrow="hybrid-batches".
@@ -140,7 +141,7 @@ class DEM:
 
     @functools.cached_property
     def recipe(self):
-        """The Law that belongs to `law` and its parts; a user's own function gets the damping of the Hertz law."""
+        """The Law that belongs to `law` and its parts; a user's own function gets the damping of the Hertz law, and no energy unless it tells one."""
         if callable(self.law):
             return own_law.recipe(self.law)
         if not self._plain or self.law not in laws.LAWS:
@@ -186,7 +187,9 @@ class DEM:
                     f"DEM: bond_strength = {strength.max():g} Pa would let a bond stretch by more than a fifth of its length; take {STRONG} "
                     "of bond_young at the most"
                 )
-        return np.ascontiguousarray(np.stack([column.ravel() for column in columns], axis=1))
+        many = len(scene.materials) ** 2
+        # A law of the user's own may need none.
+        return np.ascontiguousarray(np.array([column.ravel() for column in columns]).reshape(len(columns), many).T)
 
     def _check_plastic(self, scene, mix):
         """Raise unless contacts unload more steeply than they load."""
@@ -222,6 +225,19 @@ class DEM:
         needs = self.recipe.needs
         return self.recipe.turns or "rolling" in needs and bool((mixes[:, needs.index("rolling")] > 0.0).any())
 
+    def idle(self, mixes):
+        """What was asked for against rolling and twisting and does nothing, for want of a coefficient, a line each; mixes: see `mixes`."""
+        # Rolling springs are there unless something else is asked for.
+        asked = (
+            ("rolling", self.rolling, self.rolling in ("constant", "viscous"), "rolling", "rolling_friction"),
+            ("twisting", self.twisting, self.twisting == "spring", "spinning_friction", "spinning_friction"),
+        )
+        return [
+            f"DEM: {part}={name!r} does nothing, for no two materials have {number}; give Material({number}=...), or leave {part} out"
+            for part, name, acts, column, number in asked
+            if acts and not mixes[:, self.recipe.needs.index(column)].any()
+        ]
+
     def reach(self, scene, mixes):
         """The largest gap [m] at which contacts of a scene act; mixes: see `mixes`."""
         law = self.recipe
@@ -232,25 +248,65 @@ class DEM:
             return law.reach
         # Reduced radii: half of the smallest body's, and those of surfaces that are flatter than a ball.
         radii = np.array([0.5 * own.min() * scale.min(), FLAT * own.max() * scale.max()])
-        mix = law.mix(*(column[:, None] for column in mixes.T))
-        return max([law.reach, *(float(np.max(reach(mix, radii[None]))) for reach in law.reaches)])
+        # Pairs that never meet, as of two walls, need have none of the numbers.
+        meeting = mixes[may_touch(scene).ravel()]
+        mix = law.mix(*(column[:, None] for column in meeting.T))
+        found = [reach(mix, radii[None]) for reach in law.reaches]
+        if not all(np.isfinite(gaps).all() for gaps in found):
+            raise ValueError(
+                f"DEM: the law {self.name} acts up to a gap that is not a number, with {', '.join(law.needs)} of the materials as they are; "
+                "look at Material(numbers={...})"
+            )
+        return max([law.reach, *(float(np.max(gaps, initial=0.0)) for gaps in found)])
 
     def critical_step(self, scene):
         """Time step [s] at which the stiffest contact can no longer be followed, and the body that sets it.
 
-        Hertz: the Rayleigh time of the smallest sphere, half-axis or ball inside a polyhedron. Others: a third of the
-        contact time of the lightest body against its like; that of "blaze" falls with the depth, and the depth taken is
+        Hertz: the Rayleigh time of the smallest sphere, half-axis or ball inside a polyhedron, by the stiffest of its pairs of materials. Others: a third of the
+        contact time of the lightest body against its like; a user's own law is asked how steep it is, see `own_law.steepest`; that of "blaze" falls with the depth, and the depth taken is
         5 % of the radius. What inlets will pour counts too; the body is None if it is one of those.
         """
         own = scene.parts.small if self.recipe.hertzian else scene.parts.large
         radius, mass, material, number = movers(scene, own)
-        return shortest(self._limits(scene, radius, mass, material), number)
+        longest = self._limits(scene, radius, mass, material)
+        if callable(self.law) and self.recipe.stiffness is None:
+            asked, silent = self._asked_limits(scene, movers(scene, scene.parts.large)[0], mass, material)
+            longest = np.where(silent, np.minimum(asked, longest), asked)
+        return shortest(longest, number)
+
+    def _asked_limits(self, scene, radius, mass, material):
+        """The same as `_limits` by what a user's own law answers in a few places, and of which bodies that tells too little, (n,) bool, with a warning."""
+        mixes, many = self.mixes(scene), len(scene.materials)
+        k, silent = np.zeros(len(radius)), np.zeros(len(radius), bool)
+        for row in np.unique(material):
+            mine = np.flatnonzero(material == row)
+            smallest, largest = radius[mine].min(), radius[mine].max()
+            # A law is a power of the radius or nearly so; five radii are enough for any number of bodies.
+            nodes = np.geomspace(smallest, largest, 5) if largest > smallest else np.array([smallest])
+            weights = [0.5 * float(mass[mine[np.argmin(np.abs(radius[mine] - node))]]) for node in nodes]
+            pairs = dict.fromkeys(map(tuple, mixes[row * many : (row + 1) * many].tolist()))
+            found = np.array(
+                [[own_law.steepest(self.law, mix, float(r), m) for mix in pairs] for r, m in zip(nodes, weights)]
+            )
+            told = np.maximum(np.nan_to_num(found).max(axis=1), 1e-200)  # not 0, of which there is no logarithm
+            silent[mine] = np.isnan(found).any() or (told <= 1e-200).any()
+            k[mine] = np.exp(np.interp(np.log(radius[mine]), np.log(nodes), np.log(told)))
+        if silent.any():
+            warnings.warn(
+                f"DEM: the law {self.name} does not tell how stiff it is: at small overlaps its force does not change, or is no number by plain Python; steps are judged "
+                "by the Rayleigh time; give clast.law(stiffness=...)",
+                stacklevel=2,
+            )
+        return math.pi / 3.0 * np.sqrt(0.5 * mass / k), silent
 
     def _limits(self, scene, radius, mass, material):
         """Longest steps [s] for particles with these radii (n,) [m], masses (n,) [kg] and rows of materials (n,)."""
         if self.recipe.hertzian:
             slow = np.array(
-                [math.pi * math.sqrt(m.density / m.shear) / (0.1631 * m.poisson + 0.8766) for m in scene.materials]
+                [
+                    math.pi * math.sqrt(m.density / shear) / (0.1631 * m.poisson + 0.8766)
+                    for m, shear in zip(scene.materials, stiffest_moduli(scene.materials, scene.pairs), strict=True)
+                ]
             )
             longest = slow[material] * radius
             return (
@@ -274,13 +330,29 @@ class DEM:
     def _spring_limits(self, scene, radius, mass, material):
         """The same by the stiffness that the law tells."""
         law, mixes, many = self.recipe, self.mixes(scene), len(scene.materials)
+        own = callable(self.law)
         # Against a wall the reduced radius is the radius itself, which is the stiffest case.
         k = np.zeros(len(radius))
         for other in range(many):
             row = law.mix(*mixes[material * many + other].T)
-            k = np.maximum(k, law.stiffness(row, radius))
+            told = own_law.stiffness_of(law, self.name, row, radius) if own else law.stiffness(row, radius)
+            k = np.maximum(k, told)
         # A part without a stiffness sets no limit; not so small that heavy bodies overflow.
         return math.pi / 3.0 * np.sqrt(0.5 * mass / np.maximum(k, 1e-200))
+
+
+def stiffest_moduli(materials, pairs):
+    """The shear modulus [Pa] of each material, or, where all or some of its pairs have moduli of their own, the largest that a material would have which makes
+    such contacts with its like: E* = G / (1 - nu), G* = G / (2 (2 - nu)). pairs: as for `clast.scene.materials.combine`."""
+    found = []
+    for row, material in enumerate(materials):
+        own, likes = material.shear, []
+        for other in range(len(materials)):
+            given = (pairs or {}).get((min(row, other), max(row, other)), {})
+            likes.append((1.0 - material.poisson) * given["young"] if "young" in given else own)
+            likes.append(2.0 * (2.0 - material.poisson) * given["shear"] if "shear" in given else own)
+        found.append(max(likes))
+    return found
 
 
 EXAMPLES = {

@@ -5,16 +5,19 @@ import functools
 import inspect
 import math
 import re
+import threading
+import traceback
 from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core import errors as compiler
 from numba.core import types
 
 from ..errors import is_number
 from ..kernels import backend
-from .laws import Law, Mix, Touch, hertz_damping, hertz_energy
+from .laws import Law, Mix, Touch, hertz_damping
 
 TUPLE: Any = types.BaseTuple  # its stub does not know that one can go through its types
 RETURNS = "return normal force [N], (x, y, z) shear force on b [N], (x, y, z) slip [m]"
@@ -31,8 +34,8 @@ def law(function=None, *, keeps=(), needs=None, reach=0.0, stiffness=None, energ
     damping, ratio, ..., and numbers of your own, which a material has by Material(numbers={"name": value}); None for `clast.dem.laws.Mix`.
     reach [m]: the largest gap at which it acts; touch.overlap is then as low as minus that.
     stiffness: the largest that a contact can have [N/m], by which dt="auto" is chosen: a number, or a function (mix, reduced radius [m]) of arrays;
-    None: the Rayleigh time. energy: a function (overlap, length of the slip, reduced radius, mix, kept) of arrays -> elastic energy [J];
-    None: that of Hertz springs if it needs what Hertz springs do, else none.
+    None: the law is asked, see `steepest`. energy: a function (overlap, length of the slip, reduced radius, mix, kept) of arrays -> elastic energy [J];
+    None: it counts as holding none.
     """
     if function is None:
         given = {"keeps": keeps, "needs": needs, "reach": reach, "stiffness": stiffness, "energy": energy}
@@ -44,6 +47,11 @@ def law(function=None, *, keeps=(), needs=None, reach=0.0, stiffness=None, energ
             raise ValueError(f"law: {what} = {names} has a name twice")
     if not (is_number(reach) and 0.0 <= reach < math.inf):
         raise ValueError(f"law: reach = {reach!r} must be 0 m or more")
+    if not (stiffness is None or callable(stiffness) or (is_number(stiffness) and 0.0 < stiffness < math.inf)):
+        name = getattr(function, "__name__", type(function).__name__)
+        raise TypeError(
+            f"law: {name!r} has stiffness = {stiffness!r}, which must be a number above 0 N/m or a function (mix, radius)"
+        )
     marked: Any = function if isinstance(function, backend.Inner) else backend.func(function)
     marked.keeps = tuple(name for name in keeps if name != "slip")
     marked.needs = Mix._fields if needs is None else tuple(needs)
@@ -54,14 +62,79 @@ def law(function=None, *, keeps=(), needs=None, reach=0.0, stiffness=None, energ
 
 
 def recipe(function):
-    """The Law of a user's own function; damping and energy are those of the Hertz law."""
+    """The Law of a user's own function; its damping is that of the Hertz law."""
     told = {
         name: getattr(function, name) for name in ("keeps", "needs", "reach", "stiffness") if hasattr(function, name)
     }
-    energy = getattr(function, "energy", None)
-    if energy is None and told.get("needs", Mix._fields) == Mix._fields:
-        energy = hertz_energy
-    return Law(function, hertz_damping, energy, told.get("stiffness") is None, True, **told)
+    return Law(function, hertz_damping, getattr(function, "energy", None), told.get("stiffness") is None, True, **told)
+
+
+# Where a law is asked how steep it is, in reduced radii, and in parts of its reach; 5 % is the depth by which the steps of other laws are chosen too.
+DEPTHS = (1e-5, 1e-4, 1e-3, 1e-2, 0.05)
+GAPS = (0.1, 0.5, 0.9)
+AWAY = 1e-3  # by which part of an overlap it is changed
+CRAWL = (
+    1e-9  # [m/s], at which the overlap grows or shrinks: a law may be steeper on one way, and dashpots do nothing yet
+)
+SLIPPED = 1e-9  # of the reduced radius: friction limits it nowhere but next to touch
+
+
+def steepest(function, mix, radius, mass):
+    """The largest stiffness [N/m] of a law at some overlaps, along the normal and in shear, on loading and on unloading; NaN where no answer of it is a number.
+
+    mix: numbers of a pair of materials; radius [m]: reduced; mass [kg]: effective. The function runs as plain Python here.
+    """
+    made = recipe(function)
+    fresh = (0.0,) * len(made.keeps)
+    none, numbers = (0.0, 0.0, 0.0), made.mix(*map(float, mix))
+
+    def answer(overlap, rate, slip, kept):
+        held = made.kept(*kept) if made.keeps else ()
+        touch = Touch(overlap, rate, (0.0, 0.0, 1.0), none, slip, mass, radius, held)
+        try:
+            told = function(touch, numbers, 1e-9)
+            return float(told[0]), float(told[1][0]), tuple(map(float, told[3])) if made.keeps else ()
+        except (
+            Exception
+        ):  # compiled it would have been no number; and what is of the compiler alone plain Python does not know
+            return math.nan, math.nan, fresh
+
+    before, backend.PLAIN[0] = backend.PLAIN[0], threading.get_ident()
+    slopes = []
+    try:
+        places = [(part * radius, AWAY * part * radius) for part in DEPTHS]
+        places += [(-part * made.reach, AWAY * made.reach) for part in GAPS if made.reach > 0.0]
+        for overlap, away in places:
+            for rate in (0.0, CRAWL, -CRAWL):
+                force, shear, kept = answer(overlap, rate, none, fresh)
+                # What it keeps is that of the overlap which it comes from.
+                slopes += [(answer(overlap + way, rate, none, kept)[0] - force) / away for way in (away, -away)]
+                slipped = SLIPPED * radius
+                slopes.append((answer(overlap, rate, (slipped, 0.0, 0.0), kept)[1] - shear) / slipped)
+    finally:
+        backend.PLAIN[0] = before
+    return max((abs(slope) for slope in slopes if math.isfinite(slope)), default=math.nan)
+
+
+def stiffness_of(law, name, mix, radius):
+    """What the stiffness that a user gives with a law says, (n,) [N/m]; an error of one line otherwise. law: its Law."""
+    given: Any = law.stiffness
+    try:
+        with np.errstate(all="ignore"):
+            found = np.broadcast_to(np.asarray(given(mix, radius), float), radius.shape)
+    except Exception as fault:
+        code = getattr(given, "__code__", None)
+        frames = traceback.extract_tb(fault.__traceback__)
+        own = [frame for frame in frames if code is not None and frame.filename == code.co_filename]
+        where = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
+        raise ValueError(
+            f"DEM: the stiffness of the law {name}{where} cannot be computed: {str(fault).splitlines()[0]}; it is a function "
+            f"(mix, radius [m]) of arrays, and mix has {', '.join(law.needs)}"
+        ) from None
+    if not (np.isfinite(found) & (found >= 0.0)).all():
+        wrong = found[~(np.isfinite(found) & (found >= 0.0))][0]
+        raise ValueError(f"DEM: the stiffness of the law {name} must be finite and 0 N/m or more, got {wrong:g}")
+    return found
 
 
 def check(law):
@@ -93,7 +166,10 @@ def check(law):
     fine = fine and (not made.keeps or _numbers(parts[3], len(made.keeps)))
     if not fine:
         more = f", ({', '.join(made.keeps)}{',' if len(made.keeps) == 1 else ''})" if made.keeps else ""
-        raise ValueError(f"DEM: the law {_place(name, plain)} returns {_short(found)}; {RETURNS}{more}")
+        # A way through the law without a result.
+        silent = isinstance(found, types.Optional | types.NoneType)
+        told = "returns nothing on some way through it" if silent else f"returns {_short(found)}"
+        raise ValueError(f"DEM: the law {_place(name, plain)} {told}; {RETURNS}{more}")
 
 
 # Instructions of Python that the compiler takes, or refuses without a word of help, and that have no place in a law.

@@ -9,6 +9,7 @@ from ..narrow.contacts import lower_first, select, sort_pairs
 from ..narrow.dispatch import OVERLAP, SPHERES, Listed, all_of
 from ..narrow.mesh_slots import renew
 from ..tables import ContactPoints, Contacts
+from .sphere_pairs import ANGLE
 
 
 def reach_of(state):
@@ -120,6 +121,15 @@ def springs_of(state):
         np.concatenate([np.ones(len(ball)), history.share[slot]]),
         np.concatenate([spheres.memory[ball, spheres.memory.shape[1] - state.kept :], history.kept[slot]]),
     )
+
+
+def angles_of(state):
+    """The angles (c,) [rad] by which contacts that roll are turned, in the order of `springs_of`."""
+    table = state.device.table
+    spheres, history = table(state.spheres), table(state.history)
+    _, ball = measure_spheres(state)
+    slot, _ = slots_in_use(state)
+    return np.linalg.norm(np.concatenate([spheres.memory[ball, ANGLE : ANGLE + 3], history.angle[slot]]), axis=1)
 
 
 # What a checkpoint holds.

@@ -20,10 +20,10 @@ from ..motion.state import State, place_parts
 from ..motion.stepper import Stepper
 from ..narrow.dispatch import find_points
 from ..tables import FREE, SPHERE, is_particle, is_thin, is_wall, rows_in
-from . import forces, results, sphere_pairs
+from . import bonds, forces, results, sphere_pairs
 from .conserving import even_radii
 from .heat import Heat
-from .ledger import Ledger, may_lose, with_ledger
+from .ledger import Ledger, built_in, may_lose, with_ledger
 
 AUTO = 0.15  # dt="auto" as a fraction of the critical step
 WARN = 0.35  # above this fraction of the critical step a warning is given; above 1 the step is refused
@@ -47,10 +47,18 @@ class Smooth(Stepper):
         self.seconds = dict.fromkeys(STAGES, 0.0)
         self.mixes = self.method.mixes(self.scene)
         self.rolling = self.method.rolls(self.mixes)
+        for words in self.method.idle(self.mixes):
+            warnings.warn(words, stacklevel=2)
         # What contacts lose is kept with them where asked for.
         law, self.ledger = self.method.recipe, None
         if self.method.ledger:
-            self.ledger = Ledger(may_lose(law), np.where(box.length > 0.0, scene.gravity, 0.0))
+            self.ledger = Ledger(may_lose(law), "bond" in built_in(law), np.where(box.length > 0.0, scene.gravity, 0.0))
+            if law.energy is None:
+                warnings.warn(
+                    f"DEM: the law {self.method.name} tells no energy, so that a ledger counts what its contacts hold as lost numerically; "
+                    "give clast.law(energy=...)",
+                    stacklevel=2,
+                )
             law = with_ledger(law)
         self.law = law
         with self.on_device:
@@ -336,7 +344,11 @@ class Smooth(Stepper):
         if law.energy is None:
             return np.zeros(len(overlap))
         kept = law.kept(*kept.T) if law.keeps else ()
-        return share * law.energy(overlap, slid if slip else 0.0 * slid, radius, law.mix(*self.mixes[mix].T), kept)
+        numbers = law.mix(*self.mixes[mix].T)
+        energy = law.energy(overlap, slid if slip else 0.0 * slid, radius, numbers, kept)
+        if slip and "bond" in built_in(self.method.recipe):
+            energy = energy + bonds.turned_energy(results.angles_of(self.state), radius, numbers, kept)
+        return share * energy
 
     def describe(self):
         """What Report tells beyond what it tells of all simulations: nothing."""

@@ -31,7 +31,7 @@ class HardLedger(Book):
         """What was lost [J], as `clast.dem.ledger.LOSSES` has it, and numerically; now: present energies."""
         sums, joined, (along, springs, _, potential) = self.sums, self.joined, self.since(now)
         lost: tuple[float, ...] = sums[NORMAL] - along, 0.0, sums[SLIDING], sums[ROLLING], sums[TWISTING]
-        lost += -joined[account.SPRINGS] - springs, -joined[account.LIMITS]
+        lost += 0.0, -joined[account.SPRINGS] - springs, -joined[account.LIMITS]
         gravity = sums[GRAVITY] + joined[account.PULL]
         return [float(x) for x in lost], float(sums[PARTED] - gravity - potential - joined[account.JOINTS])
 

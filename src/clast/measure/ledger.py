@@ -14,9 +14,12 @@ LOSSES = {
     "sliding": "sliding",
     "rolling": "rolling",
     "twisting": "twisting",
+    "bonds": "bonds",
     "dampers": "dampers of springs",
     "limits": "limits of joints",
 }
+
+ROUNDING = 1e-12  # of the turnover, below which a number is what sums of doubles leave
 
 
 class Stored(NamedTuple):
@@ -70,6 +73,7 @@ class Balance:
     sliding: float
     rolling: float  # work against rolling resistance, with what its springs hold
     twisting: float  # likewise about normals
+    bonds: float  # that bonds held when they broke, and what they damp in bending and twist: what they took in less what they hold
     dampers: float  # lost by dampers beside springs, and by springs that are a function of the user's
     limits: float  # lost where joints come to their limits
     numerical: float  # that springs of contacts took in and neither hold nor lost: by the time step, and by points that share a stiffness; of hard contacts, by which
@@ -99,17 +103,24 @@ class Balance:
         return {f"ledger_{name}": told[name] for name in told if name not in ("kinetic", "potential", "elastic")}
 
     def __str__(self):
-        rows = [("at the start", self.start), ("work of drives", self.work)]
-        rows += [("work of motors", self.motors)] if self.motors else []
-        rows += [("inlets, outlets", self.through)] if self.through else []
-        rows += [("parting of overlaps", self.stabilisation)] if self.stabilisation else []
-        rows += [(f"lost: {words}", -getattr(self, name)) for name, words in LOSSES.items() if getattr(self, name)]
-        rows += [("lost: numerically", -self.numerical), ("error", self.error)]
-        rows += [("kinetic", self.kinetic), ("potential", self.potential), ("elastic", self.elastic)]
+        told = without_rounding(self.as_dict())
+        rows = [("at the start", told["start"]), ("work of drives", told["work"])]
+        rows += [("work of motors", told["motors"])] if told["motors"] else []
+        rows += [("inlets, outlets", told["through"])] if told["through"] else []
+        rows += [("parting of overlaps", told["stabilisation"])] if told["stabilisation"] else []
+        rows += [(f"lost: {words}", -told[name]) for name, words in LOSSES.items() if told[name]]
+        rows += [("lost: numerically", 0.0 - told["numerical"]), ("error", self.error)]
+        rows += [(name, told[name]) for name in ("kinetic", "potential", "elastic")]
         part = f", {abs(self.error) / self.turnover:.1e} of it in error" if self.turnover > 0.0 else ""
         lines = [f"{name:<22} {value:>12.5g} J" for name, value in rows]
         lines.insert(-3, "-" * 37)
         return "\n".join([*lines, f"turnover {self.turnover:.5g} J{part}"])
+
+
+def without_rounding(told):
+    """The numbers of a balance by name, as people read them: 0 for what is rounding. The error itself stays as it is."""
+    least = ROUNDING * told.get("turnover", 0.0)
+    return {name: 0.0 if abs(value) <= least and name != "error" else value for name, value in told.items()}
 
 
 def ledger(sim):

@@ -53,7 +53,7 @@ def elastic_energy(sim):
     """Energy [J] stored in the springs of all contacts, and in those of Scene.spring and Scene.torsion with a stiffness: E = sum_c U_c + sum_s k x^2 / 2.
 
     U_c is that of the contact law: k d^2 / 2 + k_t u^2 / 2 of "linear", 8/15 E* sqrt(R) d^(5/2) + k_t u^2 / 2 of "hertz", with overlap d and
-    slip u [m]; compliance F_n^2 / 2 of hard contacts with a compliance, none of others. A law that tells no energy counts as zero.
+    slip u [m]; compliance F_n^2 / 2 of hard contacts with a compliance, none of others; of bonds that of stretch, shear, bending and twist. A law that tells no energy counts as zero.
     """
     sim.start()
     return sim.stepper.elastic_energy()

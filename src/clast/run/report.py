@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from .. import measure
-from ..measure.ledger import LOSSES
+from ..measure.ledger import LOSSES, without_rounding
 from ..measure.network import shared_coordination, touching_among
 from ..tables import FREE
 from .progress import pace
@@ -129,7 +129,7 @@ class Report:
             ("momentum", "({:.4g}, {:.4g}, {:.4g}) kg m/s".format(*self.momentum)),
         ]
         if self.ledger:
-            told = self.ledger
+            told = without_rounding(self.ledger)
             lost = ", ".join(f"{words} {told[name]:.4g}" for name, words in LOSSES.items() if told[name])
             lines += [
                 (
@@ -140,7 +140,7 @@ class Report:
                 ("lost", f"{told['dissipated']:.4g} J" + (f": {lost}" if lost else "")),
                 (
                     "balance",
-                    f"off by {told['error']:.2g} J, numerically lost {told['numerical']:.2g} J, of {told['turnover']:.4g} J turned over",
+                    f"off by {told['error']:.2g} J, numerically lost {told['numerical']:.2g} J, which is what is left of the springs, of {told['turnover']:.4g} J turned over",
                 ),
             ]
         if self.ranks:

@@ -3,6 +3,8 @@
 import json
 import re
 
+from ..measure.ledger import without_rounding
+
 ENERGIES = ("kinetic", "rotational", "potential", "elastic", "total")
 # What series.csv has of the solver of a run by complementarity, in every frame; with joints `open` too.
 SOLVER = ("steps", "iterations", "missed", "worst", "stabilisation", "residual")
@@ -18,9 +20,10 @@ LEDGER = {
     "sliding": "lost by sliding [J]",
     "rolling": "lost by rolling [J]",
     "twisting": "lost by twisting [J]",
+    "bonds": "lost by bonds [J]",
     "dampers": "lost by dampers of springs [J]",
     "limits": "lost at limits of joints [J]",
-    "numerical": "lost numerically [J]",
+    "numerical": "lost numerically, the remainder of springs [J]",
     "turnover": "turnover of energy [J]",
     "dissipated": "lost in all, but for what is numerical [J]",
     "error": "error of the balance of energy [J]",
@@ -71,6 +74,8 @@ WORDS = {
 
 def rows(numbers, prefix=""):
     """(name in words, value) of what `Report.as_dict()` holds, without what `about` tells and what is empty."""
+    if prefix == "ledger.":
+        numbers = without_rounding(numbers)
     for name, value in numbers.items():
         if name == "made":
             continue

@@ -1,14 +1,39 @@
 """What bodies are made of, and how two materials act together in a contact."""
 
+import functools
 import math
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import pick
+from ..errors import nearest, pick
 
 
+def knowing_numbers(cls):
+    """Let a class of materials tell what stands in `numbers`, where it is asked for by a name that is none of its own."""
+    made, own = cls.__init__, [field.name for field in fields(cls)]
+
+    @functools.wraps(made)
+    def init(self, *given, **named):
+        for name, value in named.items():
+            if name not in own:
+                refuse_number("Material", name, value, own)
+        made(self, *given, **named)
+
+    cls.__init__ = init
+    return cls
+
+
+def refuse_number(place, name, value, own):
+    """Raise a TypeError that says where a number with this name belongs which is none of its own properties."""
+    guess = nearest(name, (*own, *NUMBERS))
+    hint = f"; did you mean {guess!r}?" if guess and name not in NUMBERS else ""
+    what = "is a number of a law" if name in NUMBERS else "is no property"
+    raise TypeError(f"{place}: {name} {what}; numbers of laws are given as numbers={{{name!r}: {value!r}}}{hint}")
+
+
+@knowing_numbers
 @dataclass(frozen=True)
 class Material:
     """One material.

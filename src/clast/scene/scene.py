@@ -13,7 +13,7 @@ from .drives import Drive, describe_drives, pose, rates, rebuild_drives
 from .filling import Inlet, Outlet, Sizes
 from .joining import Joinery
 from .lots import Store
-from .materials import OVERRIDES, Material, check, check_numbers
+from .materials import NUMBERS, OVERRIDES, Material, check, check_numbers, refuse_number
 from .stacking import bounding_radius, join_molds, make_bodies, make_mold, place_shapes, warmed
 
 FILLINGS = {"random": "random", "lattice": "lattice", "packed": "packed"}
@@ -272,7 +272,9 @@ class Scene(Joinery):
         """
         place = "Scene.combine"
         self._check_open(place)
-        for name in values:
+        for name, value in values.items():
+            if name in NUMBERS:
+                refuse_number(place, name, value, OVERRIDES)
             pick("property of a material pair", name, dict.fromkeys((*OVERRIDES, "numbers")))
         values = {
             name: check_numbers(place, value) if name == "numbers" else check(place, name, value)

@@ -373,6 +373,13 @@ def test_kernels_are_told_apart_by_bound_names_and_flags():
         {"SECOND": 2.5},
         {"FIRST": 1},
         {"FIRST": True},
+        {"FIRST": 0.0},
+        {"FIRST": -0.0},
+        {"FIRST": (1, 2)},
+        {"FIRST": (1.0, 2.0)},
+        {"FIRST": (True, 2.0)},
+        {"FIRST": ((0.0,), 2.0)},
+        {"FIRST": ((-0.0,), 2.0)},
         {"fastmath": {"contract"}},
         {"fastmath": {"contract", "nsz"}},
         {"allocates": True},
@@ -380,6 +387,7 @@ def test_kernels_are_told_apart_by_bound_names_and_flags():
     ]
     kernels = [backend.kernel(scale_row, **way) for way in ways]
     assert kernels == [backend.kernel(scale_row, **way) for way in ways]
+    assert len(set(kernels)) == len(ways)
     assert len({kernel.name for kernel in kernels}) == len(ways)
 
 

@@ -5,6 +5,7 @@ import functools
 import inspect
 import math
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,15 @@ TUPLE: Any = types.BaseTuple  # its stub does not know that one can go through i
 RETURNS = "return normal force [N], (x, y, z) shear force on b [N], (x, y, z) slip [m]"
 
 
-def law(function=None, *, keeps=(), needs=None, reach=0.0, stiffness=None, energy=None):
+def law(
+    function: Callable | None = None,
+    *,
+    keeps: Sequence[str] = (),
+    needs: Sequence[str] | None = None,
+    reach: float = 0.0,
+    stiffness: float | Callable | None = None,
+    energy: Callable | None = None,
+) -> Any:
     """Mark a contact law of your own: `@clast.law(keeps=("slip", "peak"))`.
 
     A law is a function (touch, mix, dt) of one contact that takes numbers and returns numbers: normal force [N], shear force on b (3,)
@@ -35,7 +44,13 @@ def law(function=None, *, keeps=(), needs=None, reach=0.0, stiffness=None, energ
     None: that of Hertz springs if it needs what Hertz springs do, else none.
     """
     if function is None:
-        given = {"keeps": keeps, "needs": needs, "reach": reach, "stiffness": stiffness, "energy": energy}
+        given: dict[str, Any] = {
+            "keeps": keeps,
+            "needs": needs,
+            "reach": reach,
+            "stiffness": stiffness,
+            "energy": energy,
+        }
         return functools.partial(law, **given)
     for what, names in (("keeps", keeps), ("needs", needs or ())):
         if isinstance(names, str) or not all(isinstance(n, str) and n.isidentifier() and n[0] != "_" for n in names):

@@ -25,6 +25,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
+from ..signatures import Function
 from . import watch
 from .launch import Loop, run_phases, run_rows
 from .library import InnerCompiler, OnceCompiler, outer
@@ -131,7 +132,7 @@ def always_inner(function, **flags):
     return compiled
 
 
-def func(function):
+def func(function: Function) -> Function:
     """Compile a small function for use inside kernels; in the CUDA simulator it stays plain Python."""
     return inner(function, forceinline=True, _nrt=False, fastmath=False)
 

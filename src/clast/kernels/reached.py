@@ -38,7 +38,7 @@ except ImportError:  # not on Windows
 PATIENCE = 120.0  # [s], that a process waits for another which compiles the same
 VERSIONS = f"{sys.version_info[:3]} {numba.__version__} {llvmlite.__version__} {np.__version__}"
 # What all kernels go through: an edit there makes other machine code of every one, though none of them calls it.
-PIPELINE = hashlib.sha256(b"".join(Path(module.__file__).read_bytes() for module in (library, quick))).hexdigest()
+PIPELINE = hashlib.sha256(b"".join(Path(str(module.__file__)).read_bytes() for module in (library, quick))).hexdigest()
 # numba brings its own versions of what is in here; their names and its version say all.
 KNOWN = {"numba", "numpy", "llvmlite", *sys.stdlib_module_names}
 SINGLE = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))

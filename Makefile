@@ -68,12 +68,12 @@ NAMED := import tomllib; given = tomllib.load(open("pyproject.toml", "rb")); pro
   dev = [need for need in project["optional-dependencies"]["dev"] if need.startswith("pytest")]; \
   print("\n".join(given["build-system"]["requires"] + project["dependencies"] + dev).replace(">=", "=="))
 
-lowest:  ## the unit tests with the lowest versions that pyproject.toml names
+lowest:  ## the quick tests with the lowest versions that pyproject.toml names
 	@test -x $(LOWEST) || $(PYTHON) -m venv .venv-lowest
 	@$(LOWEST) -c '$(NAMED)' > .venv-lowest/lowest.txt
 	@$(LOWEST) -m pip --disable-pip-version-check -q -q install -r .venv-lowest/lowest.txt
 	@$(LOWEST) -m pip --disable-pip-version-check -q -q install --no-deps --no-build-isolation --force-reinstall .
-	@$(LOWEST) -m pytest -q -p no:cacheprovider $(PARALLEL) tests/unit
+	@$(LOWEST) -m pytest -q -p no:cacheprovider $(PARALLEL)
 
 check: setup  ## style and types
 	@$(BIN)/ruff check .

@@ -5,6 +5,8 @@ import functools
 import importlib
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ MOST_LINES = 500
 
 # A module may import from its own line and from lines above it, never from below.
 ORDER = (
-    ("errors", "tables"),
+    ("errors", "tables", "signatures"),
     ("kernels",),
     ("shapes",),
     ("scene",),
@@ -53,11 +55,26 @@ def parsed(text):
     return ast.parse(text)
 
 
+def for_types_alone(tree):
+    """What stands below `if TYPE_CHECKING:` and never runs: names of what is passed in from below."""
+    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If)]
+    return {
+        inner
+        for node in blocks
+        if called_by(node.test) == "TYPE_CHECKING"
+        for one in node.body
+        for inner in ast.walk(one)
+    }
+
+
 def imported_rooms(path, inside=True):
     """(line, room) of every import from the package; inside: also those that stand inside functions."""
     package = ("clast", *path.relative_to(SOURCE).parent.parts)
     tree = parsed(path.read_text(encoding="utf-8"))
+    unseen = for_types_alone(tree)
     for node in ast.walk(tree) if inside else tree.body:
+        if node in unseen:
+            continue
         if isinstance(node, ast.Import):
             targets = [tuple(name.name.split(".")) for name in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -177,6 +194,127 @@ def test_the_public_names_are_the_visible_ones():
     assert set(dir(clast)) >= set(clast.__all__)
 
 
+def package_folder():
+    """Where the package is that tests import, these sources or an installed one."""
+    return str(Path(importlib.import_module("clast").__file__).parent)
+
+
+def unannotated(owner, name, held):
+    """What lacks an annotation of a function, method or property of the package: its parameters by name, "return" for what it gives."""
+    held = held.__func__ if isinstance(held, staticmethod | classmethod) else held
+    held = held.fget if isinstance(held, property) else getattr(held, "func", getattr(held, "py_func", held))
+    if not inspect.isfunction(held) or not held.__code__.co_filename.startswith(package_folder()):
+        return
+    signature = inspect.signature(held)
+    given = [word for word, one in signature.parameters.items() if one.annotation is one.empty]
+    given += ["return"] * (signature.return_annotation is signature.empty)
+    for word in given:
+        if word not in ("self", "cls"):
+            yield f"{owner}{name}: {word}"
+
+
+def unannotated_in(name, held):
+    """The same of all that a class makes public, or of a function itself."""
+    if not inspect.isclass(held):
+        yield from unannotated("", name, held)
+        return
+    for kind in held.__mro__:
+        for inner, one in vars(kind).items():
+            if kind.__module__.startswith("clast.") and (inner[0] != "_" or inner in SPOKEN):
+                yield from unannotated(f"{kind.__name__}.", inner, one)
+
+
+SPOKEN = {"__init__", "__call__", "__len__", "__getitem__", "__iter__", "__enter__", "__exit__", "__eq__"}
+
+
+def public():
+    """(name, what it is) of all that users find: the names of the package and of its rooms, and what the reference tells of."""
+    clast = importlib.import_module("clast")
+    for name in clast.__all__:
+        held = getattr(clast, name)
+        for inner in getattr(held, "__all__", sorted(vars(held))) if inspect.ismodule(held) else ():
+            if inner[0] != "_":
+                yield f"{name}.{inner}", getattr(held, inner)
+        yield name, held
+    text = (SOURCE.parents[1] / "docs" / "reference.md").read_text(encoding="utf-8")
+    for place, members in re.findall(r"^::: clast\.(\S+)(?:\n    options: \{members: \[(.*)\]\})?$", text, re.M):
+        room, _, name = f"clast.{place}".rpartition(".")
+        held = getattr(importlib.import_module(room), name)
+        told = members.split(", ") if members else [word for word in vars(held) if word[0] != "_"]
+        for word in told if inspect.ismodule(held) else ():
+            if getattr(getattr(held, word), "__module__", "") == held.__name__:
+                yield f"{place}.{word}", getattr(held, word)
+        yield place, held
+
+
+def test_all_that_is_public_says_what_it_takes_and_gives():
+    found = list(public())
+    assert len(found) > 150
+    assert sorted({line for name, held in found for line in unannotated_in(name, held)}) == []
+
+
+def test_the_rule_about_annotations_sees_what_lacks_one():
+    clast = importlib.import_module("clast")
+    text = "class Thing:\n    def go(self, a, *, b: int = 1) -> int: ...\n    @property\n    def size(self): ...\n    def _own(self, a): ...\n"
+    scope = {"__name__": "clast.thing"}
+    exec(compile(text, f"{package_folder()}/thing.py", "exec"), scope)
+    assert list(unannotated_in("Thing", scope["Thing"])) == ["Thing.go: a", "Thing.size: return"]
+    assert list(unannotated_in("json", importlib.import_module("json").dumps)) == []
+    assert list(unannotated_in("find_contacts", clast.find_contacts)) == []
+
+
+USES = """
+import numpy as np
+import clast
+
+scene = clast.Scene(world=((0, 0, 0), (1, 1, 1)))
+numbers = scene.add(clast.Sphere(0.01), position=np.zeros((2, 3)), velocity=(0, 0, 1), material=clast.Material())
+scene.add(clast.Plane(), drive=clast.Oscillation((0, 0, 0.1), 3.0))
+scene.fill([clast.Polyhedron.box(0.1, 0.1, 0.1)], count=1, box=((0, 0, 0), (1, 1, 1)), spin=(0, 0, 1))
+sim = clast.Simulation(scene, clast.DEM())
+sim.step(np.int64(3))
+sim.run(until=1.0, record=["speed", lambda sim: sim.time])
+clast.measure.wall_force(sim, numbers[0])
+with clast.files.Trajectory("trajectory.h5") as run:
+    clast.measure.snapshot(run[0], run)
+clast.scenes.drum(count=100).simulation()
+reveal_type(clast.find_contacts(scene, margin=0.1).gap)  # ndarray
+reveal_type(clast.load_mesh("rock.stl", shape="mesh"))  # Mesh
+reveal_type(clast.measure.energy(sim))  # dict[str, float]
+clast.Sphere("a")  # error: incompatible type "str"
+clast.Spheer(0.01)  # error: "Spheer"
+clast.find_contacts(scene, margn=0.1)  # error: "margn"
+scene.add("ball")  # error: incompatible type "str"
+scene.fill(clast.Sphere(0.01), count=1, box=((0, 0, 0), (1, 1, 1)), spn=(0, 0, 1))  # error: "spn"
+sim.step("many")  # error: incompatible type "str"
+clast.Simulation(scene, clast.DEM(), device="gpu")  # error: Literal['gpu']
+"""
+
+
+def test_a_type_checker_knows_right_from_wrong_uses(tmp_path):
+    pytest.importorskip("mypy", reason="needs mypy, which is in the extra dev")
+    (tmp_path / "uses.py").write_text(USES, encoding="utf-8")
+    (tmp_path / "mypy.ini").write_text("[mypy]\nignore_missing_imports = true\n", encoding="utf-8")
+    options = ["--config-file", str(tmp_path / "mypy.ini"), "--follow-imports=silent", "--no-error-summary"]
+    options += ["--cache-dir", str(SOURCE.parents[1] / ".mypy_cache" / "uses")]
+    program = f"import os, sys; os.environ['MYPYPATH'] = {str(SOURCE.parent)!r}; from mypy.api import run; "
+    program += f"print(run({[*options, str(tmp_path / 'uses.py')]!r})[0])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert not done.stderr
+    told = {}
+    for line in done.stdout.splitlines():
+        if (said := re.match(r".*uses\.py:(\d+): (error|note: Revealed)(.*)", line)) is not None:
+            told[int(said[1])] = said[3]
+    expected = {
+        k: line.split("  # ")[1].removeprefix("error: ")
+        for k, line in enumerate(USES.splitlines(), 1)
+        if "  # " in line
+    }
+    assert sorted(told) == sorted(expected), done.stdout
+    for k, words in expected.items():
+        assert words in told[k]
+
+
 @pytest.mark.parametrize("path", sorted((Path(__file__).parent / "data").glob("*.py")), ids=lambda path: path.name)
 def test_programs_that_make_reference_values_do_not_know_clast(path):
     assert re.search(r"^\s*(import|from) clast\b", path.read_text(encoding="utf-8"), re.M) is None
@@ -191,6 +329,11 @@ def test_programs_that_make_reference_values_do_not_know_clast(path):
         ("broad/bins.py", "from .. import tables\nfrom . import near\nimport numpy", []),
         ("scene/scene.py", "import clast.run.simulation", ["scene/scene.py:1 imports run"]),
         ("scene/scene.py", "import clast", ["scene/scene.py:1 imports __init__"]),
+        (
+            "scene/scene.py",
+            "if TYPE_CHECKING:\n    from ..run import flows\nelse:\n    from ..mpi import team",
+            ["scene/scene.py:4 imports mpi"],
+        ),
     ],
 )
 def test_the_rule_about_imports_sees_each_form(tmp_path, monkeypatch, place, text, expected):

@@ -14,8 +14,9 @@ Wrong arguments are ValueError or TypeError, raised where they enter.
 """
 
 import difflib
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 
 class ClastError(Exception):
@@ -57,23 +58,23 @@ class Unavailable(ImportError):
 # To a type checker float and int are not of the classes in `numbers`.
 
 
-def is_number(value) -> TypeGuard[float]:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether this is a real number, of Python or of NumPy."""
     return isinstance(value, Real)
 
 
-def is_whole(value) -> TypeGuard[int]:
+def is_whole(value: object) -> TypeGuard[int]:
     """The same of whole numbers."""
     return isinstance(value, Integral)
 
 
-def nearest(name, known):
+def nearest(name: object, known: Iterable) -> str | None:
     """The known name closest to `name`, or None."""
     close = difflib.get_close_matches(str(name), [str(k) for k in known], n=1, cutoff=0.5)
     return close[0] if close else None
 
 
-def pick(what, name, choices):
+def pick(what: str, name: object, choices: Mapping[str, Any]) -> Any:
     """Return choices[name], or raise a ValueError that names the nearest choice.
 
     what: what is chosen, for the message ("contact law").

@@ -45,6 +45,6 @@ SOURCES = {
 }
 
 
-def softened(material, young=1e7):
+def softened(material: Material, young: float = 1e7) -> Material:
     """The same material with another Young's modulus [Pa], for flows, where overlaps stay small and steps may be longer by the root of the ratio."""
     return dataclasses.replace(material, young=float(young))

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from roads import differences, state
 
 import clast
 from clast.dem.sphere_pairs import ball_block
-from clast.kernels import ahead, backend, own, primitives, reached
+from clast.kernels import ahead, backend, own, primitives, reached, watch
 from clast.kernels.launch import free_block
 from clast.narrow import dispatch
 from clast.run.rehearsal import rehearse
@@ -235,13 +236,49 @@ def test_nobody_goes_on_when_the_first_process_is_stopped(how, tmp_path):
     children = [int(parent.stdout.readline()) for _ in range(2)]
     time.sleep(1.5)
     assert all(map(running, children))
-    began = time.monotonic()
+    before, began = len(list(tmp_path.rglob("*.nbi"))), time.monotonic()
     parent.send_signal(how)
     rest = parent.communicate(timeout=60)[0]
-    while any(map(running, children)) and time.monotonic() - began < 10.0:
+    # Who is interrupted ends the others first. When it was killed they see that nobody is there any more, however busy the machine is.
+    while how == signal.SIGKILL and any(map(running, children)) and time.monotonic() - began < 10.0:
         time.sleep(0.02)
     assert not any(map(running, children))
+    assert len(list(tmp_path.rglob("*.nbi"))) - before <= 2  # those that were at work that moment, of many
     assert (rest.strip() == "interrupted") == (how == signal.SIGINT)
+
+
+def test_who_waits_for_a_compiler_stops_at_the_next_look(monkeypatch):
+    """Looks are counted, and processes that would work for ten minutes stand for compilers: so it does not matter how quick the machine is."""
+    begun, looks = [], []
+
+    def start():
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        begun.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600.0)"], **pipes))
+        return begun[-1]
+
+    def asked():
+        looks.append(all(process.poll() is None for process in begun))
+        return len(looks) == 3
+
+    monkeypatch.setattr(ahead, "start_worker", start)
+    assert watch.REFRESH <= 0.1  # [s] between two looks
+    with watch.watching(None, asked), pytest.raises(watch.Stopped):
+        with ahead.Workshop(2, lambda title, done: None) as shop:
+            shop.add([ahead.Task(("function", "clast", name), name, (), name, 1) for name in "abc"])
+            shop.finish()
+    assert looks == [True] * 3  # nobody was asked again
+    assert len(begun) == 2 and all(process.returncode is not None for process in begun)
+    for thread in shop.threads:
+        thread.join(60.0)
+    assert not any(thread.is_alive() for thread in shop.threads)
+    for process in begun:
+        process.communicate()
+    looks.clear()
+    done = threading.Event()
+    with watch.watching(None, asked), pytest.raises(watch.Stopped):
+        watch.apart(done.wait, 600.0)
+    assert looks == [False] * 3 and watch.abandoned()
+    done.set()
 
 
 def test_primitives_in_plain_python():

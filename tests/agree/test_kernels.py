@@ -87,6 +87,32 @@ def test_a_law_of_a_program_that_is_gone_is_compiled_anew(tmp_path):
     assert python(GONE, **around) == ["12.0", "1"]  # alone: what is not of that program is on the disk
 
 
+THIRD = """
+from clast.kernels.reached import stored
+
+@stored({})
+def one_over(x):
+    return 1.0 / x
+"""
+CALLED = """
+from clast.kernels import backend
+import third
+try:
+    print(third.one_over(0.0), len(backend.compiled()))
+except ZeroDivisionError:
+    print("refused", len(backend.compiled()))
+"""
+
+
+def test_other_flags_of_a_loop_that_python_calls_are_other_code(tmp_path):
+    paths = os.pathsep.join([str(tmp_path), str(Path(clast.__file__).parents[1])])
+    around, told = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": paths}, []
+    for flags in ("", 'error_model="numpy"', ""):
+        (tmp_path / "third.py").write_text(THIRD.format(flags), encoding="utf-8")
+        told.append(python(CALLED, **around))
+    assert told == [["refused", "1"], ["inf", "1"], ["refused", "0"]]
+
+
 # Names of the kernels of every row function, and of one with two laws.
 NAMES = """
 import importlib, inspect, json, pkgutil, sys
@@ -186,6 +212,17 @@ def test_an_edit_of_a_small_function_changes_what_reaches_it_and_nothing_else(pa
     own = {row: row.rsplit(".", 1)[1] for row in package.before}
     assert {row for row in own if own[row] in direct} <= changed <= {row for row in own if own[row] in reaching}
     assert 10 < len(changed) < len(own) - 20
+
+
+@pytest.mark.parametrize(
+    "file, old, new",
+    [
+        ("library.py", "manager.add_instruction_combine_pass()", "pass"),
+        ("quick.py", "return _sizes[key][0]", "return _sizes[key][0] + 0"),
+    ],
+)
+def test_an_edit_of_what_all_compiling_goes_through_changes_every_name(package, file, old, new):
+    assert package.changed(file, old, new) == set(package.before)
 
 
 def test_what_is_not_code_changes_no_name(package):
@@ -337,6 +374,13 @@ def test_kernels_are_told_apart_by_bound_names_and_flags():
         {"SECOND": 2.5},
         {"FIRST": 1},
         {"FIRST": True},
+        {"FIRST": 0.0},
+        {"FIRST": -0.0},
+        {"FIRST": (1, 2)},
+        {"FIRST": (1.0, 2.0)},
+        {"FIRST": (True, 2.0)},
+        {"FIRST": ((0.0,), 2.0)},
+        {"FIRST": ((-0.0,), 2.0)},
         {"fastmath": {"contract"}},
         {"fastmath": {"contract", "nsz"}},
         {"allocates": True},
@@ -344,6 +388,7 @@ def test_kernels_are_told_apart_by_bound_names_and_flags():
     ]
     kernels = [backend.kernel(scale_row, **way) for way in ways]
     assert kernels == [backend.kernel(scale_row, **way) for way in ways]
+    assert len(set(kernels)) == len(ways)
     assert len({kernel.name for kernel in kernels}) == len(ways)
 
 

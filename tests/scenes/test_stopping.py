@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,9 +34,36 @@ every = 2e-4
 """
 
 
+PROC = Path("/proc/self/stat").exists()
+MOST = 0.5  # [s] of processor time that all processes of a command take at the most after the signal: they took 0.03 to 0.1, a kernel up to 13
+
+
+def table():
+    """{process: (its parent, processor time [s] of it and of those that it has waited for)} of all that run."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat") if PROC else ():
+        try:
+            state, parent, *words = path.read_text().rsplit(")", 1)[1].split()
+        except OSError:  # it has ended meanwhile
+            continue
+        if state not in "ZX":
+            found[int(path.parent.name)] = int(parent), sum(map(int, words[9:13])) / os.sysconf("SC_CLK_TCK")
+    return found
+
+
+def family(process):
+    """{process: processor time [s]} of a process and of all that it has begun."""
+    known = table()
+    own = {process} & set(known)
+    while more := {one for one, (parent, _) in known.items() if parent in own} - own:
+        own |= more
+    return {one: known[one][1] for one in own}
+
+
 def stopped(arguments, how, cache, workers, after=1.0):
     """(exit code, what was said, kernels that were finished between the signal and the end) of a command that compiles everything and is
-    stopped so long [s] after the first kernel is there, by a signal and one more right after it."""
+    stopped so long [s] after the first kernel is there, by a signal and one more right after it. None of its processes is left then, and together
+    they have done next to nothing: that is told by processor time, as others may be at work on the machine."""
     process = subprocess.Popen(
         [sys.executable, "-m", "clast", *map(str, arguments)],
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache), "CLAST_WORKERS": str(workers)},
@@ -53,13 +81,20 @@ def stopped(arguments, how, cache, workers, after=1.0):
             time.sleep(0.05)
         time.sleep(after)
         assert process.poll() is None
-        before = len(list(cache.rglob("*.nbi")))
+        before, own = len(list(cache.rglob("*.nbi"))), family(process.pid)
         process.send_signal(how)
         time.sleep(0.01)
         process.send_signal(how)
-        said = process.communicate(timeout=600)[1]
+        said = process.stderr.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
     finally:
         process.kill()
+        process.stderr.close()
+    if PROC:
+        assert len(own) == (1 + workers if workers else 1), "processes that compile beside the first"
+        assert not own.keys() & table().keys(), "processes are left"
+        assert used.ru_utime + used.ru_stime - sum(own.values()) < MOST
     return process.returncode, said, len(list(cache.rglob("*.nbi"))) - before
 
 

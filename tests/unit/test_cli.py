@@ -9,8 +9,10 @@ import warnings
 from pathlib import Path
 
 import pytest
+from llvmlite import binding
 
 from clast import cli, errors
+from clast.kernels import reached, shipped
 from clast.scenes.compiling import MADE, WARMED
 
 BALL = "[[bodies]]\nradius = 0.01\nposition = [0, 0, 0.5]\n[run]\ndt = 1e-4\nuntil = 0.01\n"
@@ -269,6 +271,53 @@ def test_a_real_run_is_reported_and_resumed(tmp_path, capsys):
     assert cli.answer(["report", out]) == 0
     assert cli.answer(["run", "--resume", out, "--until", "0.02", "--quiet"]) == 0
     assert "100 %" in capsys.readouterr().err
+
+
+HERE = {
+    "versions": reached.VERSIONS,
+    "triple": binding.get_process_triple(),
+    "cpu": "x86-64-v3",
+    "features": "+one,+two",
+}
+FITS = {  # what the package says of its kernels, and in which surroundings: what `clast check` says
+    "fits": (HERE, {}, "1 kernels for x86-64-v3, used: they fit this processor, Python 3."),
+    "another Python": (
+        HERE | {"versions": "(3, 1, 4) " + reached.VERSIONS.split(") ")[1]},
+        {},
+        "1 kernels, not used: they are for Python 3.1.4, here is Python 3.",
+    ),
+    "another NumPy": (
+        HERE | {"versions": reached.VERSIONS.rsplit(" ", 1)[0] + " 1.0.7"},
+        {},
+        "1 kernels, not used: they are for NumPy 1.0.7, here is NumPy ",
+    ),
+    "another system": (HERE | {"triple": "m68k-amiga"}, {}, "1 kernels, not used: they are for m68k-amiga, this is "),
+    "an older processor": (
+        HERE | {"features": "+one,+three,+four"},
+        {},
+        "not used: they are for x86-64-v3, this processor lacks three, four;",
+    ),
+    "left out": (HERE, {"CLAST_SHIPPED": "0"}, "1 kernels, not used: CLAST_SHIPPED=0 leaves them out"),
+    "none": (None, {}, "none in this package; a wheel of make wheel has those of the ready scenes"),
+}
+
+
+@pytest.mark.parametrize("case", FITS)
+def test_check_says_in_one_line_whether_kernels_of_the_package_fit(case, tmp_path, capsys, monkeypatch):
+    known, surroundings, expected = FITS[case]
+    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
+    monkeypatch.setattr(shipped.binding, "get_host_cpu_features", lambda: {"one": True, "two": True})
+    monkeypatch.delenv("CLAST_SHIPPED", raising=False)
+    for name, value in surroundings.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "row.1.nbi").touch()
+    if known is not None:
+        (tmp_path / shipped.LEVEL).write_text(json.dumps(known))
+    assert cli.answer(["check"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("shipped")]
+    assert expected in line
+    # And so it is: what is said is what the store of kernels goes by.
+    assert (shipped.level.__wrapped__(reached.VERSIONS) is not None) == (case == "fits")
 
 
 def test_check_compiles_nothing_unless_told(capsys, monkeypatch):

@@ -236,6 +236,30 @@ def test_a_point_cloud_that_broke_a_hull_code():
     assert numbers_of(shape) == (72, 149, 79)
 
 
+def rhombicuboctahedron():
+    """Corners of one with edges of length 1: all orders and signs of (1, 1, 1 + sqrt 2) / 2."""
+    corner = np.array([0.5, 0.5, 0.5 + math.sqrt(0.5)])
+    signs = np.stack(np.meshgrid(*[[-1.0, 1.0]] * 3), axis=-1).reshape(-1, 3)
+    return np.concatenate([signs * np.roll(corner, k) for k in range(3)])
+
+
+def test_flat_faces_are_found_in_a_cloud_of_single_precision():
+    """Points all over the faces of a known body, and within: most triangles of their hull are pieces of flat faces."""
+    corners, rng = rhombicuboctahedron(), np.random.default_rng(5)
+    ways = np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if x or y or z], float)
+    cloud = [corners, rng.uniform(-0.4, 0.4, (100, 3))]
+    for way in ways:  # its 26 faces look along the axes and half way between two or three of them
+        height = corners @ way
+        face = corners[height > height.max() - 1e-9]
+        cloud.append(rng.dirichlet(np.ones(len(face)), 20) @ face)
+    points = (np.concatenate(cloud) @ TURN.T + [0.3, -0.2, 0.1]).astype(np.float32).astype(float)
+    shape = Polyhedron(points)
+    assert numbers_of(shape) == (24, 48, 26)
+    check_tables(shape, points)
+    assert shape.volume == pytest.approx(4.0 + 10.0 * math.sqrt(2.0) / 3.0, rel=1e-6)
+    np.testing.assert_allclose(shape.origin, [0.3, -0.2, 0.1], atol=1e-6)
+
+
 def test_a_round_body_keeps_all_its_faces():
     points = np.random.default_rng(2).normal(size=(400, 3))
     points /= np.linalg.norm(points, axis=1)[:, None]
@@ -261,6 +285,7 @@ REFUSED = {
     "one point": (np.ones((9, 3)), ValueError, "are all the same point"),
     "a line": (np.outer(np.arange(9.0), [1, 2, 3]), ValueError, "lie on a line"),
     "a plane": (GRID * [1, 1, 0] @ TURN.T, ValueError, "lie in a plane .*clast.Quad"),
+    "a plane in single precision": ((GRID * [1, 1, 0] @ TURN.T).astype(np.float32), ValueError, "lie in a plane"),
     "almost a plane": (GRID * [1, 1, 1e-7] @ TURN.T, ValueError, "lie in a plane .*at least 1e-06"),
     "not a number": (np.where(np.arange(12).reshape(4, 3) == 7, np.nan, 1.0), ValueError, "point 2 .*nan.*1 of 4"),
     "infinite": (np.where(np.arange(12).reshape(4, 3) == 7, np.inf, 1.0), ValueError, "point 2 .*inf"),
@@ -413,6 +438,38 @@ def test_real_mesh_files(name, expected):
         shape = clast.load_mesh(path, shape="polyhedron")
         assert numbers_of(shape) == expected
         check_tables(shape)
+
+
+# Of a ball's random points all faces are triangles: 2 v - 4 of them, 3 v - 6 edges. By how much the hull is more than the solid: stairs are 15 squares
+# in an outline of 17; the hulls of cup, torus and flange are stacks of frusta over regular polygons, n sin(2 pi / n) / 6 h (R^2 + R r + r^2).
+OWN = {
+    "rock.obj": (50, 144, 96),
+    "quads.obj": (8, 12, 6),
+    "stairs.obj": "not convex: .*13.3 % more",
+    "cup.obj": "not convex: .*105 % more",
+    "torus.obj": "not convex: .*39.1 % more",
+    "flange.stl": "not convex: .*157 % more",
+    "lump.obj": "not convex: ",
+    "open.obj": "not closed: of its 96 edges 3 belong to one triangle and 0 to more than two",
+    "two_boxes_and_one_edge.stl": "not closed: of its 35 edges 0 belong to one triangle and 1 to more than two",
+    "points.obj": "no triangles",
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), OWN.items(), ids=[Path(name).stem for name in OWN])
+def test_own_mesh_files(name, expected, own_data):
+    path = own_data / "meshes" / name
+    if isinstance(expected, str):
+        with pytest.raises(ValueError, match=expected):
+            clast.load_mesh(path, shape="polyhedron")
+        return
+    shape = clast.load_mesh(path, shape="polyhedron")
+    known = json.loads((own_data / "meshes.json").read_text(encoding="utf-8"))[name]
+    assert numbers_of(shape) == expected
+    check_tables(shape)
+    assert shape.volume == pytest.approx(known["volume"], rel=1e-12)
+    np.testing.assert_allclose(shape.origin, known["centre"], atol=1e-12)
+    np.testing.assert_allclose(shape.inertia, known["inertia"], atol=1e-12)
 
 
 @pytest.mark.parametrize("roof_first", [False, True])

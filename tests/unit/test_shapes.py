@@ -1,5 +1,6 @@
 """Shapes: mass properties against closed forms, topology of meshes, and refusals with messages."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -419,6 +420,24 @@ def test_reference_meshes_load_with_sound_topology():
             wall = load_mesh(file)
             if len(wall.triangles) < 200:
                 check_topology(wall.mesh)
+
+
+def test_own_meshes_load_with_sound_topology(own_data):
+    known = json.loads((own_data / "meshes.json").read_text(encoding="utf-8"))
+    seen = set()
+    for file in sorted((own_data / "meshes").iterdir()):
+        if file.name == "points.obj":
+            with pytest.raises(ValueError, match="no triangles"):
+                load_mesh(file)
+            continue
+        wall, other = load_mesh(file), trimesh.load(file, process=True)
+        assert len(wall.triangles) == len(other.faces) and len(wall.vertices) == len(other.vertices)
+        if file.name in known:
+            assert len(wall.triangles) == known[file.name]["triangles"]
+            seen.add(file.name)
+        if len(wall.triangles) < 200:
+            check_topology(wall.mesh)
+    assert seen == set(known)
 
 
 def meshes_to_break(folder):

@@ -362,7 +362,16 @@ def test_contacts_are_the_local_minima_where_three_walls_share_an_edge():
     ],
 )
 def test_contacts_are_the_local_minima_on_meshes_from_files(name):
-    wall = load_mesh(MESHES / name)
+    check_minima_of_file(MESHES / name)
+
+
+@pytest.mark.parametrize("name", ["cup.obj", "stairs.obj", "flange.stl", "torus.obj", "two_boxes_and_one_edge.stl"])
+def test_contacts_are_the_local_minima_on_own_meshes(name, own_data):
+    check_minima_of_file(own_data / "meshes" / name)
+
+
+def check_minima_of_file(path):
+    wall = load_mesh(path)
     low, high = wall.vertices.min(axis=0), wall.vertices.max(axis=0)
     rng = np.random.default_rng(14)
     centres = rng.uniform(low - 0.2 * (high - low), high + 0.2 * (high - low), (40, 3))

@@ -6,7 +6,7 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -248,7 +248,7 @@ def go_on(path, until, every, output, device):
         complain(f"{fault}; going on from {previous.name}", OK)
         sim = resume(previous, **options)
     output = file.parent if output is None else output
-    plan = {"scene": sim.scene.title or "resumed run"}
+    plan: dict[str, Any] = {"scene": sim.scene.title or "resumed run"}
     if (file.parent / "run.json").exists():
         with typed_by_user(str(file.parent / "run.json")):
             plan.update(json.loads((file.parent / "run.json").read_text(encoding="utf-8")))

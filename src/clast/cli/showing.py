@@ -4,7 +4,7 @@ import re
 import time as clock
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -86,7 +86,12 @@ def render(
         raise Wrong(f"--picture {picture}: must end in {', '.join(PICTURES)}")
     if not target.parent.is_dir():
         raise Wrong(f"{target}: there is no folder {target.parent}; make it first")
-    options = {"colour": colour, "camera": camera, "arrows": arrows, "cut": [plane(words) for words in cut or ()]}
+    options: dict[str, Any] = {
+        "colour": colour,
+        "camera": camera,
+        "arrows": arrows,
+        "cut": [plane(words) for words in cut or ()],
+    }
     if size is not None:
         options["size"] = pixels(size)
     with typed_by_user():

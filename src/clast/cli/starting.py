@@ -65,7 +65,7 @@ def check(
 
     import numba
 
-    from ..kernels import backend
+    from ..kernels import backend, reached, shipped
 
     if first_speaks(OK) is None:
         return
@@ -75,6 +75,7 @@ def check(
     print(f"threading   {numba.threading_layer()}, first found of {backend.layers()}")
     cache = settings["CACHE_DIR"] or Path(__file__).parents[1] / "__pycache__"
     print(f"cache       {cache}" + ("" if writable(Path(cache)) else " (not writable: set NUMBA_CACHE_DIR)"))
+    print(f"shipped     {shipped.told(reached.VERSIONS)}")
     for name, (extra, purpose) in OPTIONAL.items():
         state = "present" if find_spec(name) else f"missing, for {purpose}: pip install 'clast[{extra}]'"
         print(f"{name:<11} {state}")

@@ -5,6 +5,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from ..errors import is_number, nearest, pick
 from ..motion import integrate
 from ..narrow.triangle_lanes import METHODS
 from ..scene.materials import BLAZE, HALO, HARD, NUMBERS, combine, combine_numbers
+from ..scene.scene import Scene
+from ..signatures import Floats
 from ..tables import FREE, is_particle
 from . import composed, laws, own_law
 
@@ -84,7 +87,7 @@ class DEM:
     in_step: bool | None = None
     ledger: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if callable(self.law):
             own_law.check(self.law)
         else:
@@ -140,7 +143,7 @@ class DEM:
         return all(getattr(self, field.name) == field.default for field in fields(self) if field.name in PARTS)
 
     @functools.cached_property
-    def recipe(self):
+    def recipe(self) -> Any:
         """The Law that belongs to `law` and its parts; a user's own function gets the damping of the Hertz law, and no energy unless it tells one."""
         if callable(self.law):
             return own_law.recipe(self.law)
@@ -155,7 +158,7 @@ class DEM:
         whole = composed.choose(self.law, *(False if name == "in_step" else getattr(self, name) for name in PARTS))
         return whole._replace(account=2.5 if recipe.hertzian else 2.0)
 
-    def mixes(self, scene):
+    def mixes(self, scene: Scene) -> Floats:
         """Numbers that the law needs of every pair of materials, (m*m, k): columns as in `Law.needs`."""
         mix = combine(scene.materials, scene.pairs)
         for name in HARD:
@@ -216,16 +219,16 @@ class DEM:
         return np.nan_to_num(column)
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The name of the law, for messages."""
         return repr(self.law if isinstance(self.law, str) else self.law.__name__)
 
-    def rolls(self, mixes):
+    def rolls(self, mixes: Floats) -> bool:
         """Whether some pair of materials, see `mixes`, has rolling friction."""
         needs = self.recipe.needs
         return self.recipe.turns or "rolling" in needs and bool((mixes[:, needs.index("rolling")] > 0.0).any())
 
-    def idle(self, mixes):
+    def idle(self, mixes: Floats) -> list[str]:
         """What was asked for against rolling and twisting and does nothing, for want of a coefficient, a line each; mixes: see `mixes`."""
         # Rolling springs are there unless something else is asked for.
         asked = (
@@ -238,7 +241,7 @@ class DEM:
             if acts and not mixes[:, self.recipe.needs.index(column)].any()
         ]
 
-    def reach(self, scene, mixes):
+    def reach(self, scene: Scene, mixes: Floats) -> float:
         """The largest gap [m] at which contacts of a scene act; mixes: see `mixes`."""
         law = self.recipe
         own = scene.parts.ball[is_particle(scene.parts.kind)]
@@ -259,7 +262,7 @@ class DEM:
             )
         return max([law.reach, *(float(np.max(gaps, initial=0.0)) for gaps in found)])
 
-    def critical_step(self, scene):
+    def critical_step(self, scene: Scene) -> tuple[float, int | None]:
         """Time step [s] at which the stiffest contact can no longer be followed, and the body that sets it.
 
         Hertz: the Rayleigh time of the smallest sphere, half-axis or ball inside a polyhedron, by the stiffest of its pairs of materials. Others: a third of the

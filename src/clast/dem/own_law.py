@@ -7,6 +7,7 @@ import math
 import re
 import threading
 import traceback
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,15 @@ TUPLE: Any = types.BaseTuple  # its stub does not know that one can go through i
 RETURNS = "return normal force [N], (x, y, z) shear force on b [N], (x, y, z) slip [m]"
 
 
-def law(function=None, *, keeps=(), needs=None, reach=0.0, stiffness=None, energy=None):
+def law(
+    function: Callable | None = None,
+    *,
+    keeps: Sequence[str] = (),
+    needs: Sequence[str] | None = None,
+    reach: float = 0.0,
+    stiffness: float | Callable | None = None,
+    energy: Callable | None = None,
+) -> Any:
     """Mark a contact law of your own: `@clast.law(keeps=("slip", "peak"))`.
 
     A law is a function (touch, mix, dt) of one contact that takes numbers and returns numbers: normal force [N], shear force on b (3,)
@@ -38,7 +47,13 @@ def law(function=None, *, keeps=(), needs=None, reach=0.0, stiffness=None, energ
     None: it counts as holding none.
     """
     if function is None:
-        given = {"keeps": keeps, "needs": needs, "reach": reach, "stiffness": stiffness, "energy": energy}
+        given: dict[str, Any] = {
+            "keeps": keeps,
+            "needs": needs,
+            "reach": reach,
+            "stiffness": stiffness,
+            "energy": energy,
+        }
         return functools.partial(law, **given)
     for what, names in (("keeps", keeps), ("needs", needs or ())):
         if isinstance(names, str) or not all(isinstance(n, str) and n.isidentifier() and n[0] != "_" for n in names):

@@ -1,14 +1,16 @@
 """Cone problems given by a matrix: u = W g + q with W sparse and symmetric, and the public `solve_cone`."""
 
 import math
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from ..errors import is_number, is_whole, pick
 from ..kernels.backend import func, kernel
 from ..kernels.vec import load, load_matrix
+from ..signatures import Numbers
 from .interior import interior_point
 from .projections import solve3
 from .solvers import SOLVERS, Workspace, measure, solve
@@ -148,7 +150,18 @@ class ConeSolution(NamedTuple):
     converged: bool  # residual <= tolerance
 
 
-def solve_cone(W, q, mu, *, solver="apgd", tolerance=1e-8, iterations=5000, coulomb=False, start=None, finish=True):
+def solve_cone(
+    W: Any,
+    q: ArrayLike,
+    mu: Numbers,
+    *,
+    solver: Literal["apgd", "barzilai-borwein", "gauss-seidel", "jacobi"] = "apgd",
+    tolerance: float = 1e-8,
+    iterations: int = 5000,
+    coulomb: bool = False,
+    start: ArrayLike | None = None,
+    finish: bool = True,
+) -> ConeSolution:
     """Solve a cone complementarity problem: impulses r in friction cones, velocities u = W r + q, and r . u = 0.
 
     W (3c,3c): symmetric positive semidefinite, scipy sparse or dense, with a diagonal above 0; q (3c,); mu: friction,

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ..kernels.vec import add, dot, load, load4, load_matrix, quat_exponential, 
 from ..motion.integrate import FINE, NOT_A_NUMBER, OUTSIDE, wrap
 from ..motion.rotation import near_unit, spin_of, tumble, turn_of
 from ..scene.materials import combine
+from ..scene.scene import Scene
 from . import solvers
 from .constraints import Mixes
 
@@ -69,7 +71,7 @@ class Complementarity:
     ledger: bool = False
     sleep: float | str | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         pick("solver", self.solver, solvers.SOLVERS)
         pick("broad phase", self.broad, BROAD)
         most = self.iterations
@@ -95,12 +97,12 @@ class Complementarity:
             raise ValueError("Complementarity: a ledger is kept where nobody sleeps; leave sleep= or ledger=True out")
 
     @property
-    def options(self):
+    def options(self) -> dict[str, Any]:
         """What the solver takes beside tolerance and iterations."""
         own = {"omega": self.omega, "relaxation": self.relaxation} if self.solver == "jacobi" else {}
         return own | ({"coulomb": True} if self.coulomb else {})
 
-    def mixes(self, scene):
+    def mixes(self, scene: Scene) -> Mixes:
         """Combined materials of every pair of materials, row m1 * number + m2: Mixes."""
         mix = combine(scene.materials, scene.pairs)
         return Mixes(*(np.ascontiguousarray(getattr(mix, name).ravel()) for name in Mixes._fields))

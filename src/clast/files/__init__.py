@@ -2,14 +2,20 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import errors, tables
 from ..mpi.team import first_does
+from ..signatures import Columns, File, Series, Vector
+from ..tables import Bodies, Hulls, Parts, Shapes, Surfaces
 from . import checkpoint, csv, disk, spheres, text, vti, vtk
 from .spheres import Spheres, load_spheres
 from .trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from ..scene.scene import Scene
 
 __all__ = [
     "WRITERS",
@@ -31,7 +37,7 @@ WRITERS = {
 }  # each takes (path, columns)
 
 
-def save(path, scene):
+def save(path: File, scene: "Scene") -> None:
     """Write the bodies of a scene to `path`; the suffix chooses the format: .vtp (ParaView), .csv, .dump (OVITO, LAMMPS), or .txt (places and radii alone).
 
     One row per sphere, ellipsoid, polyhedron or mesh, so that clumps show: `position`, `radius` and `axes` [m] are its own,
@@ -81,7 +87,7 @@ def _save(path, writer, scene, bodies, shapes):
             _whole(path.with_name(f"{path.stem}.walls.vtp"), vtk.write_triangles, *_joined(walls, bodies))
 
 
-def export(folder, path):
+def export(folder: File, path: File) -> Path:
     """Write all frames of the run in `folder` to one .dump file, which OVITO opens as a trajectory; return its path."""
     path = Path(path)
     errors.pick("file format of a run", path.suffix.lower(), {".dump": None})
@@ -97,7 +103,9 @@ def _export(trajectory, path):
         # With this many numbers for each body a particle has the same id at all moments, whatever is poured in or goes out.
         molds, particle = groups["molds"], tables.is_particle(np.asarray(groups["parts"]["kind"]))
         ends = zip(molds["first"], molds["count"], strict=True)
-        options = {"most": max((int(particle[first : first + count].sum()) for first, count in ends), default=1)}
+        options: dict[str, Any] = {
+            "most": max((int(particle[first : first + count].sum()) for first, count in ends), default=1)
+        }
         options |= {"world": about.get("world"), "periodic": about.get("periodic", (False,) * 3)}
         path.parent.mkdir(parents=True, exist_ok=True)
 
@@ -114,7 +122,7 @@ def _export(trajectory, path):
         _whole(path, write)
 
 
-def save_text(path, scene, time=None):
+def save_text(path: Path, scene: "Scene", time: float | None = None) -> None:
     """Write place and radius [m] of every particle of a scene as text, one line each; time [s] goes into the first line."""
     columns = particle_columns(scene.bodies, scene.shapes(), scene.parts, scene.hulls, scene.surfaces)
 
@@ -125,7 +133,7 @@ def save_text(path, scene, time=None):
     first_does(write)
 
 
-def save_grid(path, origin, spacing, columns):
+def save_grid(path: File, origin: Vector, spacing: Vector, columns: Columns) -> None:
     """Write fields on a regular grid to `path`, a .vti file that ParaView opens as an image.
 
     origin (3,) [m]: the first node; spacing (3,) [m]; columns: dict[str, (nx, ny, nz, ...) array], one value a node.
@@ -140,7 +148,9 @@ def save_grid(path, origin, spacing, columns):
     first_does(write)
 
 
-def particle_columns(bodies, shapes, parts, hulls=None, surfaces=None):
+def particle_columns(
+    bodies: Bodies, shapes: Shapes, parts: Parts, hulls: Hulls | None = None, surfaces: Surfaces | None = None
+) -> Series:
     """One row per particle of every body, (n,) or (n,k) columns by name; see `save` for which and their units."""
     rows = np.flatnonzero(tables.is_particle(shapes.kind))
     owner = shapes.body[rows]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import Damaged
+from ..signatures import File
 
 
 class Spheres(NamedTuple):
@@ -22,7 +23,7 @@ class Spheres(NamedTuple):
     number: np.ndarray  # (n,) int, as in the file; from 1 on where it has none
 
 
-def load_spheres(path, *, frame=-1):
+def load_spheres(path: File, *, frame: int = -1) -> Spheres:
     """Spheres of a file, sorted by number: LAMMPS data (atom_style sphere, or granular), LAMMPS or LIGGGHTS dump, or text with x y z r in each line as
     YADE's export writes it. Which it is, is seen from its first lines. frame: of a dump with several moments, -1 is the last.
     """

@@ -8,13 +8,16 @@ tables in files of version 1.8 and later, which these are.
 import hashlib
 import json
 import time as clock
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import h5py
 import numpy as np
 
 from .. import errors
+from ..signatures import Columns, File, Floats, Series, Whole
+from ..tables import Bodies, Contacts
 from . import checkpoint, disk
 
 FORMAT = "clast trajectory"
@@ -46,7 +49,7 @@ class Trajectory:
     mode: "r" to read, also while a run is writing it: the frames that were there when it was opened; "w" to start anew, "a" to go on.
     """
 
-    def __init__(self, path, mode="r"):
+    def __init__(self, path: File, mode: Literal["r", "w", "a"] = "r") -> None:
         self.path = Path(path)
         if mode not in ("r", "w", "a"):
             raise ValueError(f"trajectory mode must be 'r', 'w' or 'a', got {mode!r}")
@@ -128,7 +131,7 @@ class Trajectory:
     def _reading(self):
         return disk.reading(f"trajectory {str(self.path)!r}", "move it away: the checkpoint beside it does not need it")
 
-    def header(self, groups, attributes=None):
+    def header(self, groups: Mapping, attributes: Mapping | None = None) -> None:
         """Store the tables that hold for all frames ("molds", "parts", "meshes", "hulls", "surfaces"); replaces an earlier header."""
         groups, text = checkpoint.as_groups(groups), checkpoint.as_json(attributes or {})
         if "header" in self._file:
@@ -152,16 +155,23 @@ class Trajectory:
             return groups, json.loads(text)
 
     @property
-    def groups(self):
+    def groups(self) -> dict[str, Series]:
         """The tables of the header: dict[str, dict[str, array]]; empty if there is no header."""
         return self._header()[0]
 
     @property
-    def attributes(self):
+    def attributes(self) -> dict[str, Any]:
         """The attributes of the header: dict; empty if there is no header."""
         return self._header()[1]
 
-    def append(self, time, step, columns, scalars=None, contacts=None):
+    def append(
+        self,
+        time: float,
+        step: Whole,
+        columns: Bodies | Columns,
+        scalars: Mapping[str, float] | None = None,
+        contacts: Contacts | Columns | None = None,
+    ) -> None:
         """Add a frame and flush it.
 
         time: [s]. columns: dict[str, (n,...) array], or a tables.Bodies of which COLUMNS are kept; n may differ from
@@ -192,7 +202,7 @@ class Trajectory:
         self._commit()
         self._count += 1
 
-    def truncate_after(self, step):
+    def truncate_after(self, step: int) -> int:
         """Drop all frames later than `step`, for a run that goes on from an earlier checkpoint; return how many.
 
         The file does not become smaller; the space is used again by frames appended before it is closed.
@@ -206,7 +216,7 @@ class Trajectory:
         return before - self._count
 
     @property
-    def last_step(self):
+    def last_step(self) -> int:
         """Step of the last frame; -1 if there is none."""
         with self._reading():
             return int(self._about(self._count - 1)["step"]) if self._count else -1
@@ -220,11 +230,11 @@ class Trajectory:
 
         return self._patiently(read)
 
-    def times(self):
+    def times(self) -> Floats:
         """Times of all frames, (frames,) [s]."""
         return np.array([one["time"] for one in self._told()], dtype=float)
 
-    def series(self):
+    def series(self) -> Series:
         """Numbers over time: dict of arrays (frames,), `time` [s], `step`, and every scalar; NaN where a frame lacks it."""
         told = self._told()
         names = dict.fromkeys(name for one in told for name in one["scalars"])
@@ -234,7 +244,7 @@ class Trajectory:
         }
         return series | {name: np.array([one["scalars"].get(name, np.nan) for one in told], float) for name in names}
 
-    def close(self):
+    def close(self) -> None:
         """Close the file; the object is of no further use."""
         if self._sink is None:
             if self._file is not None:
@@ -254,10 +264,16 @@ class Trajectory:
         finally:
             self._sink.close()  # behind a fault the file is put back to the last whole frame
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._count
 
-    def __getitem__(self, index):
+    @overload
+    def __getitem__(self, index: Whole) -> Frame: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Frame]: ...
+
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(self._count))]
         place = index + self._count if index < 0 else index
@@ -278,13 +294,13 @@ class Trajectory:
             touching = {key.removeprefix(CONTACT): columns.pop(key) for key in list(columns) if key.startswith(CONTACT)}
             return Frame(float(about["time"]), int(about["step"]), columns, about["scalars"], touching)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Frame]:
         return (self[i] for i in range(self._count))
 
-    def __enter__(self):
+    def __enter__(self) -> "Trajectory":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _frames(self):
@@ -352,7 +368,7 @@ def _kept(dtype):
     return np.dtype(np.float32) if dtype.kind == "f" else dtype
 
 
-def contact_columns(contacts):
+def contact_columns(contacts: Any) -> Series:
     """What frames keep of tables.Contacts: CONTACT_COLUMNS, and the dissipation where they tell it; {name: column}."""
     columns = {name: getattr(contacts, name) for name in CONTACT_COLUMNS}
     if LOSS in (contacts.kept.dtype.names or ()):

@@ -25,6 +25,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 
+from ..signatures import Function
 from . import watch
 from .launch import Loop, run_phases, run_rows
 from .library import InnerCompiler, OnceCompiler, outer
@@ -131,7 +132,7 @@ def always_inner(function, **flags):
     return compiled
 
 
-def func(function):
+def func(function: Function) -> Function:
     """Compile a small function for use inside kernels; in the CUDA simulator it stays plain Python."""
     return inner(function, forceinline=True, _nrt=False, fastmath=False)
 
@@ -247,6 +248,13 @@ _kernels: dict = {}
 _loops: dict = {}  # by the name of the kernel
 
 
+def told_apart(value):
+    """A bound value as part of a key: True, 1 and 1.0 are equal, 0.0 and -0.0 too, also within tuples, but not to the compiler."""
+    if isinstance(value, tuple):
+        return type(value), tuple(map(told_apart, value))
+    return type(value), repr(value) if isinstance(value, float | complex | np.inexact) else value
+
+
 def kernel(row, fastmath=False, grain=512, allocates=False, phased=False, **bound):
     """The kernel of a row function; the same arguments give the same kernel.
 
@@ -260,8 +268,7 @@ def kernel(row, fastmath=False, grain=512, allocates=False, phased=False, **boun
     if bound:
         used = loaded(row)
         bound = {name: value for name, value in bound.items() if name in used}
-    # True and 1 and 1.0 are equal, but not to the compiler.
-    bound_items = tuple((name, type(bound[name]), bound[name]) for name in sorted(bound))
+    bound_items = tuple((name, told_apart(bound[name])) for name in sorted(bound))
     flags = frozenset(fastmath) if fastmath else False
     key = (row, flags, grain, allocates, phased, bound_items)
     if key not in _kernels:

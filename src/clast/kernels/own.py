@@ -1,6 +1,6 @@
 """Kernels that came with the package are compiled again for this machine's own processor, after a run that used them.
 
-Those of the package make no use of what the processor has beyond the level of the wheel: steps of spheres took 1.24 times as long with them, of cubes 1.14 times
+Those of the package make no use of what the processor has beyond the level of the wheel: steps of spheres took 1.23 times as long with them, of cubes 1.18 times
 (level x86-64-v3 on an AMD Zen 5). So a process of its own, of the lowest priority, compiles what a run has taken from the package into the user's
 cache, where the next start looks first. Twelve scenes, six shapes by both methods, had the same bits with the one and the other.
 """

@@ -2,7 +2,8 @@
 
 numba's disk cache looks at the file that holds a function. It does not see an edit in another file and would run old code;
 and it forgets all functions of a file of which one is edited. Here a stored function is known by what it reaches:
-itself, the functions it calls, the values of the global names it uses, the layouts of named tuples, the flags.
+itself, the functions it calls, the values of the global names it uses, the layouts of named tuples, the flags, and the sources of what all
+compiling goes through (`library`, `quick`).
 Too much in the hash costs a compilation, too little would run old code; in doubt it goes in. Not seen are the bodies of
 functions registered by numba.extending.overload outside of numba.
 """
@@ -26,7 +27,7 @@ import numpy as np
 from numba.core import types as numba_types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from . import shipped
+from . import library, quick, shipped
 from .library import outer
 
 try:
@@ -36,6 +37,8 @@ except ImportError:  # not on Windows
 
 PATIENCE = 120.0  # [s], that a process waits for another which compiles the same
 VERSIONS = f"{sys.version_info[:3]} {numba.__version__} {llvmlite.__version__} {np.__version__}"
+# What all kernels go through: an edit there makes other machine code of every one, though none of them calls it.
+PIPELINE = hashlib.sha256(b"".join(Path(str(module.__file__)).read_bytes() for module in (library, quick))).hexdigest()
 # numba brings its own versions of what is in here; their names and its version say all.
 KNOWN = {"numba", "numpy", "llvmlite", *sys.stdlib_module_names}
 SINGLE = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
@@ -91,7 +94,7 @@ class Reached:
     """All that is reached from some values: `digest`, and `names`, every name that code in there uses."""
 
     def __init__(self, *values):
-        self.text = [VERSIONS]
+        self.text = [VERSIONS, PIPELINE]
         self.names = set()
         self._number = {}  # functions in the order in which they were met, by id; calls may go in a circle
         self._waiting: list[types.FunctionType] = []
@@ -334,7 +337,7 @@ STORED: list = []  # what `stored` has made
 def kept(function, **flags):
     """A compiled function that Python calls, kept on disk by all that it reaches."""
     compiled = outer(function, **flags)
-    compiled._cache = Store(function)
+    compiled._cache = Store(function, of=compiled)  # with its flags: other flags make other code
     return compiled
 
 

@@ -9,6 +9,7 @@ llvmlite and NumPy are those that compiled them; elsewhere, and with CLAST_SHIPP
 import functools
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -20,21 +21,62 @@ FOLDER = Path(__file__).parent / "compiled"
 LEVEL = "level.json"
 
 
+WHAT = ("Python", "numba", "llvmlite", "NumPy")  # in the text of versions, in this order
+
+
 @functools.cache
 def level(versions):
     """(processor, its name, its features) as numba puts them into its keys, of kernels that fit here; None if there are none."""
-    settings = vars(numba.config)
-    if settings["CPU_NAME"] or settings["CPU_FEATURES"] or os.environ.get("CLAST_SHIPPED") == "0":
-        return None
-    if not (FOLDER / LEVEL).is_file():
-        return None
-    known = json.loads((FOLDER / LEVEL).read_text(encoding="utf-8"))
-    if known["versions"] != versions or known["triple"] != binding.get_process_triple():
-        return None
-    here = binding.get_host_cpu_features()
-    if not all(here.get(feature.removeprefix("+")) for feature in known["features"].split(",")):
+    known = _known()
+    if known is None or misfit(versions):
         return None
     return known["triple"], known["cpu"], known["features"]
+
+
+def _known():
+    """What the kernels of the package were compiled for, or None where it has none."""
+    file = FOLDER / LEVEL
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
+def misfit(versions):
+    """Why the kernels of the package are not used here, for people; empty if they are."""
+    settings, known = vars(numba.config), _known()
+    for name in ("CPU_NAME", "CPU_FEATURES"):
+        if settings[name]:
+            return f"NUMBA_{name}={settings[name]} asks for another processor; leave it out to use them"
+    if os.environ.get("CLAST_SHIPPED") == "0":
+        return "CLAST_SHIPPED=0 leaves them out"
+    both = zip(WHAT, _each(known["versions"]), _each(versions), strict=True)
+    others = [(f"{what} {theirs}", f"{what} {ours}") for what, theirs, ours in both if theirs != ours]
+    if others:
+        theirs, ours = (", ".join(column) for column in zip(*others))
+        return f"they are for {theirs}, here is {ours}; kernels are compiled when first needed, or build a wheel here (make wheel)"
+    if known["triple"] != (here := binding.get_process_triple()):
+        return f"they are for {known['triple']}, this is {here}; kernels are compiled when first needed"
+    host = binding.get_host_cpu_features()
+    lacking = [name for name in known["features"].replace("+", "").split(",") if not host.get(name)]
+    if lacking:
+        return f"they are for {known['cpu']}, this processor lacks {', '.join(lacking)}; kernels are compiled when first needed"
+    return ""
+
+
+def _each(versions):
+    """The versions in `reached.VERSIONS`, one by one."""
+    python, *others = versions.rsplit(" ", 3)
+    return [".".join(re.findall(r"\d+", python)), *others]
+
+
+def told(versions):
+    """Whether the package has kernels and whether they fit here, in one line for people."""
+    known = _known()
+    if known is None:
+        return "none in this package; a wheel of make wheel has those of the ready scenes"
+    count = f"{len(list(FOLDER.glob('*.nbi')))} kernels"
+    if reason := misfit(versions):
+        return f"{count}, not used: {reason}"
+    fits = ", ".join(f"{what} {version}" for what, version in zip(WHAT, _each(versions), strict=True))
+    return f"{count} for {known['cpu']}, used: they fit this processor, {fits}"
 
 
 def put(source, versions):

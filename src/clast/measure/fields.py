@@ -5,12 +5,17 @@ that the integral of each field is the sum over particles or contacts.
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..signatures import Corners, File, Floats, Series
 from .network import branches
 from .snapshot import corners, images, snapshot
+
+if TYPE_CHECKING:
+    from .snapshot import Subject
 
 NODES = 8  # of Gauss-Legendre quadrature along a branch
 BLOCK = 4096  # points that are spread over the grid at once: work arrays stay small
@@ -31,55 +36,55 @@ class Fields(NamedTuple):
     normals: np.ndarray  # (...,3,3) [1/m^3], sum_c n_i n_j phi(x - x_c)
 
     @property
-    def velocity(self):
+    def velocity(self) -> Floats:
         """Velocity (...,3) [m/s], momentum over density; zero where nothing is."""
         return self.momentum / np.where(self.density > 0.0, self.density, np.inf)[..., None]
 
     @property
-    def kinetic_stress(self):
+    def kinetic_stress(self) -> Floats:
         """(...,3,3) [Pa], sum_p m v'_i v'_j phi with v' = v_p less the velocity of the field there."""
         return self.motion - np.einsum("...i,...j->...ij", self.momentum, self.velocity)
 
     @property
-    def stress(self):
+    def stress(self) -> Floats:
         """(...,3,3) [Pa], of contacts and of motion, compression positive."""
         return self.contact_stress + self.kinetic_stress
 
     @property
-    def pressure(self):
+    def pressure(self) -> Floats:
         """(...) [Pa], a third of the trace of the stress."""
         return np.trace(self.stress, axis1=-2, axis2=-1) / 3.0
 
     @property
-    def temperature(self):
+    def temperature(self) -> Floats:
         """Granular temperature (...) [m^2/s^2], T = <v' . v'> / 3, weighted by mass."""
         shaken = np.trace(self.kinetic_stress, axis1=-2, axis2=-1)
         return shaken / (3.0 * np.where(self.density > 0.0, self.density, np.inf))
 
     @property
-    def fabric(self):
+    def fabric(self) -> Floats:
         """(...,3,3) mean of n_i n_j over the contacts about each node; zero where there is none."""
         return self.normals / np.where(self.contacts > 0.0, self.contacts, np.inf)[..., None, None]
 
     @property
-    def points(self):
+    def points(self) -> Floats:
         """The nodes (nx, ny, nz, 3) [m]."""
         lines = [self.origin[k] + self.spacing[k] * np.arange(self.density.shape[k]) for k in range(3)]
         return np.stack(np.meshgrid(*lines, indexing="ij"), axis=-1)
 
-    def columns(self):
+    def columns(self) -> Series:
         """Arrays by name, as files hold them: packing, density, velocity, temperature, pressure, stress, fabric, contacts."""
         names = ("packing", "density", "velocity", "temperature", "pressure", "stress", "fabric", "contacts")
         return {name: getattr(self, name) for name in names}
 
-    def save(self, path):
+    def save(self, path: File) -> None:
         """Write `columns` to a .vti file, which ParaView opens as an image."""
         from ..files import save_grid
 
         save_grid(path, self.origin, self.spacing, self.columns())
 
 
-def fields(subject, *, box, spacing, width):
+def fields(subject: "Subject", *, box: Corners, spacing: float, width: float) -> Fields:
     """Fields of a Simulation, a Scene or a Snapshot in a box ((x, y, z), (x, y, z)) [m], arrays (nx, ny, nz, ...) (Goldhirsch 2010):
 
         rho(x) = sum_p m phi(x - x_p),  rho v(x) = sum_p m v_p phi(x - x_p),  T(x) = sum_p m |v_p - v|^2 phi(x - x_p) / (3 rho),
@@ -91,7 +96,7 @@ def fields(subject, *, box, spacing, width):
     spacing [m]: at most so far apart are the nodes, which stand in the middle of equal cells of the box; width [m]: radius c of the
     kernel, a few particle radii. Periodic images count. Contacts count if they are known.
     """
-    moment = snapshot(subject)
+    moment: Any = snapshot(subject)
     low, high = corners("fields", box)
     if not (spacing > 0.0 and width > 0.0):
         raise ValueError(f"fields: spacing and width must be above 0, got {spacing!r} and {width!r}")
@@ -132,7 +137,7 @@ def fields(subject, *, box, spacing, width):
     )
 
 
-def mean(many):
+def mean(many: Iterable[Fields]) -> Fields:
     """Fields averaged over moments, of k Fields on one grid:
 
         A = sum_t A_t / k for every sum A (density, momentum, motion, ...),  v = <rho v> / <rho>,  T = tr(<rho v v> - <rho> v v) / (3 <rho>)

@@ -1,13 +1,23 @@
 """What flows, how steep it lies, and how well it is mixed."""
 
 import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .snapshot import corners, snapshot
+from ..signatures import Corners, Few, Floats, Vector
+from .snapshot import Snapshot, corners, snapshot
+
+if TYPE_CHECKING:
+    from ..files.trajectory import Trajectory
+    from .snapshot import Subject
 
 
-def mass_flow(moments, point, normal, *, box=None):
+def mass_flow(
+    moments: "Trajectory | Iterable[Snapshot]", point: Vector, normal: Vector, *, box: Corners | None = None
+) -> tuple[Floats, Floats]:
     """Mass that passes a plane in the direction of its normal, less what comes back: (t, rate), both (k-1,), of k moments:
 
         rate = (sum of m over bodies with s < 0 <= s' - sum of m over those with s' < 0 <= s) / (t' - t),  s = (x - point) . normal
@@ -18,7 +28,7 @@ def mass_flow(moments, point, normal, *, box=None):
     inside it. Bodies must move by less than half of a periodic world between two moments.
     """
     if hasattr(moments, "groups"):
-        run = moments
+        run: Any = moments
         moments = (snapshot(frame, run, contacts=False) for frame in run)
     point, normal = np.asarray(point, dtype=float), np.asarray(normal, dtype=float)
     normal = normal / np.linalg.norm(normal)
@@ -52,7 +62,13 @@ def _passed(last, now, point, normal, limits):
     return float(sign @ now.mass[now.free][after])
 
 
-def angle_of_repose(subject, *, axis=None, up=(0.0, 0.0, 1.0), part=(0.2, 0.8)):
+def angle_of_repose(
+    subject: "Subject",
+    *,
+    axis: Few | None = None,
+    up: Few = (0.0, 0.0, 1.0),
+    part: tuple[float, float] = (0.2, 0.8),
+) -> float:
     """Angle [rad] between the surface of a heap, or of the bed in a drum, and the horizontal: a = atan(-dh/dr) of a heap, atan |dh/dx| of a bed, with the
     straight line h [m] over r or x [m] fitted to its surface.
 
@@ -110,7 +126,7 @@ def _tops(cell, top, sectors, wide):
     return (full + 0.5) * wide, rows[full].mean(1)
 
 
-def lacey(subject, kind, *, box, cells, least=8):
+def lacey(subject: "Subject", kind: ArrayLike, *, box: Corners, cells: tuple[int, int, int], least: int = 8) -> float:
     """Lacey's mixing index M = (s0^2 - s^2) / (s0^2 - sr^2) (Lacey 1954): 0 for two separate kinds, 1 for a random mixture.
 
     kind (n,) bool: which free particles are of the first kind, in the order of their numbers. s^2 is the variance of their share p_i in the cells
@@ -127,7 +143,9 @@ def lacey(subject, kind, *, box, cells, least=8):
     return (apart - variance) / (apart - random)
 
 
-def relative_deviation(subject, kind, *, box, cells, least=8):
+def relative_deviation(
+    subject: "Subject", kind: ArrayLike, *, box: Corners, cells: tuple[int, int, int], least: int = 8
+) -> float:
     """Relative standard deviation of the share of one kind over cells, RSD = s / p, a pure number; s, p and arguments as in `lacey`: 0 where
     all are alike, sqrt((1 - p) / p) where kinds are separate."""
     share, count = _shares("relative_deviation", subject, kind, box, cells, least)

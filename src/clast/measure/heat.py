@@ -1,24 +1,29 @@
 """Heat of bodies, and what of it goes through contacts."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..signatures import Whole
 from ..tables import FREE
 
+if TYPE_CHECKING:
+    from ..run.simulation import Simulation
 
-def heat(sim):
+
+def heat(sim: "Simulation") -> float:
     """Heat [J] of all free bodies, counted from 0 K: H = sum_i m_i c_i T_i; an exact sum, the same in any order of memory."""
     return sim.stepper.total(_heats(sim)[1])[0]
 
 
-def mean_temperature(sim):
+def mean_temperature(sim: "Simulation") -> float:
     """The temperature [K] that all free bodies would come to together: T = sum_i m_i c_i T_i / sum_i m_i c_i; NaN where there is none."""
     capacity, heats = sim.stepper.total(*_heats(sim))
     return heats / capacity if capacity > 0.0 else math.nan
 
 
-def heat_flow(sim, number):
+def heat_flow(sim: "Simulation", number: Whole) -> float:
     """Heat [W] that flows into one body at present, also into one that keeps its temperature: Q = sum_c 2 k a (T_partner - T), over its contacts, see docs/laws.md; 0 for
     one that has gone."""
     _check(sim, "heat_flow")

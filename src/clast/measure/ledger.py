@@ -1,12 +1,15 @@
 """The balance of energy of a simulation since its start: what bodies have, what was put in, and what was lost."""
 
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..tables import FREE, some_bodies
 from .whole import body_energies, world_inertia
+
+if TYPE_CHECKING:
+    from ..run.simulation import Simulation
 
 LOSSES = {
     "normal": "normal damping",
@@ -33,13 +36,13 @@ class Stored(NamedTuple):
     # body. Velocities are those between two kicks of half a step, and the work of both is F . v dt
 
     @property
-    def parts(self):
+    def parts(self) -> tuple[float, float, float, float, float]:
         """Energy of all, of contacts along their normals and in shear, what the work is ahead, and the potential."""
         whole = self.kinetic + self.potential + self.elastic
         return whole, self.along, self.elastic - self.along, self.ahead, self.potential
 
 
-def stored(sim):
+def stored(sim: "Simulation") -> Stored:
     """The Stored energies [J] of a simulation that has been started: kinetic = sum (m v^2 + w . I w) / 2, potential = - sum m g . x, elastic as in
     `elastic_energy`; sums of bodies are exact."""
     bodies = sim.stepper.share()
@@ -81,23 +84,23 @@ class Balance:
     turnover: float  # that contacts took in, each joule once, or the work if that is more
 
     @property
-    def dissipated(self):
+    def dissipated(self) -> float:
         """All that was lost [J]."""
         return sum(getattr(self, name) for name in LOSSES)
 
     @property
-    def error(self):
+    def error(self) -> float:
         """By how much [J] the energy is more than what came in and was not lost: whether the work of all forces is that which bodies took up. What springs
         hold and lose by sliding is judged by `numerical`, in which it stands with the other sign."""
         have = self.kinetic + self.potential + self.elastic
         put_in = self.start + self.work + self.motors + self.through + self.stabilisation
         return have - put_in + self.dissipated + self.numerical
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, float]:
         """All numbers by name."""
         return asdict(self) | {"dissipated": self.dissipated, "error": self.error}
 
-    def series(self):
+    def series(self) -> dict[str, float]:
         """Those numbers by name that `series.csv` has in each frame."""
         told = self.as_dict()
         return {f"ledger_{name}": told[name] for name in told if name not in ("kinetic", "potential", "elastic")}
@@ -117,13 +120,13 @@ class Balance:
         return "\n".join([*lines, f"turnover {self.turnover:.5g} J{part}"])
 
 
-def without_rounding(told):
+def without_rounding(told: dict[str, float]) -> dict[str, float]:
     """The numbers of a balance by name, as people read them: 0 for what is rounding. The error itself stays as it is."""
     least = ROUNDING * told.get("turnover", 0.0)
     return {name: 0.0 if abs(value) <= least and name != "error" else value for name, value in told.items()}
 
 
-def ledger(sim):
+def ledger(sim: "Simulation") -> Balance:
     """The Balance of a simulation with DEM(ledger=True) or Complementarity(ledger=True): where its energy came from and went to.
 
     error = (kinetic + potential + elastic) - (start + work + motors + through + stabilisation) + dissipated + numerical [J], all measured.

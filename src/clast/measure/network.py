@@ -1,14 +1,19 @@
 """What contacts tell: coordination, how forces are distributed and form chains, stress and fabric."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..tables import FREE, is_particle
+from ..signatures import Corners, Floats, Wholes
+from ..tables import FREE, Contacts, is_particle
 from .snapshot import corners, images, known_contacts
 
+if TYPE_CHECKING:
+    from ..run.simulation import Simulation
+    from .snapshot import Subject
 
-def touching(sim, contacts):
+
+def touching(sim: "Simulation", contacts: Contacts) -> Wholes:
     """Numbers (k,2) of the two bodies of each contact that a Simulation's contacts() tell of: k = c_round + N_faced.
 
     c_round: contact points between round particles, or of one with a wall, a row each; N_faced: pairs of bodies one of which is a polyhedron or mesh, a row
@@ -34,7 +39,7 @@ def shared_coordination(sim, contacts):
     return ends / max(free, 1.0)
 
 
-def coordination(subject, *, rattlers=True):
+def coordination(subject: "Subject", *, rattlers: bool = True) -> float:
     """Mean number of partners of a free body, Z = (2 N_bb + N_bw) / N: a contact of two free bodies counts for both, one with
     a wall or fixed body once. Two bodies that touch at several points are one contact.
 
@@ -58,14 +63,14 @@ def coordination(subject, *, rattlers=True):
     return float(count[kept].sum()) / max(int(kept.sum()), 1)
 
 
-def coordination_numbers(subject):
+def coordination_numbers(subject: "Subject") -> Wholes:
     """Number of partners (n,) of every body, in the order of body numbers: Z_i = |{j : i and j have a contact point}|; zero for what is not free."""
     moment = known_contacts(subject, "coordination_numbers")
     pair = moment.rows(np.unique(moment.pair, axis=0))
     return np.bincount(pair.ravel(), minlength=len(moment.number)) * moment.free
 
 
-def force_distribution(subject, *, bins=50, most=None):
+def force_distribution(subject: "Subject", *, bins: int = 50, most: float | None = None) -> tuple[Floats, Floats]:
     """How often contact forces of each size occur: (f, p), with f (bins,) the middles and p (bins,) the probability density.
 
     f = |F| / <|F|> of all contact points that carry a force, a pure number; p(f) df is their share from f to f + df, so that the integral of p
@@ -91,7 +96,7 @@ class Network(NamedTuple):
     )  # (k,) which connected piece of the strong network a link belongs to, the largest is 0; -1 for weak links
 
 
-def force_network(subject, *, threshold=1.0):
+def force_network(subject: "Subject", *, threshold: float = 1.0) -> Network:
     """The Network of contact forces [N], and its strong part (Radjai et al. 1998):
 
         F_ab = |sum_c f_c|, over the contact points of bodies a and b; strong where F_ab > threshold <F>
@@ -136,7 +141,7 @@ def branches(moment):
     return start, moment.nearest(end - start)
 
 
-def stress(subject, box=None, *, kinetic=True):
+def stress(subject: "Subject", box: Corners | None = None, *, kinetic: bool = True) -> Floats:
     """Mean stress tensor (3,3) [Pa] in a box ((x, y, z), (x, y, z)) [m], compression positive:
 
         sigma_ij = ( sum_c w_c f_i l_j + sum_p m v'_i v'_j ) / V
@@ -165,7 +170,7 @@ def stress(subject, box=None, *, kinetic=True):
     return total / np.prod(high - low)
 
 
-def fabric(subject, box=None):
+def fabric(subject: "Subject", box: Corners | None = None) -> Floats:
     """Fabric tensor (3,3), a pure number, of the contact points in a box ((x, y, z), (x, y, z)) [m], of all without one (Satake 1982):
 
         phi_ij = sum_c n_i n_j / N_c

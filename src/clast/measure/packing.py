@@ -1,15 +1,20 @@
 """How much of space is filled, and how far apart particles are."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..signatures import Corners, Floats
 from .snapshot import corners, images, snapshot
+
+if TYPE_CHECKING:
+    from .snapshot import Subject
 
 NODES = 24  # of Gauss-Legendre quadrature on each smooth piece
 
 
-def packing_fraction(subject, box=None):
+def packing_fraction(subject: "Subject", box: Corners | None = None) -> float:
     """Part of a box ((x, y, z), (x, y, z)) [m] that particles fill, phi = sum_p |P and box| / |box|.
 
     Spheres count with exactly the part that lies inside. Other particles that the surface of the box cuts count as balls of their
@@ -30,7 +35,7 @@ def packing_fraction(subject, box=None):
     return filled / float(np.prod(high - low))
 
 
-def packing_profile(subject, axis=2, *, box, bins=50):
+def packing_profile(subject: "Subject", axis: int = 2, *, box: Corners, bins: int = 50) -> tuple[Floats, Floats]:
     """Packing fraction over height: (h, phi), both (bins,), phi_k = sum_p |P and slice k| / |slice k|, in slices of a box [m] across `axis` (0, 1, 2), as
     in `packing_fraction`.
 
@@ -52,7 +57,9 @@ def packing_profile(subject, axis=2, *, box, bins=50):
     return 0.5 * (edge[1:] + edge[:-1]), filled / (np.prod(high - low) / bins)
 
 
-def radial_distribution(subject, reach, *, bins=100, box=None):
+def radial_distribution(
+    subject: "Subject", reach: float, *, bins: int = 100, box: Corners | None = None
+) -> tuple[Floats, Floats]:
     """Radial distribution function of the centres of all particles up to the distance `reach` [m]: (r, g), both (bins,), r [m] the middles of the
     intervals and g, a pure number:
 

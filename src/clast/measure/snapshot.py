@@ -1,11 +1,20 @@
 """What measures look at: the particles of one moment, and the contacts between them."""
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..signatures import Floats, Numbers
 from ..tables import FREE
+
+if TYPE_CHECKING:
+    from ..files.trajectory import Frame, Trajectory
+    from ..run.simulation import Simulation
+    from ..scene.scene import Scene
+
+    Subject: TypeAlias = "Simulation | Scene | Snapshot"
 
 
 class Snapshot(NamedTuple):
@@ -28,21 +37,21 @@ class Snapshot(NamedTuple):
     force: np.ndarray | None  # (c,3) [N], on b
 
     @property
-    def radius(self):
+    def radius(self) -> Floats:
         """Radii (n,) [m] of the balls that have the volumes of the bodies."""
         return np.cbrt(self.volume * (0.75 / math.pi))
 
-    def rows(self, numbers):
+    def rows(self, numbers: Numbers) -> NDArray[np.intp]:
         """Rows of the bodies with these numbers."""
         return np.searchsorted(self.number, numbers)
 
-    def nearest(self, arm):
+    def nearest(self, arm: Floats) -> Floats:
         """Differences of places (...,3) [m] to the nearest periodic image."""
         length = np.where(self.length > 0.0, self.length, 1.0)
         return arm - np.where(self.length > 0.0, self.length * np.round(arm / length), 0.0)
 
 
-def snapshot(subject, run=None, *, contacts=True):
+def snapshot(subject: "Subject | Frame", run: "Trajectory | None" = None, *, contacts: bool = True) -> Snapshot:
     """Snapshot of a Simulation, a Scene, or a frame of a trajectory with `run`, the Trajectory that it is from.
 
     Volumes are V = V_1 s^3 [m^3], of a shape at size factor 1 times the cube of the body's; all else is taken as it is there.
@@ -52,10 +61,11 @@ def snapshot(subject, run=None, *, contacts=True):
         return subject
     if hasattr(subject, "columns"):
         return _of_frame(subject, run)
-    scene = getattr(subject, "scene", subject)
+    told: Any = subject  # known by what it has
+    scene = getattr(told, "scene", told)
     if not hasattr(scene, "bodies") or not hasattr(scene, "molds"):
         raise TypeError(f"snapshot: needs a Simulation, a Scene or a frame of a trajectory, got {subject!r}")
-    found = subject.contacts() if contacts and scene is not subject else None
+    found = told.contacts() if contacts and scene is not told else None
     low, length = _world(scene.world, scene.periodic)
     return _make(
         float(getattr(subject, "time", 0.0)),

@@ -1,16 +1,22 @@
 """What particles do to a wall: force, torque, power, wear."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from ..signatures import Floats, Vector, Whole
 from ..tables import rows_in
 
+if TYPE_CHECKING:
+    from ..run.simulation import Simulation
 
-def wall_force(sim, number):
+
+def wall_force(sim: "Simulation", number: Whole) -> Floats:
     """Contact force (3,) [N] on one body, for fixed and driven bodies too: F = sum_c f."""
     return _loads(sim, number)[1].sum(0)
 
 
-def wall_torque(sim, number, about=None):
+def wall_torque(sim: "Simulation", number: Whole, about: Vector | None = None) -> Floats:
     """Torque (3,) [N m] of all contacts on one body, T = sum_c ((x_c - about) cross f + couple).
 
     about (3,) [m]: by default the position of the body. A motor that turns a drum at a steady pace gives minus this.
@@ -21,7 +27,7 @@ def wall_torque(sim, number, about=None):
     return (np.cross(point - about, force) + couple).sum(0)
 
 
-def wall_power(sim, number):
+def wall_power(sim: "Simulation", number: Whole) -> float:
     """Power [W] that a moving wall gives to what touches it, P = - sum_c (f . (v + w cross (x_c - x)) + couple . w), with the force f on
     the wall and v, w, x its velocity, spin and position."""
     point, force, couple, _ = _loads(sim, number)
@@ -46,7 +52,7 @@ class Wear:
         wear.volume, wear.depth
     """
 
-    def __init__(self, sim, number, *, coefficient):
+    def __init__(self, sim: "Simulation", number: Whole, *, coefficient: float) -> None:
         self.sim, self.number, self.coefficient = sim, int(number), float(coefficient)
         row = _row(sim, number)
         mold = sim.bodies.mold[row]
@@ -58,11 +64,11 @@ class Wear:
         self._time = sim.time
 
     @property
-    def depth(self):
+    def depth(self) -> Floats:
         """Mean depth (parts,) [m] of what is worn off each triangle, volume over area; zero for what is no triangle."""
         return self.volume / np.where(self.area > 0.0, self.area, np.inf)
 
-    def update(self):
+    def update(self) -> None:
         """Add what the contacts of now wear off in the time since the last call."""
         sim = self.sim
         span, self._time = sim.time - self._time, sim.time

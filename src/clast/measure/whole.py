@@ -1,12 +1,18 @@
 """Energies and momentum of all free bodies."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..kernels.vec import rotation_matrices
-from ..tables import FREE
+from ..signatures import Floats
+from ..tables import FREE, Bodies
+
+if TYPE_CHECKING:
+    from ..run.simulation import Simulation
 
 
-def world_inertia(sim, bodies):
+def world_inertia(sim: "Simulation", bodies: Bodies) -> Floats:
     """Inertia tensors (n,3,3) [kg m^2] of free bodies in world axes, I = m s^2 R J R^T, rows as in bodies; zero for the others.
 
     m [kg]: mass; s: size factor; R: turns own axes into those of the world; J [m^2]: tensor over mass of the shape at size factor 1.
@@ -32,7 +38,7 @@ def body_energies(sim, bodies, gravity):
     return translation, rotation, -mass * (bodies.position * np.array(gravity)).sum(1)
 
 
-def energy(sim):
+def energy(sim: "Simulation") -> dict[str, float]:
     """Energies [J] of a simulation: kinetic, rotational, potential, elastic and total; sums are exact, the same on any number of processes.
 
     kinetic = sum m v^2 / 2, rotational = sum w . I w / 2, potential = - sum m g . x, that of gravity against the origin; elastic as in
@@ -49,7 +55,7 @@ def energy(sim):
     }
 
 
-def elastic_energy(sim):
+def elastic_energy(sim: "Simulation") -> float:
     """Energy [J] stored in the springs of all contacts, and in those of Scene.spring and Scene.torsion with a stiffness: E = sum_c U_c + sum_s k x^2 / 2.
 
     U_c is that of the contact law: k d^2 / 2 + k_t u^2 / 2 of "linear", 8/15 E* sqrt(R) d^(5/2) + k_t u^2 / 2 of "hertz", with overlap d and
@@ -59,7 +65,7 @@ def elastic_energy(sim):
     return sim.stepper.elastic_energy()
 
 
-def momentum(sim):
+def momentum(sim: "Simulation") -> tuple[Floats, Floats]:
     """Momentum P = sum m v (3,) [kg m/s] and angular momentum L = sum (m x cross v + I w) (3,) [kg m^2/s] about the origin, of all
     free bodies."""
     bodies = sim.stepper.share()

@@ -1,11 +1,14 @@
 """Contacts as a library call on many processes: each looks at its part of the boxes of a scene that all have described."""
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ..narrow import by_boxes, contacts
 from ..scene.scene import Scene
+from ..signatures import Function
 from ..tables import Contacts, empty_contacts
 from . import team
 
@@ -13,14 +16,20 @@ FEW = 20_000  # bodies: of fewer each process finds all contacts itself, before 
 BOXES = 8  # for each process: where contacts are uneven, boxes are not, and their mean is more even
 
 
-@functools.wraps(by_boxes.contacts_by_boxes)
+def like(original: Function) -> Callable[[Callable], Function]:
+    """`functools.wraps`, for a function with the very same arguments; type checkers then know them."""
+    wraps: Any = functools.wraps(original)
+    return wraps
+
+
+@like(by_boxes.contacts_by_boxes)
 def contacts_by_boxes(scene, **how):
     everyone = team.find()
     share = {} if everyone is None else {"share": (everyone.rank, everyone.size)}
     return by_boxes.contacts_by_boxes(scene, **share | how)
 
 
-@functools.wraps(contacts.find_contacts)
+@like(contacts.find_contacts)
 def find_contacts(scene, **how):
     whole = how.get("pairs") is not None or not isinstance(scene, Scene) or len(scene.bodies.number) < FEW
     # Processes are looked for only where they are needed: one alone may ask for the contacts of a few.

@@ -8,6 +8,7 @@ the boxes, belong to none and are looked at in each box near them; large bodies 
 """
 
 import math
+from collections.abc import Iterator
 from functools import cache
 from numbers import Integral
 
@@ -20,7 +21,7 @@ from ..errors import pick
 from ..kernels.backend import kernel
 from ..scene.scene import Scene
 from ..scene.stacking import mold_reach
-from ..tables import is_wall
+from ..tables import Contacts, is_wall
 from .contacts import NARROW, contacts_among
 from .dispatch import FAMILIES, FAMILY
 from .mesh_points import METHODS
@@ -34,7 +35,16 @@ LARGE = 0.25  # of the edge of a box: bodies with a greater reach are large
 WHISKER = 1.0 + 1e-9  # so that rounding does not lose a pair
 
 
-def contacts_by_boxes(scene, *, margin=0.0, memory=2**30, broad="bins", narrow=None, sort=True, share=(0, 1)):
+def contacts_by_boxes(
+    scene: Scene,
+    *,
+    margin: float = 0.0,
+    memory: float = 2**30,
+    broad: str = "bins",
+    narrow: str | None = None,
+    sort: bool = True,
+    share: tuple[int, int] = (0, 1),
+) -> Iterator[Contacts]:
     """The contacts of a scene, box after box: an iterator of Contacts, each contact in one of them.
 
     memory [bytes]: how much one box may take, beside the scene itself and 40 bytes for each of its bodies; the boxes are made as small as that needs, and

@@ -5,6 +5,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..broad.bins import bins, look_at_room, sphere_contacts
 from ..broad.search import BROAD, find_pairs, periodic_box
@@ -208,7 +209,16 @@ def lower_first(shapes, pair):
     return np.where(swap[:, None], pair[:, ::-1], pair), swap
 
 
-def find_contacts(scene, *, margin=0.0, broad="bins", narrow=None, pairs=None, sort=True, tree=True):
+def find_contacts(
+    scene: Scene,
+    *,
+    margin: float = 0.0,
+    broad: str = "bins",
+    narrow: str | None = None,
+    pairs: ArrayLike | None = None,
+    sort: bool = True,
+    tree: bool = True,
+) -> Contacts:
     """All contacts of a scene: arrays in, arrays out.
 
     margin [m]: pairs up to this far apart are returned too; contacts that overlap have gap < 0.

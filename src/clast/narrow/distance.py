@@ -1,10 +1,11 @@
 """The distance of two shapes as a library call, with no scene."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..scene.scene import Scene
+from ..signatures import Pose, Shape
 from ..tables import Contacts
 from .contacts import find_contacts
 
@@ -19,7 +20,7 @@ class Distance(NamedTuple):
     contacts: Contacts  # all contact points; pair[:, 0] is the row of the pair of poses
 
 
-def distance(shape_a, pose_a, shape_b, pose_b):
+def distance(shape_a: Shape, pose_a: Pose, shape_b: Shape, pose_b: Pose) -> Distance:
     """Signed distance, nearest points, normal and contact points of two shapes, at one pair of poses or at n of them.
 
     A pose is a position, (3,) or (n,3) [m], or (position, orientation) with unit quaternions (4,) or (n,4); one pose of one
@@ -33,7 +34,10 @@ def distance(shape_a, pose_a, shape_b, pose_b):
     scene = Scene()
     numbers = []
     for shape, position, turn in ((shape_a, x, q), (shape_b, y, r)):
-        place = {"position": np.broadcast_to(position, (n, 3)), "orientation": np.broadcast_to(turn, (n, 4))}
+        place: dict[str, Any] = {
+            "position": np.broadcast_to(position, (n, 3)),
+            "orientation": np.broadcast_to(turn, (n, 4)),
+        }
         numbers.append(scene.add(shape, **place, motion="fixed"))
     found = find_contacts(scene, pairs=np.stack(numbers, axis=1), margin=np.inf)
     row = found.pair[:, 0] - int(numbers[0][0])

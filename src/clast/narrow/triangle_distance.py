@@ -1,11 +1,14 @@
 """The distance of many pairs of triangles (`clast.triangle_distance`), by each of the methods of `triangle_lanes`."""
 
 import math
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..errors import pick
 from ..kernels.backend import FUSE, kernel
+from ..signatures import Floats
 from .triangle_lanes import LANES, METHODS, RESULT, ROWS, brute_lanes
 
 METHOD = brute_lanes  # bound to the kernel
@@ -37,7 +40,13 @@ def distance_block(block, a, b, tolerance, distance, p, q):
             q[row, i] = result[4 + i, k]
 
 
-def triangle_distance(a, b, *, method="brute", tolerance=1e-6):
+def triangle_distance(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    method: Literal["brute", "penalty", "hybrid-pairs", "hybrid-batches"] = "brute",
+    tolerance: float = 1e-6,
+) -> tuple[Floats, Floats, Floats]:
     """Distances of pairs of triangles, and where they are nearest.
 
     a, b: corners (n,3,3) [m]: pair, corner, axis. Corners may coincide: a triangle may be a segment or a point.
@@ -84,7 +93,7 @@ def triangle_distance(a, b, *, method="brute", tolerance=1e-6):
     return distance, p, q
 
 
-def _triangles(name, value):
+def _triangles(name: str, value: ArrayLike) -> Floats:
     """Corners as an array (n,3,3) of floats without gaps."""
     try:
         corners = np.ascontiguousarray(value, dtype=float)

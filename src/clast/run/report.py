@@ -3,6 +3,7 @@
 import platform
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
@@ -12,6 +13,9 @@ from ..measure.ledger import LOSSES, without_rounding
 from ..measure.network import shared_coordination, touching_among
 from ..tables import FREE
 from .progress import pace
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
 
 
 def made_with(sim):
@@ -60,7 +64,7 @@ class Report:
     made: dict  # what it was made with: method and its options, versions, device, threads
 
     @classmethod
-    def of(cls, sim):
+    def of(cls, sim: "Simulation") -> "Report":
         sim.start()
         contacts, bodies = sim.stepper.shared_contacts(), sim.stepper.share()
         touching = touching_among(sim.scene, sim.state.bodies, contacts)
@@ -97,11 +101,11 @@ class Report:
             made=made_with(sim),
         )
 
-    def as_dict(self):
+    def as_dict(self) -> dict[str, Any]:
         """All numbers as plain Python values."""
         return asdict(self)
 
-    def __str__(self):
+    def __str__(self) -> str:
         spent = sum(self.seconds.values())
         rate = self.steps_per_second * self.bodies
         worked = f"{rate / 1e6:.2f} million" if rate >= 1e5 else f"{rate / 1e3:.3g} thousand"

@@ -1,13 +1,17 @@
 """Walls that hold a force or a pressure: they give way or press on until contacts push back as hard as asked."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..dem.method import DEM
 from ..dem.results import slots_in_use
 from ..scene import inputs
+from ..signatures import Vector
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
 
 ZERO = (0.0, 0.0, 0.0)
 
@@ -23,7 +27,15 @@ class Servo:
     take less speed. The velocity follows from the contacts alone: after a restart, with drives={number: Servo(...)}, it goes on with the same bits.
     """
 
-    def __init__(self, *, axis, speed, force=None, pressure=None, area=None):
+    def __init__(
+        self,
+        *,
+        axis: Vector,
+        speed: float,
+        force: float | None = None,
+        pressure: float | None = None,
+        area: float | None = None,
+    ) -> None:
         axis = inputs.vector("Servo", "axis", axis)
         if not axis.any():
             raise ValueError("Servo: axis must not be zero")
@@ -37,9 +49,10 @@ class Servo:
             )
         self.force = inputs.number("Servo", "force", force, above=0.0)
         self._sim: Any = None
-        self._number = self._known = None
+        self._number: int | None = None
+        self._known: Any = None
 
-    def bind(self, sim, number):
+    def bind(self, sim: "Simulation", number: int) -> None:
         """Told by a simulation whose wall it drives."""
         if self._sim is not None and self._sim is not sim:
             raise ValueError("Servo: it drives the wall of another simulation; make one for each")
@@ -50,7 +63,7 @@ class Servo:
             )
         self._sim, self._number = sim, number
 
-    def __call__(self, time):
+    def __call__(self, time: float) -> tuple[tuple, tuple]:
         """Velocity (3,) [m/s] and spin (3,) [rad/s] at present; asked by the simulation."""
         if self._sim is None or self._sim.state.pairs is None:
             return ZERO, ZERO
@@ -60,7 +73,7 @@ class Servo:
         return self._known[1], ZERO
 
     @property
-    def push(self):
+    def push(self) -> float:
         """With how much [N] the contacts of the last step push against the axis; an exact sum, the same in any order of memory."""
         state = self._sim.state
         slot, pair = slots_in_use(state)

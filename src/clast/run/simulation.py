@@ -4,9 +4,10 @@ import math
 import os
 import time as clock
 import weakref
-from numbers import Real
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +19,10 @@ from ..dvi.ledger import Accounted
 from ..dvi.method import Complementarity
 from ..dvi.sleeping import Resting
 from ..dvi.stepper import Hard
-from ..errors import ClastError, Unavailable, pick
+from ..errors import ClastError, Unavailable, is_number, pick
 from ..files import checkpoint
+from ..joints.reactions import Reactions
+from ..joints.springs import Pulls
 from ..kernels import ahead, backend, watch
 from ..mpi import team
 from ..mpi.hard import RankedHard
@@ -30,7 +33,8 @@ from ..scene.filling import Newcomers
 from ..scene.scene import Scene
 from ..scene.solids import make_solids
 from ..scene.stacking import lone_parts
-from ..tables import FREE, is_particle, rows_in
+from ..signatures import Device, File, Floats, Functions, Motion, Recorded, Step, Whole
+from ..tables import FREE, Bodies, Contacts, is_particle, rows_in
 from . import runner
 from .flows import Flows
 from .recording import Record
@@ -57,7 +61,9 @@ class Simulation:
     flows: what went through the inlets and outlets, `flows.outlets[0].mass` say; see `clast.run.flows.Flow`.
     """
 
-    def __init__(self, scene, method=None, *, dt="auto", device="cpu"):
+    def __init__(
+        self, scene: Scene, method: DEM | Complementarity | None = None, *, dt: Step = "auto", device: Device = "cpu"
+    ) -> None:
         method = DEM() if method is None else method
         if not isinstance(scene, Scene):
             raise TypeError(f"Simulation: the first argument must be a clast.Scene, got {scene!r}")
@@ -76,7 +82,7 @@ class Simulation:
             raise ValueError("Simulation: joints and springs need clast.Complementarity(...); DEM has none")
         if scene.warm and not isinstance(method, DEM):
             raise ValueError("Simulation: heat is conducted by clast.DEM(...) alone; leave temperatures out")
-        if not isinstance(dt, str) and (isinstance(dt, bool) or not isinstance(dt, Real)):
+        if not isinstance(dt, str) and (isinstance(dt, bool) or not is_number(dt)):
             raise TypeError(f"Simulation: dt must be a number of seconds or 'auto', got {dt!r}")
         if not isinstance(dt, str) and 0.0 < float(dt) < SHORTEST:
             raise ValueError(f"Simulation: dt = {dt:g} s is shorter than any contact; take dt='auto'")
@@ -118,6 +124,14 @@ class Simulation:
             ahead.each_when_reached()
         scene.hand_over(SimpleNamespace(bodies=lambda: self.bodies))
 
+    dt: float  # [s]
+    seconds: dict[str, float]  # [s], wall time of steps by what it went into
+
+    if TYPE_CHECKING:
+
+        def view(self, **options: Any) -> Any:
+            """Show it in the browser, see `clast.view.show`; the package adds it, rooms below this one know how."""
+
     def _make_stepper(self, dt):
         chosen = STEPPERS[type(self.method)]
         if isinstance(self.method, Complementarity):
@@ -137,36 +151,36 @@ class Simulation:
             self.scene.source = None
 
     @property
-    def steps(self):
+    def steps(self) -> int:
         """Steps taken."""
         return self.stepper.steps
 
     @property
-    def time(self):
+    def time(self) -> float:
         """Simulated time [s]."""
         return self.stepper.time
 
     @property
-    def compiling(self):
+    def compiling(self) -> float:
         """Wall time [s] that kernels have been compiled for since the simulation was made; no part of `seconds`."""
         return watch.seconds() - self._compiled
 
     @property
-    def removed(self):
+    def removed(self) -> int:
         """Bodies that outlets have taken out."""
         return sum(flow.count for flow in self.flows.outlets)
 
     @property
-    def poured(self):
+    def poured(self) -> list[int]:
         """Bodies that each inlet has let in, a list."""
         return [flow.count for flow in self.flows.inlets]
 
     @property
-    def bodies(self):
+    def bodies(self) -> Bodies:
         """Bodies sorted by number, a copy of the present state."""
         return self.stepper.bodies()
 
-    def step(self, count=1):
+    def step(self, count: Whole = 1) -> None:
         """Take `count` steps."""
         count = inputs.whole("Simulation.step", "count", count)
         self.start()
@@ -192,7 +206,7 @@ class Simulation:
         else:
             self.seconds.update(zip(self.seconds, before, strict=True))
 
-    def start(self):
+    def start(self) -> None:
         """What the first step needs to know; no time passes. Later calls do nothing."""
         first = not self._looked
         if first:
@@ -309,23 +323,23 @@ class Simulation:
 
     # Results.
 
-    def contacts(self):
+    def contacts(self) -> Contacts:
         """The contacts of the present state: Contacts with slip and force, sorted by pair, then shape."""
         self.start()
         return self.stepper.contacts()
 
     @property
-    def reactions(self):
+    def reactions(self) -> Reactions:
         """What joints do at present, one row per joint: see `clast.joints.reactions.Reactions`."""
         return self._joints("reactions").reactions
 
     @property
-    def violation(self):
+    def violation(self) -> Floats:
         """How far each joint is from where it should be, (j,) [m] or [rad]; below 1e-9 unless something is wrong."""
         return self._joints("violation").violation
 
     @property
-    def pulls(self):
+    def pulls(self) -> Pulls:
         """What springs do at present, one row per spring: see `clast.joints.springs.Pulls`."""
         return self._joints("pulls").pulls
 
@@ -338,20 +352,20 @@ class Simulation:
         self.start()
         return joints
 
-    def report(self):
+    def report(self) -> Report:
         """Numbers of the run so far: times, speed, contacts, energies, momentum."""
         return Report.of(self)
 
-    def ledger(self):
+    def ledger(self) -> measure.Balance:
         """Where energy came from and went to since the start, with `ledger=True` of the method: see `clast.measure.Balance`."""
         return measure.ledger(self)
 
-    def touching(self):
+    def touching(self) -> int:
         """Number of contacts that carry a force."""
         self.start()
         return self.stepper.touching()
 
-    def kinetic_energy(self):
+    def kinetic_energy(self) -> float:
         """Energy of the motion of all free bodies [J], spin included as if they were balls; cheap."""
         self.state.fetch()
         bodies, own = self.state.bodies, self.state.own
@@ -361,7 +375,7 @@ class Simulation:
         mine = 0.5 * float(bodies.mass[free] @ fast + bodies.inertia[free] @ turning)
         return float(self.stepper.everywhere(np.array([mine])).sum())
 
-    def check_times(self, until, every):
+    def check_times(self, until: float, every: float) -> tuple[float, float]:
         """End and time between frames [s] as numbers that a run can follow."""
         until = inputs.number("Simulation.run", "until", until, above=0.0)
         every = inputs.number("Simulation.run", "every", every, above=0.0)
@@ -375,11 +389,11 @@ class Simulation:
             )
         return until, every
 
-    def check_record(self, names):
+    def check_record(self, names: Recorded) -> None:
         """Refuse quantities that `run` could not keep by these names."""
         Record(self, names)
 
-    def frames(self, *, until, every, between=None):
+    def frames(self, *, until: float, every: float, between: Callable[[], object] | None = None) -> Iterator[int]:
         """Run until a time [s]; yields the number of each frame, one every `every` seconds, the first at the start.
 
         between: function called after every step; when it returns True the frames end early.
@@ -402,7 +416,17 @@ class Simulation:
                 return
             frame += 1
 
-    def run(self, *, until, every=None, output=None, progress=True, record=(), text=False, between=None):
+    def run(
+        self,
+        *,
+        until: float,
+        every: float | None = None,
+        output: File | None = None,
+        progress: bool = True,
+        record: Recorded = (),
+        text: bool = False,
+        between: Callable[..., object] | None = None,
+    ) -> Report:
         """Run until a time [s]; with `output`, write a frame and a checkpoint into that folder every `every` seconds.
 
         record: names of further quantities that frames and `series.csv` keep, ["coordination", "flow:outlet", "torque:0"] say, see
@@ -416,12 +440,19 @@ class Simulation:
         options = {"progress": progress, "record": record, "text": text, "between": between}
         return runner.run(self, until=until, every=every, output=output, **options)
 
-    def save(self, path):
+    def save(self, path: File) -> None:
         """Write a checkpoint that `clast.resume` goes on from, to the bit."""
         runner.write_checkpoint(self, path)
 
 
-def resume(path, *, law=None, drives=None, functions=None, device="cpu"):
+def resume(
+    path: File,
+    *,
+    law: Callable | None = None,
+    drives: Mapping[int, Motion] | None = None,
+    functions: Functions | None = None,
+    device: Device = "cpu",
+) -> Simulation:
     """The simulation that was saved at `path`, a checkpoint or the folder of a run; it goes on with the same bits.
 
     law: the function, if the contact law was the user's own; drives: {body number: function} likewise; functions: those of

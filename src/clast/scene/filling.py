@@ -1,11 +1,13 @@
 """Where bodies are put and how large they are: random and lattice filling, and inlets that pour while time runs."""
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from ..signatures import Floats, Mask, Shape
 from . import clearance
 from .solids import Keep, body_items, is_ball, join_items, make_solids, part_items, wall_solids, widths, with_box
 from .stacking import join_molds, make_mold
@@ -29,7 +31,7 @@ class Sizes:
     weight: tuple[float, ...]
 
     @classmethod
-    def of(cls, place, scale):
+    def of(cls, place: str, scale: Any) -> "Sizes":
         """Sizes from a number, a pair (low, high), or a dict {scale: weight}; errors name `place`."""
         words = "a number, (low, high) or {scale: weight}"
         try:
@@ -54,23 +56,23 @@ class Sizes:
         return cls(low, high, weight)
 
     @property
-    def largest(self):
+    def largest(self) -> float:
         """The largest size factor that can be drawn."""
         return max(high for high, weight in zip(self.high, self.weight, strict=True) if weight > 0.0)
 
     @property
-    def smallest(self):
+    def smallest(self) -> float:
         """The smallest size factor that can be drawn."""
         return min(low for low, weight in zip(self.low, self.weight, strict=True) if weight > 0.0)
 
     @property
-    def mean_cube(self):
+    def mean_cube(self) -> float:
         """Mean of the cube of the size factor, by which the mean volume grows."""
         low, high, weight = (np.array(column) for column in (self.low, self.high, self.weight))
         # Of a piece that is uniform from a to b it is (b^4 - a^4) / (4 (b - a)), written without a difference.
         return float(weight @ _mean_cube(low, high) / weight.sum())
 
-    def draw(self, uniform):
+    def draw(self, uniform: Floats) -> Floats:
         """Size factors (n,) for uniform numbers (n,) from 0 to 1."""
         share = np.cumsum(self.weight) / math.fsum(self.weight)
         share[-1] = 1.0
@@ -86,7 +88,7 @@ def _mean_cube(low, high):
     return 0.25 * (low + high) * (low**2 + high**2)
 
 
-def sieve(table, shape):
+def sieve(table: Mapping[float, float], shape: Shape) -> Sizes:
     """Sizes for `scale=` from a sieve table: {opening [m]: part of the mass that passes}, from 0 for the finest to 1 for the coarsest.
 
     Between two openings a < b lies the mass m = passing(b) - passing(a); diameters there are even between a and b by number, so that the
@@ -401,7 +403,7 @@ class Inlet:
     seed: int = 0
     temperature: float | None = None
 
-    def total(self, time):
+    def total(self, time: float) -> int:
         """How many bodies are due from the start up to and including `time` [s]."""
         span = min(time, self.stop) - self.start
         if span <= 0.0:
@@ -410,11 +412,11 @@ class Inlet:
         due = math.floor(self.rate * span * (1.0 + 1e-12))
         return due if self.count is None else min(due, self.count)
 
-    def due(self, time0, time1):
+    def due(self, time0: float, time1: float) -> int:
         """How many bodies are due in (time0, time1] [s]."""
         return self.total(time1) - self.total(time0)
 
-    def batch(self, first, count):
+    def batch(self, first: int, count: int) -> tuple[Floats, Floats]:
         """Size factors (count,) and orientations (count,4) of bodies first, first + 1, ... of this inlet.
 
         Each body has its own counter in the generator: the numbers do not depend on how the bodies are batched.
@@ -422,7 +424,9 @@ class Inlet:
         uniform = np.random.Generator(np.random.Philox(key=self.seed, counter=first)).random((count, 4))
         return self.sizes.draw(uniform[:, 0]), random_orientation(uniform[:, 1:])
 
-    def place(self, first, count, known, newcomers=None, *, attempt=0):
+    def place(
+        self, first: int, count: int, known: clearance.Known, newcomers: Callable | None = None, *, attempt: int = 0
+    ) -> tuple[Floats, Floats, Floats, int]:
         """Room for bodies first, ..., first + count - 1: position (k,3), scale (k,), orientation (k,4) and k <= count.
 
         known: clearance.Known, what is in the way; newcomers: function (orientation (n,4), scale (n,), radius (n,)) -> Newcomers, by which
@@ -446,12 +450,12 @@ class Inlet:
         k = count if placed.all() else int(np.argmin(placed))
         return balls.centre[slot : slot + k].copy(), scale[:k], orientation[:k], k
 
-    def describe(self):
+    def describe(self) -> dict[str, Any]:
         """The inlet as plain numbers and lists."""
         return asdict(self) | {"stop": None if self.stop == math.inf else self.stop}
 
     @classmethod
-    def rebuild(cls, numbers):
+    def rebuild(cls, numbers: Mapping[str, Any]) -> "Inlet":
         """The inlet from what `describe` gave, also after a way through JSON."""
         values: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in numbers.items()}
         values["sizes"] = Sizes(**{key: tuple(value) for key, value in values["sizes"].items()})
@@ -466,6 +470,6 @@ class Outlet:
     low: tuple[float, float, float]
     high: tuple[float, float, float]
 
-    def holds(self, position):
+    def holds(self, position: Floats) -> Mask:
         """Mask of the positions (n,3) that lie in the box."""
         return np.all((position >= np.array(self.low)) & (position <= np.array(self.high)), axis=1)

@@ -2,10 +2,13 @@
 
 import math
 import operator
+from collections.abc import Mapping, Sized
+from typing import Any
 
 import numpy as np
 
 from ..errors import pick
+from ..signatures import Floats, Shape
 from ..tables import DRIVEN, FIXED, FREE, MOTIONS
 from .drives import Oscillation
 from .materials import Material
@@ -13,10 +16,10 @@ from .materials import Material
 LARGEST = 1e30  # of a number: squares and products of a few must be numbers, too
 
 
-def numbers(place, name, value):
+def numbers(place: str, name: str, value: object) -> Floats:
     """An array of finite floats."""
     try:
-        array = np.asarray(value, dtype=float)
+        array: Floats = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
         raise TypeError(f"{place}: {name} must be numbers, got {_short(value)}") from None
     if not np.isfinite(array).all():
@@ -28,7 +31,7 @@ def numbers(place, name, value):
     return array
 
 
-def rows(place, name, value, width):
+def rows(place: str, name: str, value: object, width: int) -> Floats:
     """An array (k, width) of finite floats from (width,) or (k, width)."""
     array = numbers(place, name, value)
     if array.ndim not in (1, 2) or array.shape[-1] != width:
@@ -36,7 +39,7 @@ def rows(place, name, value, width):
     return array.reshape(-1, width)
 
 
-def column(place, name, value):
+def column(place: str, name: str, value: object) -> Floats:
     """An array (k,) of finite floats above zero from a number or (k,)."""
     array = numbers(place, name, value)
     if array.ndim > 1:
@@ -48,7 +51,7 @@ def column(place, name, value):
     return array
 
 
-def vector(place, name, value):
+def vector(place: str, name: str, value: object) -> Floats:
     """Three finite floats as an array (3,)."""
     array = numbers(place, name, value)
     if array.shape != (3,):
@@ -56,7 +59,7 @@ def vector(place, name, value):
     return array
 
 
-def quaternions(place, name, value):
+def quaternions(place: str, name: str, value: object) -> Floats:
     """Unit quaternions (k,4); others are normalised, zero is refused."""
     array = rows(place, name, value, 4)
     size = np.sqrt(np.einsum("ij,ij->i", array, array))
@@ -66,7 +69,7 @@ def quaternions(place, name, value):
     return array / size[:, None]
 
 
-def same_length(place, columns, count=None):
+def same_length(place: str, columns: Mapping[str, Sized], count: int | None = None) -> int:
     """The common number of rows of the named arrays, which must be `count` if given; one row stands for all."""
     lengths = {name: len(array) for name, array in columns.items() if len(array) != 1}
     if count == 1 and lengths:
@@ -77,7 +80,7 @@ def same_length(place, columns, count=None):
     return next(iter(lengths.values()), 1)
 
 
-def box(place, value, name="box"):
+def box(place: str, value: object, name: str = "box") -> tuple[Floats, Floats]:
     """Corners low and high, arrays (3,), of a box given as ((x, y, z), (x, y, z))."""
     corners = numbers(place, name, value)
     if corners.shape != (2, 3):
@@ -92,7 +95,7 @@ def box(place, value, name="box"):
     return low.copy(), high.copy()
 
 
-def whole(place, name, value, least=0):
+def whole(place: str, name: str, value: Any, least: int = 0) -> int:
     """A whole number of at least `least`."""
     try:
         number = operator.index(value)
@@ -103,7 +106,9 @@ def whole(place, name, value, least=0):
     return number
 
 
-def number(place, name, value, *, least=-math.inf, above=-math.inf, infinite=False):
+def number(
+    place: str, name: str, value: Any, *, least: float = -math.inf, above: float = -math.inf, infinite: bool = False
+) -> float:
     """A float within limits; infinite only if allowed."""
     try:
         result = float(value)
@@ -147,7 +152,7 @@ def mask(place, function):
     return inside
 
 
-def switches(place, name, value):
+def switches(place: str, name: str, value: Any) -> tuple[bool, ...]:
     """Three booleans as a tuple."""
     try:
         result = tuple(value)
@@ -165,7 +170,7 @@ def shape(place, value):
     return value
 
 
-def shapes(what, value):
+def shapes(what: str, value: Any) -> tuple[str, list[Shape]]:
     """One shape, or a list of particles that share their options: where they come in, as in Scene.add(Sphere) for `what`
     Scene.add, and the shapes as a list."""
     many = list(value) if isinstance(value, list | tuple) else [value]
@@ -179,7 +184,7 @@ def shapes(what, value):
     return place, many
 
 
-def material(place, value):
+def material(place: str, value: object) -> Material:
     """A Material; None is the default one."""
     if value is None:
         return Material()
@@ -207,7 +212,7 @@ def into_world(place, position, world, periodic):
     return position
 
 
-def motion(place, wall, name, moving, drive, pivot):
+def motion(place: str, wall: bool, name: str | None, moving: bool, drive: object, pivot: object) -> int:
     """FREE, FIXED or DRIVEN from what the user said.
 
     wall: may not be free; name: the motion or None; moving: a velocity or spin was given.

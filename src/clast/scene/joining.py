@@ -5,7 +5,7 @@ can move against the first. All inputs are checked here; `clast.joints.system` m
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import pick
 from ..kernels.vec import quat_multiply, rotate, unrotate
+from ..signatures import Functions, OfRate, OfTime, Vector, Whole, Wholes
 from ..tables import FREE, Joints, Springs
 from . import inputs
 from .joint_inputs import (
@@ -73,22 +74,22 @@ class Joint:
     function: Callable | None = None  # of time: the length [m]
 
     @property
-    def held(self):
+    def held(self) -> tuple:
         """Whether it keeps the distance of its two points, and whether the height of b's above a's: (2,) bool."""
         return KINDS.get(self.kind, LOCKED).held
 
     @property
-    def turns(self):
+    def turns(self) -> bool:
         """Whether it is free to turn about z and about no other axis."""
         return self.locked[3:] == (True, True, False)
 
     @property
-    def slides(self):
+    def slides(self) -> bool:
         """Whether it is free to slide along z and along no other axis."""
         return self.locked[:3] == (True, True, False)
 
     @property
-    def limited(self):
+    def limited(self) -> bool:
         """Whether its free coordinate has limits: the shift if it slides, else the angle."""
         return self.limits != NO_LIMITS
 
@@ -104,17 +105,17 @@ class Motor:
     function: Callable | None = None  # of time, instead of the value
 
     @property
-    def bounded(self):
+    def bounded(self) -> bool:
         """Whether its strength is limited."""
         return math.isfinite(self.most)
 
     @property
-    def turning(self):
+    def turning(self) -> bool:
         """Whether it turns the joint; else it shifts it."""
         return MOTORS[self.what][0]
 
     @property
-    def imposing(self):
+    def imposing(self) -> bool:
         """Whether it imposes a motion; else it gives a force or torque."""
         return self.what in ("spin", "angle", "speed", "position")
 
@@ -151,7 +152,7 @@ class Joinery:
     world: Any  # two corners, or None
     _check_open: Callable[[str], None]
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.joints: list[Joint] = []
         self.motors: list[Motor] = []
         self.springs: list[Spring] = []
@@ -164,20 +165,20 @@ class Joinery:
 
     def join(
         self,
-        a,
-        b,
-        kind=None,
+        a: Whole | None,
+        b: Whole | None,
+        kind: str | None = None,
         *,
-        at=None,
-        axis=None,
-        across=None,
-        locked=None,
-        from_=None,
-        to=None,
-        length=None,
-        limits=None,
-        collide=False,
-    ):
+        at: Vector | None = None,
+        axis: Vector | None = None,
+        across: Vector | None = None,
+        locked: Sequence[bool] | None = None,
+        from_: Vector | None = None,
+        to: Vector | None = None,
+        length: OfTime | None = None,
+        limits: tuple[float, float] | None = None,
+        collide: bool = False,
+    ) -> int:
         """Join bodies a and b, numbers or None for the world, and return the number of the joint.
 
         kind: "weld"; "ball" (turns about the point `at`); "hinge" (turns about `axis` through `at`); "slider" (shifts
@@ -206,7 +207,18 @@ class Joinery:
         self.joints.append(replace(made, limits=check_limits(place, made, limits)))
         return len(self.joints) - 1
 
-    def motor(self, joint, *, spin=None, angle=None, torque=None, speed=None, position=None, force=None, most=None):
+    def motor(
+        self,
+        joint: Whole,
+        *,
+        spin: OfTime | None = None,
+        angle: OfTime | None = None,
+        torque: OfTime | None = None,
+        speed: OfTime | None = None,
+        position: OfTime | None = None,
+        force: OfTime | None = None,
+        most: float | None = None,
+    ) -> None:
         """Drive a joint: exactly one of these, a number or a function of time [s].
 
         Of a hinge or cylinder, on b against a about the axis: spin [rad/s], angle [rad], torque [N m]; of a slider or
@@ -229,7 +241,18 @@ class Joinery:
         self._check_motor(place, motor)
         self.motors.append(motor)
 
-    def spring(self, a, b, *, from_=None, to=None, rest=None, stiffness=0.0, damping=0.0, force=None):
+    def spring(
+        self,
+        a: Whole | None,
+        b: Whole | None,
+        *,
+        from_: Vector | None = None,
+        to: Vector | None = None,
+        rest: float | None = None,
+        stiffness: float = 0.0,
+        damping: float = 0.0,
+        force: OfRate | None = None,
+    ) -> int:
         """Put a spring with a damper between point `from_` of body a and point `to` of body b; returns its number.
 
         a, b: body numbers, or None for the world; from_, to (3,) [m], world axes, by default the centres. It pulls with
@@ -247,7 +270,15 @@ class Joinery:
         self.springs.append(Spring(a, b, **points, **numbers))
         return len(self.springs) - 1
 
-    def torsion(self, joint, *, rest=0.0, stiffness=0.0, damping=0.0, torque=None):
+    def torsion(
+        self,
+        joint: Whole,
+        *,
+        rest: float = 0.0,
+        stiffness: float = 0.0,
+        damping: float = 0.0,
+        torque: OfRate | None = None,
+    ) -> int:
         """Put a rotational spring with a damper on a hinge or cylinder; returns its number among the springs.
 
         It turns b back with stiffness [N m/rad] * (angle - rest [rad]) + damping [N m s/rad] * (rate of angle); the angle
@@ -264,14 +295,14 @@ class Joinery:
         return len(self.springs) - 1
 
     @property
-    def apart(self):
+    def apart(self) -> Wholes:
         """Pairs of body numbers (k,2), the lower first, that are joined and must not collide."""
         pairs = {(min(j.a, j.b), max(j.a, j.b)) for j in self.joints if not j.collide and min(j.a, j.b) >= 0}
         return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
 
     # Bodies, points and frames.
 
-    def _two_bodies(self, place, a, b):
+    def _two_bodies(self, place: str, a: Whole | None, b: Whole | None) -> tuple[int, int]:
         """The numbers of two bodies of which at least one can move."""
         bodies = self.bodies
         a, b = (body_number(place, name, value, bodies.number) for name, value in (("a", a), ("b", b)))
@@ -282,7 +313,7 @@ class Joinery:
             raise ValueError(f"{place}: neither of {told} is free to move; join at least one free body")
         return a, b
 
-    def _joint_number(self, place, joint):
+    def _joint_number(self, place: str, joint: Whole) -> int:
         number = inputs.whole(place, "joint", joint)
         if number >= len(self.joints):
             raise ValueError(
@@ -379,7 +410,7 @@ class Joinery:
 
     # Tables and files.
 
-    def joint_tables(self):
+    def joint_tables(self) -> tuple[Joints, Springs]:
         """Joints and Springs of the scene as tables."""
         joints, springs = self.joints, self.springs
         imposed = {(m.joint, 0 if m.turning else 1) for m in self.motors if m.imposing and not m.bounded}
@@ -405,12 +436,12 @@ class Joinery:
             damping=np.array([s.damping for s in springs], dtype=float),
         )
 
-    def describe_joints(self):
+    def describe_joints(self) -> dict[str, list[dict[str, Any]]]:
         """Joints, motors and springs as dicts of lists that fit into JSON; functions are marked, not kept."""
         lists: dict[str, list[Any]] = {"joints": self.joints, "motors": self.motors, "springs": self.springs}
         return {name: [marked(one) for one in made] for name, made in lists.items()}
 
-    def rebuild_joints(self, described, functions):
+    def rebuild_joints(self, described: Mapping[str, Any], functions: Functions | None) -> None:
         """Take up what `describe_joints` described. functions: {("joint" | "motor" | "spring", number): function}."""
         functions = dict(functions or {})
         for name, kind in (("joints", Joint), ("motors", Motor), ("springs", Spring)):

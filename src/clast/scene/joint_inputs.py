@@ -1,6 +1,7 @@
 """Checks of what a user says about joints, springs and motors: clean values, or an error with value, place and fix."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def check_given(place, name, sort, given):
             raise ValueError(f"{place}: {argument} is missing; {MISSING[argument]}")
 
 
-def body_number(place, name, value, known):
+def body_number(place: str, name: str, value: Any, known: Any) -> int:
     """The number of a body of the scene, or WORLD for None and "world"."""
     if value is None or (isinstance(value, str) and value == "world"):
         return WORLD

@@ -73,7 +73,7 @@ class Material:
     numbers: tuple = ()
     name: str = ""
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "numbers", check_numbers(f"Material {self.name}".rstrip(), self.numbers))
         for field in fields(self):
             value = getattr(self, field.name)
@@ -83,7 +83,7 @@ class Material:
             raise TypeError(f"Material: name must be text, got {self.name!r}")
 
     @property
-    def shear(self):
+    def shear(self) -> float:
         """Shear modulus [Pa]."""
         return self.young / (2.0 * (1.0 + self.poisson))
 

@@ -1,33 +1,57 @@
 """The scene: what is there before time runs. Every input is checked here, once, for whole arrays."""
 
 import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..errors import pick
-from ..tables import DRIVEN, FREE, Hulls, Meshes, Molds, Parts, Surfaces, WarmBodies
+from ..signatures import (
+    Corners,
+    Floats,
+    Functions,
+    Motion,
+    Numbers,
+    Series,
+    Shape,
+    Start,
+    Turns,
+    Vector,
+    Vectors,
+    Whole,
+    Wholes,
+)
+from ..tables import DRIVEN, FREE, Bodies, Shapes, WarmBodies
 from . import clearance, filling, inputs, lots, packing
-from .drives import Drive, describe_drives, pose, rates, rebuild_drives
+from .drives import Drive, Oscillation, describe_drives, pose, rates, rebuild_drives
 from .filling import Inlet, Outlet, Sizes
+from .foundry import MOLDED, Foundry
 from .joining import Joinery
 from .lots import Store
 from .materials import NUMBERS, OVERRIDES, Material, check, check_numbers, refuse_number
-from .stacking import bounding_radius, join_molds, make_bodies, make_mold, place_shapes, warmed
+from .stacking import bounding_radius, make_bodies, place_shapes, warmed
 
 FILLINGS = {"random": "random", "lattice": "lattice", "packed": "packed"}
-MOLDED: dict[str, Any] = {"molds": Molds, "parts": Parts, "meshes": Meshes, "hulls": Hulls, "surfaces": Surfaces}
 
 
-class Scene(Joinery):
+class Scene(Foundry, Joinery):
     """Bodies, their shapes and materials, what joins them (see `Joinery`), and what drives, feeds and drains them.
 
     gravity (3,) [m/s^2]; world: box ((x, y, z), (x, y, z)) [m] that no free body may leave, or None;
     periodic: for each axis, whether a body that leaves the world on one side comes back on the other. title: one line for people, which a report shows.
     """
 
-    def __init__(self, gravity=(0.0, 0.0, -9.81), *, world=None, periodic=(False, False, False), title=""):
+    def __init__(
+        self,
+        gravity: Vector = (0.0, 0.0, -9.81),
+        *,
+        world: Corners | None = None,
+        periodic: Sequence[bool] = (False, False, False),
+        title: str = "",
+    ) -> None:
         super().__init__()
         self.gravity = tuple(inputs.vector("Scene", "gravity", gravity).tolist())
         self.periodic = inputs.switches("Scene", "periodic", periodic)
@@ -39,7 +63,7 @@ class Scene(Joinery):
         if world is not None:
             self.world = tuple(tuple(corner.tolist()) for corner in inputs.box("Scene", world, "world"))
         self.materials: list[Material] = []
-        self.pairs: dict[tuple[int, int], dict[str, float]] = {}
+        self.pairs: dict[tuple[int, int], dict[str, Any]] = {}
         self.drives: dict[int, Drive] = {}  # by body number
         self.inlets: list[Inlet] = []
         self.outlets: list[Outlet] = []
@@ -47,15 +71,14 @@ class Scene(Joinery):
         self.seeds: list[int] = []  # of each filling, for reports
         self.next_number = 0
         self.warm = False  # some body was given a temperature: all have one
-        self.source = None  # the running simulation, asked for `bodies()`; None while the scene is being built
-        self.originals: list = []  # the shape object of each mold; None after a restart
-        self.names: list[str] = []  # the name of the shape of each mold
+        self.source: Any = None  # the running simulation, asked for `bodies()`; None while the scene is being built
         self._store = Store()
-        self._mold_rows: dict = {}
         self._material_rows: dict[Material, int] = {}
-        self._mold_chunks: list[tuple[Molds, Parts, Meshes | None, Hulls | None, Surfaces | None]] = []
-        self._bulk: list[tuple[float, float]] = []  # volume and moment of inertia per mass of each mold
-        self._molded = None  # joined molds, parts, meshes, hulls and surfaces; made when asked
+
+    if TYPE_CHECKING:
+
+        def view(self, **options: Any) -> Any:
+            """Show it in the browser, see `clast.view.show`; the package adds it, rooms below this one know how."""
 
     def __repr__(self):
         bodies = self.bodies
@@ -71,19 +94,19 @@ class Scene(Joinery):
 
     def add(
         self,
-        shape,
+        shape: Shape | Sequence[Shape],
         *,
-        position=(0.0, 0.0, 0.0),
-        orientation=(1.0, 0.0, 0.0, 0.0),
-        velocity=(0.0, 0.0, 0.0),
-        spin=(0.0, 0.0, 0.0),
-        scale=1.0,
-        material=None,
-        motion=None,
-        pivot=None,
-        drive=None,
-        temperature=None,
-    ):
+        position: Vectors = (0.0, 0.0, 0.0),
+        orientation: Turns = (1.0, 0.0, 0.0, 0.0),
+        velocity: Vectors = (0.0, 0.0, 0.0),
+        spin: Vectors = (0.0, 0.0, 0.0),
+        scale: Numbers = 1.0,
+        material: Material | None = None,
+        motion: Literal["free", "fixed", "driven"] | None = None,
+        pivot: Vector | None = None,
+        drive: Oscillation | Motion | None = None,
+        temperature: Numbers | None = None,
+    ) -> Wholes:
         """Add bodies of one shape, or of n particle shapes in a list, and return their numbers (n,).
 
         position (3,) or (n,3) [m], centre of mass of a particle, origin of a wall; orientation (4,) or (n,4), w x y z;
@@ -106,34 +129,34 @@ class Scene(Joinery):
         }
         count = inputs.same_length(place, columns | {"shape": shapes})
         moving = bool(columns["velocity"].any() or columns["spin"].any())
-        motion = inputs.motion(place, shapes[0].wall, motion, moving, drive, pivot)
+        moves = inputs.motion(place, shapes[0].wall, motion, moving, drive, pivot)
         centre = None if pivot is None else tuple(inputs.vector(place, "pivot", pivot).tolist())
-        if motion == FREE:
+        if moves == FREE:
             columns["position"] = inputs.into_world(place, columns["position"], self.world, self.periodic)
         material = inputs.material(place, material)
         still = rates(drive, 0.0) if callable(drive) else None
         molds = np.array([self._mold_row(one) for one in shapes])
-        chunk = self._rows(molds, self._material_row(material), motion, count, columns)
-        if motion == DRIVEN:
+        chunk = self._rows(molds, self._material_row(material), moves, count, columns)
+        if moves == DRIVEN:
             self._drive(chunk, centre, drive, still)
         self._store.chunks.append(chunk)
         return chunk.number.copy()
 
     def fill(
         self,
-        shape,
+        shape: Shape | Sequence[Shape],
         *,
-        count=None,
-        fraction=None,
-        box,
-        scale=1.0,
-        material=None,
-        method=None,
-        jitter=0.0,
-        inside=None,
-        seed=0,
-        **start,
-    ):
+        count: Whole | None = None,
+        fraction: float | None = None,
+        box: Corners,
+        scale: float | tuple[float, float] | Mapping[float, float] | Sizes = 1.0,
+        material: Material | None = None,
+        method: Literal["random", "lattice", "packed"] | None = None,
+        jitter: float = 0.0,
+        inside: Callable[..., ArrayLike] | None = None,
+        seed: Whole = 0,
+        **start: Unpack[Start],
+    ) -> Wholes:
         """Add `count` free bodies without overlap, each wholly inside the box, and return their numbers (count,); or as many as fill the
         part `fraction` of the box.
 
@@ -211,19 +234,19 @@ class Scene(Joinery):
 
     def inlet(
         self,
-        shape,
+        shape: Shape,
         *,
-        box,
-        rate,
-        velocity=(0.0, 0.0, 0.0),
-        scale=1.0,
-        material=None,
-        start=0.0,
-        stop=math.inf,
-        count=None,
-        seed=0,
-        temperature=None,
-    ):
+        box: Corners,
+        rate: float,
+        velocity: Vector = (0.0, 0.0, 0.0),
+        scale: float | tuple[float, float] | Mapping[float, float] | Sizes = 1.0,
+        material: Material | None = None,
+        start: float = 0.0,
+        stop: float = math.inf,
+        count: Whole | None = None,
+        seed: Whole = 0,
+        temperature: float | None = None,
+    ) -> Inlet:
         """Pour bodies of one shape into a box while the simulation runs; returns the Inlet.
 
         box [m], free of walls; rate [1/s]; velocity (3,) [m/s]; scale as in `fill`; start, stop [s]; count: bodies in
@@ -257,14 +280,14 @@ class Scene(Joinery):
         self.inlets.append(Inlet(self._mold_row(shape), self._material_row(material), **numbers))
         return self.inlets[-1]
 
-    def outlet(self, *, box):
+    def outlet(self, *, box: Corners) -> Outlet:
         """Remove and count bodies whose centre enters the box [m]; returns the Outlet."""
         self._check_open("Scene.outlet")
         low, high = inputs.box("Scene.outlet", box)
         self.outlets.append(Outlet(tuple(low.tolist()), tuple(high.tolist())))
         return self.outlets[-1]
 
-    def combine(self, material_a, material_b, **values):
+    def combine(self, material_a: Material, material_b: Material, **values: float | Mapping[str, float] | None) -> None:
         """Set what a contact between two materials uses instead of the combined values.
 
         friction, restitution, rolling_friction; young, shear: the effective moduli E* and G* of the pair [Pa];
@@ -276,21 +299,21 @@ class Scene(Joinery):
             if name in NUMBERS:
                 refuse_number(place, name, value, OVERRIDES)
             pick("property of a material pair", name, dict.fromkeys((*OVERRIDES, "numbers")))
-        values = {
+        known = {
             name: check_numbers(place, value) if name == "numbers" else check(place, name, value)
             for name, value in values.items()
             if value is not None
         }
-        if not values:
+        if not known:
             raise ValueError(f"{place}: nothing to set; give at least one of {', '.join(OVERRIDES)}")
         for material in (material_a, material_b):
             if not isinstance(material, Material):
                 raise TypeError(f"{place}: needs two clast.Material, got {material!r}")
         a, b = self._material_row(material_a), self._material_row(material_b)
-        self.pairs.setdefault((min(a, b), max(a, b)), {}).update(values)
+        self.pairs.setdefault((min(a, b), max(a, b)), {}).update(known)
 
     @property
-    def bodies(self):
+    def bodies(self) -> Bodies:
         """All bodies, sorted by number; those of the running simulation if there is one."""
         if self.source is not None:
             return self.source.bodies()
@@ -298,41 +321,16 @@ class Scene(Joinery):
         return warmed(bodies) if self.warm else bodies
 
     @property
-    def count(self):
+    def count(self) -> int:
         """How many bodies there are before a simulation has them; fillings need not be made for it."""
         return self._store.count
 
-    def blocks(self):
+    def blocks(self) -> Iterator[Bodies]:
         """The same bodies as tables of about 100,000 rows, one after the other; of large fillings each is made when it is asked for."""
         for block in self._store.blocks():
             yield warmed(block) if self.warm else block
 
-    @property
-    def molds(self):
-        """One row per distinct shape."""
-        return self._tables()[0]
-
-    @property
-    def parts(self):
-        """One row per part of a mold."""
-        return self._tables()[1]
-
-    @property
-    def meshes(self):
-        """The triangles of all walls."""
-        return self._tables()[2]
-
-    @property
-    def hulls(self):
-        """All convex polyhedra."""
-        return self._tables()[3]
-
-    @property
-    def surfaces(self):
-        """All triangulated particles."""
-        return self._tables()[4]
-
-    def shapes(self, bodies=None):
+    def shapes(self, bodies: Bodies | None = None) -> Shapes:
         """All parts of all bodies, placed in the world. bodies: Bodies in any order; default those of the scene.
 
         Where each body is one part about its own centre, `centre` is the array `bodies.position` itself.
@@ -340,13 +338,13 @@ class Scene(Joinery):
         bodies = self.bodies if bodies is None else bodies
         return place_shapes(bodies, self.molds, self.parts)
 
-    def hand_over(self, source):
+    def hand_over(self, source: Any) -> None:
         """Let a simulation keep the bodies from now on: `source.bodies()` gives them, and the scene keeps no copy."""
         self.source, self._store = source, Store()
 
-    def pour(self, inlet, position, scale, orientation):
+    def pour(self, inlet: Inlet, position: Floats, scale: Floats, orientation: Floats) -> Bodies:
         """New rows of Bodies, with new numbers, for what `inlet.place` returned. The scene does not store them."""
-        columns = {
+        columns: dict[str, Any] = {
             "position": position,
             "scale": scale,
             "orientation": orientation,
@@ -358,7 +356,7 @@ class Scene(Joinery):
         rows = self._rows(inlet.mold, inlet.material, FREE, len(scale), columns)
         return warmed(rows) if self.warm else rows
 
-    def describe(self, bodies=True):
+    def describe(self, bodies: bool = True) -> tuple[dict[str, Series], dict[str, Any]]:
         """The whole scene as (groups of named arrays, attributes that fit into JSON), for `rebuild`; bodies: False leaves these out."""
         groups = {name: getattr(self, name)._asdict() for name in (*("bodies",) * bodies, *MOLDED)}
         attributes = {
@@ -378,7 +376,14 @@ class Scene(Joinery):
         return groups, attributes | self.describe_joints()
 
     @classmethod
-    def rebuild(cls, groups, attributes, *, drives=None, functions=None):
+    def rebuild(
+        cls,
+        groups: Mapping[str, Any],
+        attributes: Mapping[str, Any],
+        *,
+        drives: Mapping[int, Motion] | None = None,
+        functions: Functions | None = None,
+    ) -> "Scene":
         """The scene that `describe` described.
 
         drives: {body number: function} for bodies that were driven by a Python function, which no file can hold;
@@ -413,35 +418,12 @@ class Scene(Joinery):
         if self.source is not None:
             raise RuntimeError(f"{place}: a simulation is running this scene; add everything first, or use Scene.inlet")
 
-    def _mold_row(self, shape):
-        """The row of the mold of this shape; equal shapes share one."""
-        try:
-            key = ("equal", shape)
-            hash(key)
-        except TypeError:
-            key = ("same", id(shape))  # `originals` keeps the object alive, so its id is not given again
-        if key not in self._mold_rows:
-            mold = make_mold(shape)
-            self._mold_rows[key] = len(self.names)
-            self.names.append(type(shape).__name__)
-            self.originals.append(shape)
-            self._bulk.append((float(shape.volume), float(np.trace(shape.inertia)) / 3.0))
-            self._mold_chunks.append(mold)
-            self._molded = None
-        return self._mold_rows[key]
-
     def _material_row(self, material):
         """The row of this material; equal materials share one."""
         if material not in self._material_rows:
             self._material_rows[material] = len(self.materials)
             self.materials.append(material)
         return self._material_rows[material]
-
-    def _tables(self):
-        if self._molded is None:
-            self._molded = join_molds(self._mold_chunks)
-            self._mold_chunks = [self._molded]
-        return self._molded
 
     def _rows(self, mold, material, motion, count, columns, first=None):
         """New rows of Bodies with new numbers, or with those from the first one on if that is given."""

@@ -83,7 +83,7 @@ def make_solids(parts, hulls, surfaces):
             point, ball[p] = vertex[corners], surfaces.epsilon[surface[p]]
             core[p] = surfaces.inner[surface[p]]
         elif smooth[p]:
-            core[p] = inside_ball.py_func(parts.size[p], dual[p])
+            core[p] = getattr(inside_ball, "py_func", inside_ball)(parts.size[p], dual[p])
         points.append(point)
     start = np.concatenate([[0], np.cumsum([len(point) for point in points], dtype=np.int64)])
     size = np.where(smooth[:, None], parts.size, 0.0)

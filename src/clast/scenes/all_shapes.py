@@ -1,6 +1,7 @@
 """A ready scene with a particle of every kind, by forces or by hard contacts."""
 
 import math
+from typing import Literal
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from ..scene.inputs import whole
 from ..scene.materials import Material
 from ..scene.scene import Scene
 from ..shapes import Capsule, Clump, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Sphere, Superquadric
+from ..signatures import Whole
 from .ready import GRAVITY, Ready
 
 REACH = 0.006  # [m], radius of the balls around the particles
@@ -39,7 +41,7 @@ def kinds():
     )
 
 
-def all_shapes(count=700, seed=1, method="dem"):
+def all_shapes(count: Whole = 700, seed: Whole = 1, method: Literal["dem", "hard"] = "dem") -> Ready:
     """Spheres, clumps, ellipsoids, boxes, rocks, dented lumps, rings, capsules and tablets in a turning drum with a rough wall.
 
     method "dem": by contact forces; "hard": by complementarity.

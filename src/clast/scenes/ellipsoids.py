@@ -8,11 +8,12 @@ from ..dem.method import DEM
 from ..scene.materials import Material
 from ..scene.scene import Scene
 from ..shapes import Ellipsoid
+from ..signatures import Whole
 from .ready import GRAVITY, Ready
 from .walls import add_box, add_funnel
 
 
-def ellipsoid_box(count=3000, seed=1):
+def ellipsoid_box(count: Whole = 3000, seed: Whole = 1) -> Ready:
     """Triaxial ellipsoids, 1.25 : 1 : 0.8, fall into a box in random directions and settle.
 
     The box grows with their number; the bed is about half as high as it is wide.
@@ -39,7 +40,7 @@ def ellipsoid_box(count=3000, seed=1):
     return Ready(scene, DEM(law="hertz"), 2e-5, 0.5, 0.01, f"box, {count:,} ellipsoids settle")
 
 
-def ellipsoid_hopper(count=2000, seed=1):
+def ellipsoid_hopper(count: Whole = 2000, seed: Whole = 1) -> Ready:
     """Ellipsoids shaped like beans, 2 : 1.4 : 1, pour into a square funnel and are counted out below its opening."""
     axes = (0.007, 0.005, 0.0035)
     grow = (count / 2000.0) ** (1.0 / 3.0)

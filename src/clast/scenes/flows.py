@@ -9,6 +9,7 @@ from ..scene.inputs import whole
 from ..scene.materials import Material
 from ..scene.scene import Scene
 from ..shapes import Quad, Sphere
+from ..signatures import Whole
 from .ready import GRAVITY, Ready
 from .walls import lathe, round_layers
 
@@ -21,7 +22,7 @@ def hard(iterations=60):
     return Complementarity(tolerance=1e-3, iterations=iterations)
 
 
-def silo(count=6000, seed=1):
+def silo(count: Whole = 6000, seed: Whole = 1) -> Ready:
     """Spheres flow out of a round silo with a conical bottom and are counted out below; the mouth is open from the start.
 
     The silo grows with the number of spheres, and the mouth with it; it is at least 7 spheres wide, too wide for an arch.
@@ -53,7 +54,7 @@ def silo(count=6000, seed=1):
 DEEP = 20  # layers of the closest packing in a tank, always
 
 
-def tank(count=6000, seed=1, opens=0.4):
+def tank(count: Whole = 6000, seed: Whole = 1, opens: float = 0.4) -> Ready:
     """Spheres fill a round tank; then a gate below its floor slides away and they flow out through a hole.
 
     The tank is always equally deep and as wide as the number of spheres asks for (Negrut et al. 2010, Table 3). It is filled

@@ -1,6 +1,7 @@
 """Ready scenes of machines on gravel: bodies with joints and motors, by hard contacts."""
 
 import math
+from typing import Literal
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from ..scene.inputs import whole
 from ..scene.materials import Material
 from ..scene.scene import Scene
 from ..shapes import Ellipsoid, Polyhedron, Sphere
+from ..signatures import Whole
 from .ready import GRAVITY, Ready
 from .walls import open_box
 
@@ -48,7 +50,7 @@ def gravel(scene, count, layers, long, material, wall, seed, least=(3, 3), shape
     return half, height
 
 
-def chain_on_gravel(count=1500, seed=1):
+def chain_on_gravel(count: Whole = 1500, seed: Whole = 1) -> Ready:
     """A chain of links with ball joints falls on gravel and is dragged over it by a hook that moves steadily.
 
     The tray grows with the number of pebbles, and the chain with the tray.
@@ -103,7 +105,9 @@ BEDS = {
 }
 
 
-def tracked_vehicle(count=2500, seed=1, bed="pebbles"):
+def tracked_vehicle(
+    count: Whole = 2500, seed: Whole = 1, bed: Literal["pebbles", "balls", "rocks"] = "pebbles"
+) -> Ready:
     """A vehicle on two tracks drives over pebbles, balls, or with bed="rocks" ellipsoids and rocks of 14 faces: wheels and rollers on hinges, belts of hinged shoes, a motor on either side.
 
     The wheels are octagons on whose sides the shoes lie, so that they drive the belt by their corners. In place of guide horns one

@@ -10,6 +10,7 @@ from ..scene.inputs import number, whole
 from ..scene.materials import Material
 from ..scene.scene import Scene
 from ..shapes import Mesh, Plane
+from ..signatures import Whole
 from .ready import GRAVITY, Ready
 
 # Two particles: corners that give 58 and 68 triangles, diameters [m], halo [m], step [s], and when they meet.
@@ -17,7 +18,7 @@ CORNERS, DIAMETERS, HALO, STEP, MEET = (31, 36), (0.1, 0.03), 3.5e-4, 1e-4, 9541
 SPEEDS = (0.05, -0.45)  # [m/s], of the large and the small one along x
 
 
-def two_particles(count=2, seed=1):
+def two_particles(count: Whole = 2, seed: Whole = 1) -> Ready:
     """Two lumps of 58 and 68 triangles in a unit cube bump after 9,541 steps of 0.1 ms and part (Krestenitis 2017, app. B).
 
     Nothing is lost and nothing pulls. The halos are 0.35 mm thick, not 0.1 mm as published, so that steps of this length can
@@ -62,7 +63,9 @@ def touching(lumps):
     return apart
 
 
-def granulate(count=500, seed=1, gravity=False, speed=0.5, ratio=3.0, points=32):
+def granulate(
+    count: Whole = 500, seed: Whole = 1, gravity: bool = False, speed: float = 0.5, ratio: float = 3.0, points: int = 32
+) -> Ready:
     """Lumps of random shapes and sizes fly about in a unit cube with random velocities; its walls and they are elastic
     (Krestenitis 2017, section 8).
 

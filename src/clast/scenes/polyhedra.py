@@ -1,6 +1,7 @@
 """Ready scenes of cubes and rocks by DEM."""
 
 import math
+from typing import Literal
 
 import numpy as np
 
@@ -10,20 +11,23 @@ from ..scene.inputs import whole
 from ..scene.materials import Material
 from ..scene.scene import Scene
 from ..shapes import Cylinder, Plane, Polyhedron
+from ..signatures import Whole
 from .ready import GRAVITY, Ready
 from .walls import add_box
 
 EDGE = 0.005  # [m], of the cubes of Govender et al. (2015)
 
 
-def cube_material():
+def cube_material() -> Material:
     """The numbers of Govender et al. (2015), Table 2, in SI units; the density, which they do not give, is that of quartz."""
     return Material(
         density=2650.0, friction=0.154, blaze_stiffness=1e6, blaze_damping=50.0, blaze_shear=0.4, name="cube"
     )
 
 
-def cube_drum(count=1024, seed=1, start="moving", speed=0.002):
+def cube_drum(
+    count: Whole = 1024, seed: Whole = 1, start: Literal["moving", "symmetric"] = "moving", speed: float = 0.002
+) -> Ready:
     """Cubes packed tightly in a block fall on a blade like a T in a drum at rest (Govender et al. 2015, figures 24 and 25).
 
     start "moving": all cubes move to the right, +x, at `speed` [m/s]; "symmetric": at rest, and the two sides of the plane
@@ -81,7 +85,9 @@ def _mirrored(count, wide_deep, pitch, bottom, random):
     return np.concatenate([places[:centres], both])
 
 
-def gravity_packing(count=1000, seed=1, start="turned", speed=0.5):
+def gravity_packing(
+    count: Whole = 1000, seed: Whole = 1, start: Literal["turned", "tight"] = "turned", speed: float = 0.5
+) -> Ready:
     """Cubes of 5 mm in a rectangular grid fall into a box and pack (Govender et al. 2015, figure 26).
 
     start "turned": each in a random direction, as close as their corners allow; "tight": as published, none is turned and the
@@ -109,7 +115,7 @@ def gravity_packing(count=1000, seed=1, start="turned", speed=0.5):
     return Ready(scene, DEM(law="blaze"), 1e-5, 0.5, 0.01, f"box, a grid of {count:,} cubes falls in, {start} start")
 
 
-def rock_drum(count=1500, seed=1):
+def rock_drum(count: Whole = 1500, seed: Whole = 1) -> Ready:
     """Rocks of eight shapes, 8 to 22 faces, in a turning drum whose four blades lift them."""
     count = whole("rock_drum", "count", count, least=1)
     reach, largest = 0.006, 1.2

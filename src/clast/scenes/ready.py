@@ -1,5 +1,6 @@
 """A scene with all that a run needs, and the look at how it starts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..narrow.contacts import find_contacts
 from ..run.rehearsal import rehearse
 from ..run.simulation import Simulation
 from ..scene.scene import Scene
+from ..signatures import Device, Step
 from ..tables import is_particle
 
 GRAVITY = 9.81  # [m/s^2]
@@ -28,7 +30,7 @@ class Ready:
 
     scene: Scene
     method: Any
-    dt: float | str
+    dt: Step
     until: float
     every: float | None
     title: str
@@ -36,7 +38,7 @@ class Ready:
     source: str = ""
     places: tuple = ()
 
-    def simulation(self, *, dt=None, device="cpu", check=True):
+    def simulation(self, *, dt: Step | None = None, device: Device = "cpu", check: bool = True) -> Simulation:
         """A Simulation of the scene, after a look at how it starts (check); dt overrides the scene's own."""
         self.scene.title = self.scene.title or self.title
         dt = self.dt if dt is None else dt
@@ -50,7 +52,7 @@ class Ready:
         return Simulation(self.scene, self.method, dt=dt, device=device)
 
 
-def check_overlap(scene, limit, places=()):
+def check_overlap(scene: Scene, limit: float, places: Sequence = ()) -> None:
     """Raise a SceneError that names the deepest pair if bodies overlap by more than `limit` times the smaller radius.
 
     The radius of an ellipsoid is its smallest half-axis, that of a polyhedron the ball inside, that of a mesh its halo.

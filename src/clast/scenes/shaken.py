@@ -10,6 +10,7 @@ from ..scene.inputs import whole
 from ..scene.materials import Material
 from ..scene.scene import Scene
 from ..shapes import MeshWall, Sphere
+from ..signatures import Whole
 from .ready import GRAVITY, Ready
 from .walls import lathe, open_box
 
@@ -17,7 +18,7 @@ STEP = 5e-3  # [s]
 METHOD = Complementarity(tolerance=5e-3, iterations=60)  # a tenth of what gravity adds to a velocity in a step
 
 
-def shaker(count=1600, seed=1):
+def shaker(count: Whole = 1600, seed: Whole = 1) -> Ready:
     """Large spheres below a bed of small ones rise to its surface while the box is shaken up and down: size segregation.
 
     One sphere in 400 is large, with three times the radius and the same density. The box grows with their number;
@@ -52,7 +53,7 @@ def shaker(count=1600, seed=1):
     return Ready(scene, METHOD, 4e-3, 10.0, 0.1, f"shaker, {count:,} spheres, the large ones rise")
 
 
-def floating_ball(count=1000, seed=1):
+def floating_ball(count: Whole = 1000, seed: Whole = 1) -> Ready:
     """A light ball in a bed of spheres rises through it while the tank is shaken sideways, and floats on top.
 
     Its density is a tenth of theirs, its radius four times as large. The tank grows with their number, and so does the time
@@ -86,7 +87,7 @@ def floating_ball(count=1000, seed=1):
     return Ready(scene, METHOD, STEP, 6.0, 0.1, f"tank shaken sideways, a light ball rises through {count:,} spheres")
 
 
-def mixer(count=2000, seed=1):
+def mixer(count: Whole = 2000, seed: Whole = 1) -> Ready:
     """Two materials side by side in a round tub are mixed by a cross of four slanted blades that turns in it.
 
     The tub grows with the number of spheres.

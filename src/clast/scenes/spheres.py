@@ -8,11 +8,12 @@ from ..dem.method import DEM
 from ..scene.materials import Material
 from ..scene.scene import Scene
 from ..shapes import Cylinder, Plane, Sphere
+from ..signatures import Whole
 from .ready import GRAVITY, Ready
 from .walls import add_box, add_funnel
 
 
-def drum(count=4000, seed=1):
+def drum(count: Whole = 4000, seed: Whole = 1) -> Ready:
     """Spheres of two sizes in a slowly turning drum: the surface flows while the bed turns with the wall.
 
     The drum grows with the number of spheres, so that it is always about 40 % full.
@@ -41,7 +42,7 @@ def drum(count=4000, seed=1):
     return Ready(scene, DEM(law="hertz"), 4e-5, 2.0, 0.02, f"rotating drum, {count:,} spheres of two sizes")
 
 
-def hopper(count=3000, seed=1):
+def hopper(count: Whole = 3000, seed: Whole = 1) -> Ready:
     """Spheres pour into a square funnel, leave through its opening and are counted out below."""
     radius = 0.005
     grow = (count / 3000.0) ** (1.0 / 3.0)
@@ -71,7 +72,7 @@ def hopper(count=3000, seed=1):
     return Ready(scene, method, 4e-5, 1.5, 0.02, f"hopper, {count:,} spheres pour in and flow out")
 
 
-def pile(count=2000, seed=1):
+def pile(count: Whole = 2000, seed: Whole = 1) -> Ready:
     """Spheres are poured on a rough floor and come to rest at their angle of repose."""
     radius, rate = 0.005, 1500.0
     grain = Material(
@@ -99,7 +100,7 @@ def pile(count=2000, seed=1):
     return Ready(scene, method, 4e-5, until, 0.02, f"pile, {count:,} spheres poured on a floor")
 
 
-def box(count=2000, seed=1):
+def box(count: Whole = 2000, seed: Whole = 1) -> Ready:
     """Spheres between 3 mm and 15 mm radius fall into a box."""
     small, large = 0.003, 0.015
     grow = (count / 2000.0) ** (1.0 / 3.0)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.vec import rotation_matrices
-from ..tables import MESH, Surfaces, make_parts
+from ..signatures import Floats, Skin, Turns, Vector
+from ..tables import MESH, Parts, Surfaces, make_parts
 from .polyhedron import _length
 from .sphere import ball_chords
 
@@ -27,18 +28,18 @@ class Capsule:
     mesh = None
     round = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("radius", "length"):
             like = "write for example clast.Capsule(0.005, 0.02), or clast.Sphere(radius) for a ball"
             object.__setattr__(self, name, _length(f"the {name} of a capsule", getattr(self, name), like))
 
     @property
-    def volume(self):
+    def volume(self) -> float:
         """[m^3]"""
         return np.pi * self.radius**2 * (self.length + 4.0 / 3.0 * self.radius)
 
     @property
-    def inertia(self):
+    def inertia(self) -> Floats:
         """Inertia tensor per mass [m^2], (3,3)."""
         r, h = self.radius, self.length
         balls = 4.0 / 3.0 * r / (h + 4.0 / 3.0 * r)  # their part of the mass
@@ -48,11 +49,11 @@ class Capsule:
         return np.diag([across, across, along])
 
     @property
-    def triangulation(self):
+    def triangulation(self) -> Surfaces:
         """Surfaces with one row: the two ends and the axis between them, each as a triangle without area and without a normal."""
         return self.turned((1.0, 0.0, 0.0, 0.0))
 
-    def turned(self, orientation):
+    def turned(self, orientation: Turns) -> Surfaces:
         """The same of the capsule turned by a quaternion (4,) within the axes of its body.
 
         The ends stand by themselves so that a capsule that lies on a face rests on both.
@@ -83,7 +84,7 @@ class Capsule:
             ball=np.array([np.cbrt(0.75 * self.volume / np.pi)]),
         )
 
-    def parts(self):
+    def parts(self) -> Parts:
         """One MESH part at the origin."""
         return make_parts(
             1,
@@ -97,16 +98,16 @@ class Capsule:
             swing=0.5 * self.length,
         )
 
-    def bounds(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)):
+    def bounds(self, position: Vector = (0.0, 0.0, 0.0), orientation: Turns = (1.0, 0.0, 0.0, 0.0)) -> Floats:
         """The least axis-parallel box that contains it, (2,3) low and high [m], at a position and orientation."""
         half = self.support(rotation_matrices(np.array([orientation], dtype=float))[0])
         return np.stack([np.asarray(position) - half, np.asarray(position) + half])
 
-    def support(self, n):
+    def support(self, n: Floats) -> Floats:
         """How far it reaches along unit directions n (k,3): (k,) [m]."""
         return self.radius + 0.5 * self.length * np.abs(n[:, 2])
 
-    def chords(self, start, way):
+    def chords(self, start: Floats, way: Floats) -> tuple[Floats, Floats]:
         """Where lines are in it, see `Sphere.chords`: from the first to the last of where they are in the cylinder and in the balls at its ends."""
         half, low, high = 0.5 * self.length, np.full(len(start), np.inf), np.full(len(start), -np.inf)
         ends = [(start - [0.0, 0.0, z]) / self.radius for z in (-half, half)]
@@ -128,7 +129,7 @@ class Capsule:
             low, high = np.where(hit, np.minimum(low, one), low), np.where(hit, np.maximum(high, two), high)
         return np.where(low < high, low, 1.0), np.where(low < high, high, -1.0)
 
-    def surface(self, extent=None):
+    def surface(self, extent: float | None = None) -> Skin:
         """Vertices (v,3) [m], on the capsule, and triangles (t,3)."""
         angle = np.linspace(0.0, 2.0 * np.pi, ROUND, endpoint=False)
         rise = np.linspace(0.0, 0.5 * np.pi, RINGS + 1)[:-1]

@@ -1,9 +1,14 @@
 """A rigid particle made of overlapping balls; its mass is that of their union."""
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from ..signatures import File, Floats, Numbers, Skin, Whole
+from ..tables import Parts
 from .fitting import closed_mesh, fit_balls, growth
+from .polyhedron import Polyhedron
 from .sphere import sphere_parts, sphere_surface
+from .triangulated import Mesh
 
 CONTAINED = 1e-12  # a ball that sticks out of another by less than this fraction is inside it
 TOUCHING = 1e-9  # balls whose gap is less than this fraction of their radii hang together
@@ -21,7 +26,7 @@ class Clump:
     mesh = None
     error: dict | None = None  # of a clump that was fitted to a mesh
 
-    def __init__(self, centres, radii):
+    def __init__(self, centres: ArrayLike, radii: Numbers) -> None:
         centres = np.array(centres, dtype=float)
         radii = np.array(radii, dtype=float)
         if centres.ndim != 2 or centres.shape[1] != 3 or len(centres) == 0:
@@ -51,7 +56,7 @@ class Clump:
         return f"Clump({len(self.radii)} balls, volume {self.volume:.6g} m^3)"
 
     @classmethod
-    def fit(cls, mesh, *, spheres, inside=False):
+    def fit(cls, mesh: Polyhedron | Mesh | File, *, spheres: Whole, inside: bool = False) -> "Clump":
         """At most so many balls in place of a closed mesh: a Mesh, a Polyhedron or the path of a mesh file.
 
         Each ball is the largest inside the mesh about its centre, and covers most of what those before it leave. Unless inside=True,
@@ -75,11 +80,11 @@ class Clump:
         made.error |= {"mean": float(np.abs(off).mean()), "grown": float(grown)}
         return made
 
-    def parts(self):
+    def parts(self) -> Parts:
         """One sphere per ball, relative to the centre of mass."""
         return sphere_parts(self.centres, self.radii)
 
-    def surface(self, extent=None):
+    def surface(self, extent: float | None = None) -> Skin:
         """Vertices (v,3) [m] and triangles (t,3) of all balls, also where they overlap."""
         return sphere_surface(self.centres, self.radii)
 
@@ -103,7 +108,7 @@ def refuse_separate(centres, radii):
         )
 
 
-def exposed_balls(centres, radii):
+def exposed_balls(centres: Floats, radii: Floats) -> NDArray[np.intp]:
     """Rows of the balls that are not inside another one; of equal balls the first."""
     sticks_out = distances(centres) + radii[:, None] - radii[None, :]
     inside = sticks_out <= CONTAINED * radii[None, :]

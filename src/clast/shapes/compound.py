@@ -1,8 +1,12 @@
 """A rigid particle made of other shapes, overlapping or not; its mass is that of their union."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 from ..kernels.vec import rotation_matrices
+from ..signatures import File, Shape, Skin, Whole
 from ..tables import Parts
 from .capsule import Capsule
 from .clump import Clump
@@ -11,6 +15,7 @@ from .fitting import closed_mesh, convex_pieces
 from .polyhedron import Polyhedron
 from .sphere import Sphere
 from .superquadric import Superquadric
+from .triangulated import Mesh
 from .union import Placed, union_properties
 
 NO_TURN = (1.0, 0.0, 0.0, 0.0)
@@ -34,7 +39,7 @@ class Compound:
     mesh = None
     error: dict | None = None  # of a compound that was made of a mesh
 
-    def __init__(self, shapes):
+    def __init__(self, shapes: Iterable[Shape | tuple]) -> None:
         pieces = []
         try:
             entries = list(shapes)
@@ -57,7 +62,9 @@ class Compound:
         return f"Compound({len(self.pieces)} shapes, volume {self.volume:.6g} m^3)"
 
     @classmethod
-    def decompose(cls, mesh, *, threshold=0.05, most=None, seed=0):
+    def decompose(
+        cls, mesh: Polyhedron | Mesh | File, *, threshold: float = 0.05, most: int | None = None, seed: Whole = 0
+    ) -> "Compound":
         """Convex pieces in place of a closed mesh that may be concave: a Mesh, a Polyhedron or the path of a mesh file.
 
         Needs the extra `decompose`, the package CoACD. threshold: how concave a piece may stay, 0.01 to 1, a part of the size of the
@@ -69,7 +76,7 @@ class Compound:
         made.error = {"volume": float(made.volume / volume - 1.0)}
         return made
 
-    def parts(self):
+    def parts(self) -> Parts:
         """The parts of all pieces, relative to the centre of mass."""
         chunks, rows = [], {Polyhedron: 0, Capsule: 0}
         for shape, position, orientation in self.pieces:
@@ -81,7 +88,7 @@ class Compound:
             chunks.append(part)
         return Parts(*(np.concatenate(column) for column in zip(*chunks, strict=True)))
 
-    def surface(self, extent=None):
+    def surface(self, extent: float | None = None) -> Skin:
         """Vertices (v,3) [m] and triangles (t,3) of all shapes, also where they overlap."""
         vertices, triangles, before = [], [], 0
         for shape, position, orientation in self.pieces:
@@ -103,7 +110,7 @@ def _checked(k, entry):
         raise TypeError(f"{place} is a {what}; known are {names}; {hint}")
     if len(rest) > 2:
         raise ValueError(f"{place} has {len(rest) + 1} entries; give the shape, its position and its orientation")
-    values = []
+    values: list[Any] = []
     for name, width, value in zip(("position", "orientation"), (3, 4), [*rest, *[None] * (2 - len(rest))], strict=True):
         try:
             value = np.array(([0.0] * 3 if width == 3 else NO_TURN) if value is None else value, dtype=float)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..signatures import Vector
 from .mesh import MeshWall
 from .plane import frame, unit
 
@@ -15,7 +16,9 @@ class Cone(MeshWall):
     facets outside of the cone, felt from both sides: it is wider than the cone by up to 1 / cos(pi / segments), 5e-4 of the radius with 96.
     """
 
-    def __init__(self, radius, outlet, height, axis=(0.0, 0.0, 1.0), segments=SEGMENTS):
+    def __init__(
+        self, radius: float, outlet: float, height: float, axis: Vector = (0.0, 0.0, 1.0), segments: int = SEGMENTS
+    ) -> None:
         numbers = np.array([radius, outlet, height], dtype=float)
         if not (np.isfinite(numbers).all() and numbers[0] > 0.0 <= numbers[1] and numbers[2] > 0.0):
             raise ValueError(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..signatures import Floats, Skin
 from ..tables import CYLINDER, Parts
 from .plane import frame, unit, wall_part
 
@@ -29,7 +30,7 @@ class Cylinder:
     mesh = None
     volume = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         radius, length = float(self.radius), float(self.length)
         if not (0.0 < radius < np.inf and length > 0.0):
             raise ValueError(f"a cylinder needs a finite radius > 0 and a length > 0, got {self.radius}, {self.length}")
@@ -39,7 +40,7 @@ class Cylinder:
         object.__setattr__(self, "inside", bool(self.inside))
 
     @property
-    def inertia(self):
+    def inertia(self) -> Floats:
         """Zeros (3,3): walls do not accelerate."""
         return np.zeros((3, 3))
 
@@ -50,7 +51,7 @@ class Cylinder:
             CYLINDER, self.axis, (self.radius, half, 1.0 if self.inside else -1.0), np.hypot(self.radius, half)
         )
 
-    def surface(self, extent=1.0):
+    def surface(self, extent: float = 1.0) -> Skin:
         """A tube, closed if solid, no longer than extent [m]: vertices (v,3), triangles (t,3)."""
         a, b = frame(self.axis)
         angle = 2.0 * np.pi * np.arange(SEGMENTS) / SEGMENTS

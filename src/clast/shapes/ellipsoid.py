@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..kernels.vec import rotation_matrices
-from ..tables import ELLIPSOID, make_parts
+from ..signatures import Floats, Skin, Turns, Vector
+from ..tables import ELLIPSOID, Parts, make_parts
 from .sphere import ball_chords
 
 
@@ -21,32 +22,32 @@ class Ellipsoid:
     wall = False
     mesh = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in "abc":
             object.__setattr__(self, name, _half_axis(name, getattr(self, name)))
 
     @property
-    def axes(self):
+    def axes(self) -> Floats:
         """Half-axes (3,) [m]."""
         return np.array([self.a, self.b, self.c])
 
     @property
-    def round(self):
+    def round(self) -> bool:
         """Whether it is a ball, whose orientation has no influence on its motion."""
         return self.a == self.b == self.c
 
     @property
-    def volume(self):
+    def volume(self) -> float:
         """[m^3]"""
         return 4.0 / 3.0 * np.pi * self.a * self.b * self.c
 
     @property
-    def inertia(self):
+    def inertia(self) -> Floats:
         """Inertia tensor per mass [m^2], (3,3)."""
         square = self.axes**2
         return 0.2 * np.diag(square.sum() - square)
 
-    def parts(self):
+    def parts(self) -> Parts:
         """One ELLIPSOID part at the origin."""
         axes = self.axes
         return make_parts(
@@ -62,20 +63,20 @@ class Ellipsoid:
             swing=axes.max() - axes.min(),
         )
 
-    def bounds(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)):
+    def bounds(self, position: Vector = (0.0, 0.0, 0.0), orientation: Turns = (1.0, 0.0, 0.0, 0.0)) -> Floats:
         """The least axis-parallel box that contains it, (2,3) low and high [m], at a position and orientation."""
         half = half_widths(np.array([orientation], dtype=float), self.axes[None, :])[0]
         return np.stack([np.asarray(position) - half, np.asarray(position) + half])
 
-    def support(self, n):
+    def support(self, n: Floats) -> Floats:
         """How far it reaches along unit directions n (k,3): (k,) [m]."""
         return np.linalg.norm(n * self.axes, axis=1)
 
-    def chords(self, start, way):
+    def chords(self, start: Floats, way: Floats) -> tuple[Floats, Floats]:
         """Where lines are in it, see `Sphere.chords`."""
         return ball_chords(start / self.axes, way / self.axes)
 
-    def surface(self, extent=None):
+    def surface(self, extent: float | None = None) -> Skin:
         """Vertices (v,3) [m], on the ellipsoid and at the ends of its axes, and triangles (t,3)."""
         from trimesh.creation import icosphere
 

@@ -6,11 +6,12 @@ import re
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from ..errors import pick
+from ..signatures import File
 from .hull import turned_triangles
 from .mesh import MeshWall, checked, merge_vertices, worth_keeping
 from .polyhedron import Polyhedron
@@ -28,7 +29,21 @@ SMALL = 0.4  # a hole that may be where triangles are missing, of the extent of 
 DENT = 1e-5  # a mesh whose volume is less than that of its hull by a larger share is not convex
 
 
-def load_mesh(path, *, shape="wall", epsilon=None):
+@overload
+def load_mesh(path: File, *, shape: Literal["wall"] = "wall", epsilon: None = None) -> MeshWall: ...
+
+
+@overload
+def load_mesh(path: File, *, shape: Literal["polyhedron"], epsilon: None = None) -> Polyhedron: ...
+
+
+@overload
+def load_mesh(path: File, *, shape: Literal["mesh"], epsilon: float | None = None) -> Mesh: ...
+
+
+def load_mesh(
+    path: File, *, shape: Literal["wall", "polyhedron", "mesh"] = "wall", epsilon: float | None = None
+) -> Any:
     """A shape from an STL, OBJ, PLY or OFF file; the file's numbers are taken as metres.
 
     shape: "wall" for a MeshWall, of any triangles; "polyhedron" for a Polyhedron, of a closed convex mesh, whose place

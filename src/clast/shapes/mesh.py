@@ -1,8 +1,10 @@
 """Walls made of triangles, and the topology that lets spheres roll over their edges smoothly."""
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from ..tables import TRIANGLE, Meshes, make_parts
+from ..signatures import Floats, Skin, Wholes
+from ..tables import TRIANGLE, Meshes, Parts, make_parts
 from .outline import outline
 
 MERGE = 1e-9  # vertices nearer than this fraction of the mesh's size are one
@@ -23,7 +25,7 @@ class MeshWall:
     round = False
     volume = 0.0
 
-    def __init__(self, vertices, triangles):
+    def __init__(self, vertices: ArrayLike, triangles: ArrayLike) -> None:
         vertices, triangles = checked(vertices, triangles)
         vertices, triangles = merge_vertices(vertices, triangles)
         kept = worth_keeping(triangles)
@@ -39,23 +41,23 @@ class MeshWall:
         return f"{type(self).__name__}({len(self.vertices)} vertices, {len(self.triangles)} triangles)"
 
     @property
-    def inertia(self):
+    def inertia(self) -> Floats:
         """Zeros (3,3): walls do not accelerate."""
         return np.zeros((3, 3))
 
-    def parts(self):
+    def parts(self) -> Parts:
         """One TRIANGLE part per triangle; its origin is the centre of the smallest ball around it."""
         count = len(self.triangles)
         centre, reach = enclosing_balls(self.vertices[self.triangles])
         kind, feature = np.full(count, TRIANGLE), np.arange(count)
         return make_parts(count, kind=kind, offset=centre, reach=reach, feature=feature)
 
-    def surface(self, extent=None):
+    def surface(self, extent: float | None = None) -> Skin:
         """Vertices (v,3) [m] and triangles (t,3)."""
         return self.vertices.copy(), self.triangles.copy()
 
 
-def checked(vertices, triangles):
+def checked(vertices: ArrayLike, triangles: ArrayLike) -> tuple[Floats, Wholes]:
     """Both as arrays of the right shape, or a ValueError that names the first wrong row."""
     vertices = np.array(vertices, dtype=float)
     triangles = np.array(triangles)
@@ -82,7 +84,7 @@ def checked(vertices, triangles):
     return vertices, triangles.astype(np.int64)
 
 
-def merge_vertices(vertices, triangles):
+def merge_vertices(vertices: Floats, triangles: Wholes) -> tuple[Floats, Wholes]:
     """The same triangles on distinct vertices; vertices within MERGE of the size become the first of them."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
@@ -106,7 +108,7 @@ def merge_vertices(vertices, triangles):
     return distinct, triangles
 
 
-def worth_keeping(triangles):
+def worth_keeping(triangles: Wholes) -> NDArray[np.intp]:
     """Rows of triangles with three distinct corners, the first of those with the same corners."""
     corners = np.sort(triangles, axis=1)
     whole = np.flatnonzero((corners[:, 0] != corners[:, 1]) & (corners[:, 1] != corners[:, 2]))
@@ -131,7 +133,7 @@ def refuse_slivers(vertices, triangles, rows):
         )
 
 
-def build_topology(vertices, triangles):
+def build_topology(vertices: Floats, triangles: NDArray) -> Meshes:
     """Meshes for vertices (v,3) and triangles (t,3) without duplicates or slivers."""
     count = len(triangles)
     ends = np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=2).reshape(-1, 2)

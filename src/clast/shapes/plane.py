@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..tables import PLANE, make_parts
+from ..signatures import Floats, Skin
+from ..tables import PLANE, Parts, make_parts
 
 
 @dataclass(frozen=True)
@@ -18,19 +19,19 @@ class Plane:
     mesh = None
     volume = 0.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "normal", unit(self.normal, "the normal of a plane"))
 
     @property
-    def inertia(self):
+    def inertia(self) -> Floats:
         """Zeros (3,3): walls do not accelerate."""
         return np.zeros((3, 3))
 
-    def parts(self):
+    def parts(self) -> Parts:
         """One PLANE part without end."""
         return wall_part(PLANE, self.normal, (0.0, 0.0, 0.0), np.inf)
 
-    def surface(self, extent=1.0):
+    def surface(self, extent: float = 1.0) -> Skin:
         """A square with sides of length extent [m] about the origin: vertices (4,3), triangles (2,3)."""
         a, b = frame(self.normal)
         half = 0.5 * extent

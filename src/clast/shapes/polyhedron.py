@@ -3,10 +3,12 @@
 import operator
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..errors import pick
 from ..kernels.vec import rotation_matrices
-from ..tables import POLYHEDRON, make_parts
+from ..signatures import Few, Floats, Skin, Turns, Vector, Whole
+from ..tables import POLYHEDRON, Parts, make_parts
 from .hull import build_hull, hull_of, solid_properties, triangles_of
 
 GOLDEN = 0.5 * (1.0 + np.sqrt(5.0))
@@ -24,7 +26,7 @@ class Polyhedron:
     wall = False
     mesh = None
 
-    def __init__(self, points):
+    def __init__(self, points: ArrayLike) -> None:
         middle, corners, faces = hull_of(points)
         volume, centre, inertia = solid_properties(corners, triangles_of(faces))
         self.origin = middle + centre
@@ -41,7 +43,7 @@ class Polyhedron:
     def __repr__(self):
         return f"Polyhedron({len(self.vertices)} corners, {len(self.faces)} faces, volume {self.volume:.6g} m^3)"
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         """Whether both have the same corners about their centres of mass, and the same faces, to the bit."""
         if not isinstance(other, Polyhedron):
             return NotImplemented
@@ -52,7 +54,7 @@ class Polyhedron:
         return self._hash
 
     @classmethod
-    def box(cls, a, b=None, c=None):
+    def box(cls, a: float, b: float | None = None, c: float | None = None) -> "Polyhedron":
         """A box with edges a, b, c [m] along x, y, z."""
         like = "write for example clast.Polyhedron.box(0.02, 0.01, 0.01)"
         for name, value in (("b", b), ("c", c)):
@@ -64,7 +66,7 @@ class Polyhedron:
         return cls(_signs(0.5, 0.5, 0.5) * edges)
 
     @classmethod
-    def regular(cls, name, *, radius=None, edge=None):
+    def regular(cls, name: str, *, radius: float | None = None, edge: float | None = None) -> "Polyhedron":
         """A regular solid: "tetrahedron", "cube", "octahedron", "dodecahedron" or "icosahedron".
 
         radius: of the ball through its corners [m], 1 unless given; edge: length of its edges [m], instead of radius.
@@ -80,7 +82,9 @@ class Polyhedron:
         return cls(corners * (_length(f"{place}: radius", 1.0 if radius is None else radius) / around))
 
     @classmethod
-    def random(cls, *, faces, seed=0, radius=1.0, aspect=(1.0, 1.0, 1.0)):
+    def random(
+        cls, *, faces: Whole, seed: Whole = 0, radius: float = 1.0, aspect: Few = (1.0, 1.0, 1.0)
+    ) -> "Polyhedron":
         """A rock with exactly `faces` faces; the same seed gives the same rock.
 
         radius: of the ball about its centre of mass that contains it [m]; aspect: how long it is along x, y and z
@@ -109,7 +113,7 @@ class Polyhedron:
             f"{place}: no rock with {count} faces was found for seed {seed}; use another seed or fewer faces"
         )
 
-    def parts(self):
+    def parts(self) -> Parts:
         """One POLYHEDRON part at the origin."""
         hull = self.hull
         return make_parts(
@@ -124,12 +128,12 @@ class Polyhedron:
             swing=np.sqrt(hull.outer**2 - hull.inner**2),
         )
 
-    def bounds(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)):
+    def bounds(self, position: Vector = (0.0, 0.0, 0.0), orientation: Turns = (1.0, 0.0, 0.0, 0.0)) -> Floats:
         """The least axis-parallel box that contains it, (2,3) low and high [m], at a position and orientation."""
         placed = self.vertices @ rotation_matrices(np.array([orientation], dtype=float))[0].T + np.asarray(position)
         return np.stack([placed.min(axis=0), placed.max(axis=0)])
 
-    def turned(self, orientation):
+    def turned(self, orientation: Few) -> "Polyhedron":
         """The same polyhedron turned by a unit quaternion (4,)."""
         if tuple(orientation) == (1.0, 0.0, 0.0, 0.0):
             return self
@@ -139,11 +143,11 @@ class Polyhedron:
         made.origin = self.origin
         return made
 
-    def support(self, n):
+    def support(self, n: Floats) -> Floats:
         """How far it reaches along unit directions n (k,3): (k,) [m]."""
         return (n @ self.vertices.T).max(axis=1)
 
-    def chords(self, start, way):
+    def chords(self, start: Floats, way: Floats) -> tuple[Floats, Floats]:
         """Where lines are in it, see `Sphere.chords`."""
         first, last = np.full(len(start), -np.inf), np.full(len(start), np.inf)
         for normal, offset in zip(self.hull.normal.T, self.hull.offset, strict=True):
@@ -156,7 +160,7 @@ class Polyhedron:
                 first = np.where(room < 0.0, np.inf, first)
         return first, last
 
-    def surface(self, extent=None):
+    def surface(self, extent: float | None = None) -> Skin:
         """Vertices (v,3) [m] and triangles (t,3)."""
         return self.vertices.copy(), triangles_of(self.faces)
 

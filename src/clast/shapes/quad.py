@@ -1,6 +1,7 @@
 """A flat four-sided wall."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .mesh import FARTHEST, MeshWall
 
@@ -10,7 +11,7 @@ FLATNESS = 1e-6  # allowed distance of a corner from the plane, over the longer 
 class Quad(MeshWall):
     """A planar, convex wall with corners (4,3) [m] in order around it; felt from both sides. Two triangles."""
 
-    def __init__(self, corners):
+    def __init__(self, corners: ArrayLike) -> None:
         corners = np.array(corners, dtype=float)
         if corners.shape != (4, 3) or not (np.abs(corners) <= FARTHEST).all():
             raise ValueError(

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..tables import SPHERE, make_parts
+from ..signatures import Floats, Skin
+from ..tables import SPHERE, Parts, make_parts
 
 
 @dataclass(frozen=True)
@@ -17,36 +18,36 @@ class Sphere:
     round = True
     mesh = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         radius = float(self.radius)
         if not 1e-30 < radius < 1e30:  # its fifth power must be a number, too
             raise ValueError(f"a sphere needs a finite (1e-30 to 1e30 m) radius > 0, got {self.radius}")
         object.__setattr__(self, "radius", radius)
 
     @property
-    def volume(self):
+    def volume(self) -> float:
         """[m^3]"""
         return 4.0 / 3.0 * np.pi * self.radius**3
 
     @property
-    def inertia(self):
+    def inertia(self) -> Floats:
         """Inertia tensor per mass [m^2], (3,3)."""
         return 0.4 * self.radius**2 * np.eye(3)
 
-    def parts(self):
+    def parts(self) -> Parts:
         """One SPHERE part at the origin."""
         return sphere_parts(np.zeros((1, 3)), np.array([self.radius]))
 
-    def support(self, n):
+    def support(self, n: Floats) -> Floats:
         """How far it reaches along unit directions n (k,3): (k,) [m]."""
         return np.full(len(n), self.radius)
 
-    def chords(self, start, way):
+    def chords(self, start: Floats, way: Floats) -> tuple[Floats, Floats]:
         """Where lines start + t way, start (m,3) [m] and way (3,) unit, are in it: from t (m,) to t (m,) [m], the first above
         the second where they miss it."""
         return ball_chords(start / self.radius, way / self.radius)
 
-    def surface(self, extent=None):
+    def surface(self, extent: float | None = None) -> Skin:
         """Vertices (v,3) [m] and triangles (t,3)."""
         return sphere_surface(np.zeros((1, 3)), np.array([self.radius]))
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from ..kernels.backend import func, part
 from ..kernels.vec import rotation_matrices
-from ..tables import SUPERQUADRIC, make_parts
+from ..signatures import Floats, Skin, Turns, Vector
+from ..tables import SUPERQUADRIC, Parts, make_parts
 
 LEAST, MOST = 0.1, 1.9  # exponents: beyond, edges and faces drown in rounding
 # The radius of curvature that stands for a contact is within these parts of the shortest and the longest half-axis: flat places have
@@ -53,18 +54,18 @@ class Superquadric:
             object.__setattr__(self, name, value)
 
     @property
-    def axes(self):
+    def axes(self) -> Floats:
         """Half-axes (3,) [m]."""
         return np.array([self.a, self.b, self.c])
 
     @property
-    def round(self):
+    def round(self) -> bool:
         """Whether it turns like a ball."""
         inertia = self.inertia
         return bool(inertia[0, 0] == inertia[1, 1] == inertia[2, 2])
 
     @property
-    def volume(self):
+    def volume(self) -> float:
         """[m^3], in closed form (Jaklic, Leonardis and Solina 2000)."""
         from scipy.special import beta
 
@@ -78,7 +79,7 @@ class Superquadric:
         )
 
     @property
-    def inertia(self):
+    def inertia(self) -> Floats:
         """Inertia tensor per mass [m^2], (3,3), in closed form."""
         from scipy.special import beta
 
@@ -89,17 +90,17 @@ class Superquadric:
         second = self.axes**2 * (flat, flat, tall)
         return np.diag(second.sum() - second)
 
-    def support(self, n):
+    def support(self, n: Floats) -> Floats:
         """How far it reaches along unit directions n (k,3): (k,) [m]. The dual norm of the one whose ball it is."""
         x, y, z = np.abs(n * self.axes).T
         return _norm(_norm(x, y, 2.0 / (2.0 - self.e2)), z, 2.0 / (2.0 - self.e1))
 
-    def level(self, x):
+    def level(self, x: Floats) -> Floats:
         """The norm whose unit ball it is: 1 for points x (k,3) on the surface, less inside."""
         x, y, z = np.abs(x / self.axes).T
         return _norm(_norm(x, y, 2.0 / self.e2), z, 2.0 / self.e1)
 
-    def chords(self, start, way):
+    def chords(self, start: Floats, way: Floats) -> tuple[Floats, Floats]:
         """Where lines are in it, see `Sphere.chords`."""
         span = 2.0 * float(np.linalg.norm(self.axes))
         middle = -start @ way
@@ -120,7 +121,7 @@ class Superquadric:
         hits = self.level(start + best[:, None] * way) < 1.0
         return np.where(hits, ends[0], 1.0), np.where(hits, ends[1], -1.0)
 
-    def parts(self):
+    def parts(self) -> Parts:
         """One SUPERQUADRIC part at the origin."""
         axes, volume = self.axes, self.volume
         reach = self._reach()
@@ -146,12 +147,12 @@ class Superquadric:
         # No direction is farther than 0.03 from these, and the support of a body within R changes by R times that.
         return float(min(1.03 * self.support(n).max(), np.linalg.norm(self.axes)))
 
-    def bounds(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)):
+    def bounds(self, position: Vector = (0.0, 0.0, 0.0), orientation: Turns = (1.0, 0.0, 0.0, 0.0)) -> Floats:
         """The least axis-parallel box that contains it, (2,3) low and high [m], at a position and orientation."""
         half = self.support(rotation_matrices(np.array([orientation], dtype=float))[0])
         return np.stack([np.asarray(position) - half, np.asarray(position) + half])
 
-    def surface(self, extent=None, subdivisions=4):
+    def surface(self, extent: float | None = None, subdivisions: int = 4) -> Skin:
         """Vertices (v,3) [m] on the surface and triangles (t,3)."""
         from trimesh.creation import icosphere
 

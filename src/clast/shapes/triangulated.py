@@ -1,10 +1,12 @@
 """A particle with a surface of triangles, which may have dents and holes through it, and a halo in which contacts act."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..kernels.backend import func
 from ..kernels.vec import rotation_matrices
-from ..tables import MESH, Surfaces, make_parts
+from ..signatures import Floats, Skin, Turns, Vector, Whole
+from ..tables import MESH, Parts, Surfaces, make_parts
 from .box_tree import build_tree
 from .closed import refuse_degenerate, refuse_inverted, refuse_open, turns_around
 from .hull import cross_product, solid_properties
@@ -34,7 +36,7 @@ class Mesh:
     mesh = None
     round = False
 
-    def __init__(self, vertices, triangles, *, epsilon=None):
+    def __init__(self, vertices: ArrayLike, triangles: ArrayLike, *, epsilon: float | None = None) -> None:
         vertices, triangles = checked(vertices, triangles)
         merged, triangles = merge_vertices(vertices, triangles)
         refuse_degenerate(merged, triangles)
@@ -71,7 +73,7 @@ class Mesh:
             f"epsilon {self.epsilon:.3g} m)"
         )
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         """Whether both have the same triangles about their centres of mass and the same halo, to the bit."""
         if not isinstance(other, Mesh):
             return NotImplemented
@@ -82,7 +84,15 @@ class Mesh:
         return self._hash
 
     @classmethod
-    def random(cls, points=50, distortion=(0.75, 1.0), *, seed=0, radius=1.0, epsilon=None):
+    def random(
+        cls,
+        points: Whole = 50,
+        distortion: tuple[float, float] = (0.75, 1.0),
+        *,
+        seed: Whole = 0,
+        radius: float = 1.0,
+        epsilon: float | None = None,
+    ) -> "Mesh":
         """A lump with 2 points - 4 triangles; the same seed gives the same lump.
 
         points: random on a ball; around them their convex hull, each corner of which is then moved towards the middle,
@@ -110,7 +120,7 @@ class Mesh:
             f"{place}: no lump of {count} points was found for seed {seed}; use another seed or more points"
         )
 
-    def parts(self):
+    def parts(self) -> Parts:
         """One MESH part at the origin; the halo is inside its reach."""
         own = self.triangulation
         return make_parts(
@@ -126,12 +136,12 @@ class Mesh:
             swing=own.outer,
         )
 
-    def bounds(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)):
+    def bounds(self, position: Vector = (0.0, 0.0, 0.0), orientation: Turns = (1.0, 0.0, 0.0, 0.0)) -> Floats:
         """The least axis-parallel box around the triangles, (2,3) low and high [m], at a position and orientation."""
         placed = self.vertices @ rotation_matrices(np.array([orientation], dtype=float))[0].T + np.asarray(position)
         return np.stack([placed.min(axis=0), placed.max(axis=0)])
 
-    def surface(self, extent=None):
+    def surface(self, extent: float | None = None) -> Skin:
         """Vertices (v,3) [m] and triangles (t,3), without the halo."""
         return self.vertices.copy(), self.triangles.copy()
 

@@ -1,17 +1,26 @@
 """Pictures and movies of scenes and runs; reads what files/ reads, knows nothing of motion. Needs the extra `view`."""
 
 import itertools
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .. import errors
 from ..files import trajectory
+from ..run.simulation import Simulation
+from ..scene.scene import Scene
+from ..signatures import Camera, File, Vector
 from . import colours, drawing
 from .colours import BACKGROUND
 from .page import report
 from .stage import VIEW_ANGLE, Stage, over_time
 from .stage import camera as camera_of
+
+if TYPE_CHECKING:
+    from .browser import Browser
 
 __all__ = ["movie", "picture", "render", "report", "show"]
 
@@ -21,8 +30,18 @@ STYLE = {"size": (1600, 1200), "background": BACKGROUND, "quality": 2, "label": 
 
 
 def render(
-    subject, path, *, tables=None, colour="speed", limits=None, camera=None, walls=True, cut=(), arrows=None, **style
-):
+    subject: Any,
+    path: File | None,
+    *,
+    tables: Mapping[str, Any] | None = None,
+    colour: str | ArrayLike | None = "speed",
+    limits: tuple[float, float] | None = None,
+    camera: Camera | None = None,
+    walls: bool = True,
+    cut: Sequence[tuple[Vector, Vector]] = (),
+    arrows: str | ArrayLike | None = None,
+    **style: Any,
+) -> Any:
     """Draw one moment and save it; the suffix of `path` chooses the picture format (.png, .jpg, ...). Return the path, or the picture as a
     Pillow image if `path` is None.
 
@@ -50,7 +69,7 @@ def render(
     return path
 
 
-def picture(folder, path=None, *, frame=-1, **options):
+def picture(folder: File, path: File | None = None, *, frame: int = -1, **options: Any) -> Path:
     """Draw one frame (the last one) of the run in `folder` to `path` (picture.png in it); options as in `render`."""
     folder = Path(folder)
     with _open(folder) as run:
@@ -59,18 +78,18 @@ def picture(folder, path=None, *, frame=-1, **options):
 
 
 def movie(
-    folder,
-    path,
+    folder: File,
+    path: File,
     *,
-    rate=25.0,
-    every=1,
-    size=(960, 720),
-    colour="speed",
-    limits=None,
-    quality=1,
-    progress=None,
-    **options,
-):
+    rate: float = 25.0,
+    every: int = 1,
+    size: tuple[int, int] = (960, 720),
+    colour: str | ArrayLike | None = "speed",
+    limits: tuple[float, float] | None = None,
+    quality: int = 1,
+    progress: Callable[[int, int], object] | None = None,
+    **options: Any,
+) -> Path:
     """Draw every `every`-th frame of the run in `folder` to a .gif or .mp4 with `rate` pictures a second [1/s].
 
     The camera stays where it sees the first, middle and last frame, or as given, and so does the colour scale; progress: function called with the number of
@@ -103,7 +122,9 @@ def movie(
     return path
 
 
-def show(subject, *, address="127.0.0.1", port=8080, colour="speed"):
+def show(
+    subject: "Simulation | Scene | File", *, address: str = "127.0.0.1", port: int = 8080, colour: str = "speed"
+) -> "Browser":
     """Show a run (its folder), a Scene or a Simulation in the browser; returns the page, whose `address` is to be opened.
 
     address: where to listen; any but that of this machine itself needs the token that is part of the address. port: the first free
@@ -111,12 +132,13 @@ def show(subject, *, address="127.0.0.1", port=8080, colour="speed"):
     """
     from .browser import Browser, Frames, Moment
 
-    options = {"address": address, "port": port, "colour": colour}
-    if hasattr(subject, "stepper"):
-        return Browser(Moment(subject.scene, subject.time, subject.steps, subject.contacts()), **options)
-    if hasattr(subject, "bodies"):
-        return Browser(Moment(subject), **options)
-    folder = Path(subject)
+    options: dict[str, Any] = {"address": address, "port": port, "colour": colour}
+    shown: Any = subject  # known by what it has
+    if hasattr(shown, "stepper"):
+        return Browser(Moment(shown.scene, shown.time, shown.steps, shown.contacts()), **options)
+    if hasattr(shown, "bodies"):
+        return Browser(Moment(shown), **options)
+    folder = Path(shown)
     path = folder / "trajectory.h5" if folder.is_dir() else folder
     if not path.exists():
         raise FileNotFoundError(

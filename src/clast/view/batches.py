@@ -66,3 +66,10 @@ def _triangles(polygons) -> tuple[np.ndarray, np.ndarray]:
         triangle += [(loop[0], loop[k], loop[k + 1]) for k in range(1, len(loop) - 1)]
     corner = polygons.vertices[np.array(triangle).reshape(-1)]
     return corner, np.arange(len(corner)).reshape(-1, 3)
+
+
+def filled(column, room, dtype):
+    """The rows of a column and zeros behind them up to `room`."""
+    made = np.zeros((room, column.shape[1]), dtype)
+    made[: len(column)] = column
+    return made

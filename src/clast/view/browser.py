@@ -5,6 +5,7 @@ import io
 import threading
 import time as clock
 from collections import OrderedDict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from .. import errors
 from ..files import trajectory, vtk
 from ..measure import snapshot
 from ..measure.network import branches
-from ..tables import DRIVEN
+from ..scene.scene import Scene
+from ..signatures import Whole
+from ..tables import DRIVEN, Contacts
 from . import batches, colours, server
-from .stage import VIEW_ANGLE, Stage, camera, over_time
+from .stage import VIEW_ANGLE, Stage, camera, corners, over_time
 
 EXTENT = 10.0  # length units of the page across all that is shown: its near and far limits are made for rooms, not for grains
 CACHE = 200  # frames that are kept in memory
@@ -29,10 +32,10 @@ class Frames:
 
     grows = True
 
-    def __init__(self, path):
+    def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._kept = OrderedDict()
+        self._kept: OrderedDict[int, trajectory.Frame] = OrderedDict()
         self._open()
         if not len(self.run) or not self.groups:
             self.run.close()
@@ -43,10 +46,10 @@ class Frames:
         self.run = trajectory.Trajectory(self.path, "r")
         self.groups, self.attributes = self.run.groups, self.run.attributes
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.run)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> trajectory.Frame:
         with self._lock:
             if index not in self._kept:
                 self._kept[index] = self.run[index]
@@ -54,7 +57,7 @@ class Frames:
                     self._kept.popitem(last=False)
             return self._kept[index]
 
-    def grown(self):
+    def grown(self) -> bool:
         """Whether the frames are others than before."""
         with self._lock:
             old, seen = self.run, self._seen
@@ -71,7 +74,7 @@ class Frames:
             self._kept.clear()  # a run that goes on may write its last frame again
             return True
 
-    def close(self):
+    def close(self) -> None:
         """Close the file."""
         with self._lock:
             self.run.close()
@@ -82,19 +85,19 @@ class Moment:
 
     grows = False
 
-    def __init__(self, scene, time=0.0, step=0, contacts=None):
+    def __init__(self, scene: Scene, time: float = 0.0, step: int = 0, contacts: Contacts | None = None) -> None:
         groups, self.attributes = scene.describe()
         columns = groups.pop("bodies")
         told = {} if contacts is None else {name: getattr(contacts, name) for name in trajectory.CONTACT_COLUMNS}
         self.groups, self.frame = groups, trajectory.Frame(time, step, columns, {}, told)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return 1
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: int) -> trajectory.Frame:
         return self.frame
 
-    def close(self):
+    def close(self) -> None:
         """There is no file to close."""
 
 
@@ -104,18 +107,28 @@ class Browser:
     `address` is what to open; `close` ends it.
     """
 
-    def __init__(self, source, *, address="127.0.0.1", port=8080, label="clast", colour="speed"):
-        self.source = source
+    def __init__(
+        self,
+        source: Frames | Moment,
+        *,
+        address: str = "127.0.0.1",
+        port: int = 8080,
+        label: str = "clast",
+        colour: str = "speed",
+    ) -> None:
+        self.source: Any = source
         errors.pick("colour", colour, dict.fromkeys(self._colours()))
         self.server, self.address = server.start(address, port, label)
         self.lock = threading.RLock()
-        self.nodes = {}  # key of a batch -> (handle, rows of the stage)
-        self.capacity = {}  # key -> instances that the node has room for
-        self.index, self.picked, self.drawn = -1, None, 0
+        self.nodes: dict = {}  # key of a batch -> (handle, rows of the stage)
+        self.capacity: dict = {}  # key -> instances that the node has room for
+        self.index, self.drawn = -1, 0
+        self.picked: int | None = None
         self.frame: Any = None  # that is shown
         self.closed = False
         last = source[len(source) - 1]
-        self.limits, self.level = {}, None
+        self.limits: dict = {}
+        self.level: int | None = None
         self._frame_world(Stage.of(last, source.groups), over_time(source, source.groups), last)
         self._controls(colour)
         self.show(0 if len(source) == 1 else len(source) - 1)
@@ -132,7 +145,7 @@ class Browser:
         self.zoom = EXTENT / max(
             2.0 * float(np.linalg.norm(eye - target)) * np.tan(np.radians(VIEW_ANGLE) / 2.0), 1e-30
         )
-        self.low, self.high = _limits(seen)
+        self.low, self.high = corners(seen)
         scene = self.server.scene
         scene.set_up_direction("+z")
         scene.configure_environment_map(None)
@@ -206,17 +219,17 @@ class Browser:
 
     # What is drawn.
 
-    def show(self, index):
+    def show(self, index: int) -> None:
         """Draw this frame."""
         with self.lock:
             self.draw(self.source[index], index)
 
-    def redraw(self):
+    def redraw(self) -> None:
         """Draw what is shown once more, after a control was moved."""
         with self.lock:
             self.draw(self.frame, self.index)
 
-    def draw(self, frame, index=0):
+    def draw(self, frame: Any, index: int = 0) -> None:
         """Bring the page to this frame."""
         with self.lock:
             self.frame, self.index = frame, index
@@ -251,14 +264,14 @@ class Browser:
                 self.nodes[key] = self._node(key, batch, room)
             handle = self.nodes[key]
             rows = batch.rows
-            handle.batched_positions = _filled(self.zoom * stage.centre[rows], room, np.float32)
+            handle.batched_positions = batches.filled(self.zoom * stage.centre[rows], room, np.float32)
             if not stage.ball[rows].all():
-                turn = _filled(stage.orientation[rows], room, np.float32)
+                turn = batches.filled(stage.orientation[rows], room, np.float32)
                 turn[len(rows) :, 0] = 1.0
                 handle.batched_wxyzs = turn
             handle.opacity = 0.3 if self.forces.value else None  # forces run inside the bodies
-            handle.batched_scales = _filled(size[rows], room, np.float32)
-            handle.batched_colors = _filled(paint[rows], room, np.uint8)
+            handle.batched_scales = batches.filled(size[rows], room, np.float32)
+            handle.batched_colors = batches.filled(paint[rows], room, np.uint8)
         for key, handle in self.nodes.items():
             if key not in used:
                 handle.batched_scales = np.zeros((self.capacity[key], 3), np.float32)
@@ -328,7 +341,7 @@ class Browser:
         """Contact forces between centres, and trails."""
         points, paint = np.zeros((0, 2, 3)), np.zeros((0, 2, 3), np.uint8)
         if self.forces.value and frame.contacts and len(frame.contacts["pair"]):
-            moment = snapshot(frame, self.source)
+            moment: Any = snapshot(frame, self.source)
             size = np.linalg.norm(moment.force, axis=1)
             mean = float(size[size > 0.0].mean()) if (size > 0.0).any() else 1.0
             strong = np.flatnonzero(size > self.least.value * mean)
@@ -387,7 +400,7 @@ class Browser:
         if text != self.about.content:
             self.about.content = text
 
-    def describe(self, number):
+    def describe(self, number: Whole) -> str:
         """The numbers of a body in the frame that is shown, as a table in Markdown."""
         columns, attributes = self.frame.columns, self.source.attributes
         rows = np.flatnonzero(np.asarray(columns["number"]) == number)
@@ -460,7 +473,7 @@ class Browser:
 
         return frame_html(self.address)
 
-    def close(self):
+    def close(self) -> None:
         """End the page."""
         if self.closed:
             return
@@ -477,20 +490,3 @@ class Browser:
 def _pose(frame, row):
     place, turn = (np.asarray(frame.columns[name][row], dtype=float) for name in ("position", "orientation"))
     return place, turn
-
-
-def _filled(column, room, dtype):
-    """The rows of a column and zeros behind them up to `room`."""
-    made = np.zeros((room, column.shape[1]), dtype)
-    made[: len(column)] = column
-    return made
-
-
-def _limits(stage):
-    """Low and high corner [m] of all particles, or of walls where there are none."""
-    if len(stage.centre):
-        return (stage.centre - stage.radius[:, None]).min(0), (stage.centre + stage.radius[:, None]).max(0)
-    points = (
-        np.concatenate([wall.vertices for wall in stage.walls]) if stage.walls else np.array([[-1.0] * 3, [1.0] * 3])
-    )
-    return points.min(0), points.max(0)

@@ -3,9 +3,11 @@
 import sys
 import threading
 import time as clock
+from collections.abc import Callable
 from typing import Any
 
 from ..files import trajectory
+from ..run.simulation import Simulation
 from .browser import Browser, Moment
 
 SHARE = 0.03  # of the run's time at the most that looking on may take
@@ -20,11 +22,11 @@ class Live(Browser):
     they are shown, or while the run is paused.
     """
 
-    def __init__(self, sim, **options):
+    def __init__(self, sim: Simulation, **options: Any) -> None:
         self.paused, self.steps_due = False, 0
         self._next, self._cost = 0.0, 0.0
         self._state: Any = None  # Frame that waits to be drawn, or is
-        self._faults = set()
+        self._faults: set = set()
         self._wake = threading.Event()
         super().__init__(Moment(sim.scene, sim.time, sim.steps), **options)
         self._threads.append(threading.Thread(target=self._paint_states, daemon=True))
@@ -43,20 +45,20 @@ class Live(Browser):
         self.forces.disabled = False
         self.colour.options = (*self.colour.options, "force", "coordination")
 
-    def hold(self):
+    def hold(self) -> None:
         """Pause the run after its present step."""
         self.paused = True
 
-    def single(self):
+    def single(self) -> None:
         """Take one step and pause again."""
         self.steps_due += 1
         self.paused = True
 
-    def release(self):
+    def release(self) -> None:
         """Let the run go on."""
         self.paused = False
 
-    def __call__(self, sim, stopped=lambda: False):
+    def __call__(self, sim: Simulation, stopped: Callable[[], object] = lambda: False) -> None:
         """To be called between steps; waits while the run is paused. stopped: tells whether the run is asked to stop."""
         # Time of the run's own thread: on a busy machine the clock on the wall goes faster than the run, and the share would not hold.
         if self.closed or (not self.paused and clock.thread_time() < self._next):

@@ -15,6 +15,7 @@ from .. import errors
 from ..files.trajectory import Trajectory
 from ..run import words
 from ..run.recording import whole
+from ..signatures import File
 from . import colours
 from .stage import Stage, camera, over_time
 
@@ -52,7 +53,9 @@ UNITS = {
 }
 
 
-def report(folder, path=None, *, pictures=True, size=(720, 540)):
+def report(
+    folder: File, path: File | None = None, *, pictures: bool = True, size: tuple[int, int] = (720, 540)
+) -> Path:
     """Write the report of the run in `folder` to `path` (report.html in it) as one HTML page that needs nothing else; return the path.
 
     pictures: the first, middle and last frame, size (width, height) in pixels; left out, with a word, where nothing can be drawn.

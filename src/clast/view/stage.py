@@ -182,3 +182,13 @@ def _outline(stage):
 def _apart(wall, low, high):
     """How far a wall, vtk.Surface, is from the box low..high [m]; below 0 where they overlap."""
     return float(np.max(np.maximum(low - wall.vertices.max(axis=0), wall.vertices.min(axis=0) - high)))
+
+
+def corners(stage):
+    """Low and high corner [m] of all particles, or of walls where there are none."""
+    if len(stage.centre):
+        return (stage.centre - stage.radius[:, None]).min(0), (stage.centre + stage.radius[:, None]).max(0)
+    points = (
+        np.concatenate([wall.vertices for wall in stage.walls]) if stage.walls else np.array([[-1.0] * 3, [1.0] * 3])
+    )
+    return points.min(0), points.max(0)

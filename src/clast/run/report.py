@@ -148,15 +148,15 @@ class Report:
                 ),
             ]
         if self.ranks:
-            told = self.ranks
-            busy = [max(spent, 1e-9) for spent in told["worked"]]
-            waited = ", ".join(f"{100.0 * w / max(s, 1e-9):.0f} %" for s, w in zip(told["seconds"], told["waited"]))
-            sent = sum(told["bytes"]) / max(self.steps, 1) / len(busy)
+            ranks = self.ranks
+            busy = [max(spent, 1e-9) for spent in ranks["worked"]]
+            waited = ", ".join(f"{100.0 * w / max(s, 1e-9):.0f} %" for s, w in zip(ranks["seconds"], ranks["waited"]))
+            sent = sum(ranks["bytes"]) / max(self.steps, 1) / len(busy)
             lines += [
                 (
                     "processes",
-                    f"{len(busy)} with {min(told['bodies']):,} to {max(told['bodies']):,} bodies and {min(told['ghosts']):,} to "
-                    f"{max(told['ghosts']):,} ghosts; the busiest worked {max(busy) * len(busy) / sum(busy):.2f} of the mean",
+                    f"{len(busy)} with {min(ranks['bodies']):,} to {max(ranks['bodies']):,} bodies and {min(ranks['ghosts']):,} to "
+                    f"{max(ranks['ghosts']):,} ghosts; the busiest worked {max(busy) * len(busy) / sum(busy):.2f} of the mean",
                 ),
                 ("exchange", f"{sent:,.0f} bytes a step and process; waiting took {waited} of the time"),
             ]

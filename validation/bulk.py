@@ -15,12 +15,11 @@ collapse   A round column without its wall. Lube et al. (2004): it runs out to R
 """
 
 import argparse
-import json
 import math
-import os
 from pathlib import Path
 
 import numpy as np
+from run import keep, kept_of
 
 import clast
 from clast.scenes.walls import lathe, round_layers
@@ -384,7 +383,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="few and small, nothing written into docs")
     given = parser.parse_args()
     store = STORE.with_name("bulk-quick.json") if given.quick else STORE
-    kept = json.loads(store.read_text()) if store.exists() else {}
+    kept = kept_of(store, "bulk")
     for name in given.only or CASES:
         run, values = CASES[name]
         for value in QUICK.get(name, values) if given.quick else values:
@@ -394,10 +393,7 @@ def main():
             print(f"{key}: running", flush=True)
             kept[key] = run(value, given.quick)
             print({k: v for k, v in kept[key].items() if not isinstance(v, list)}, flush=True)
-            store.parent.mkdir(exist_ok=True)
-            beside = store.with_suffix(".new")
-            beside.write_text(json.dumps(kept, indent=1))
-            os.replace(beside, store)
+            keep(store, "bulk", kept)
     print("\n\n".join("\n".join(lines) for lines in tables(kept).values()))
     if not given.quick:
         write(kept)

@@ -47,6 +47,20 @@ def code_of(name):
     return text.hexdigest()[:16]
 
 
+def kept_of(store, name):
+    """What a program of several cases has kept in a file, {case: row}, with this code: what other code gave is run again."""
+    found = json.loads(store.read_text()) if store.exists() else {}
+    return found.get("cases", {}) if found.get("code") == code_of(name) else {}
+
+
+def keep(store, name, kept):
+    """Keep the cases that have been run."""
+    store.parent.mkdir(exist_ok=True)
+    beside = store.with_suffix(".new")
+    beside.write_text(json.dumps({"code": code_of(name), "cases": kept}, indent=1))
+    os.replace(beside, store)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", choices=[[], *programs()], help="only these")

@@ -10,7 +10,7 @@ from ..errors import pick
 from ..scene.inputs import whole
 from ..scene.materials import Material
 from ..scene.scene import Scene
-from ..shapes import Capsule, Clump, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Sphere, Superquadric
+from ..shapes import Capsule, Clump, Compound, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Sphere, Superquadric
 from .ready import GRAVITY, Ready
 
 REACH = 0.006  # [m], radius of the balls around the particles
@@ -22,6 +22,13 @@ def ring():
 
     made = torus(0.72 * REACH, 0.28 * REACH, major_sections=12, minor_sections=8)
     return Mesh(made.vertices, made.faces, epsilon=0.1 * REACH)
+
+
+def cross():
+    """Two bars through each other, one body of two boxes."""
+    return Compound(
+        [Polyhedron.box(1.5 * REACH, *([0.5 * REACH] * 2)), Polyhedron.box(0.5 * REACH, 1.5 * REACH, 0.5 * REACH)]
+    )
 
 
 def kinds():
@@ -36,11 +43,12 @@ def kinds():
         ring(),
         Capsule(0.4 * REACH, 1.2 * REACH),
         Superquadric(0.8 * REACH, 0.8 * REACH, 0.45 * REACH, 0.4, 1.0),  # a tablet
+        cross(),
     )
 
 
 def all_shapes(count=700, seed=1, method="dem"):
-    """Spheres, clumps, ellipsoids, boxes, rocks, dented lumps, rings, capsules and tablets in a turning drum with a rough wall.
+    """Spheres, clumps, ellipsoids, boxes, rocks, dented lumps, rings, capsules, tablets and crosses in a turning drum with a rough wall.
 
     method "dem": by contact forces; "hard": by complementarity.
     """

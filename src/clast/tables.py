@@ -334,7 +334,7 @@ class History(NamedTuple):
     impulse: np.ndarray  # (c,3) [N s] on the second shape, or (c,6) with couples over a length
     account: (
         np.ndarray
-    )  # (c,11) what the contact of two bodies holds, see clast.dem.conserving; (0,11) where nobody keeps account
+    )  # (c,12) what the contact of two bodies holds, see clast.dem.conserving; (0,12) where nobody keeps account
 
 
 class Wrench(NamedTuple):
@@ -401,7 +401,7 @@ def empty_points(pairs, count, rolling, kept=0, device=np, accounts=False):
         arm=last_arm,
         normal=last_normal,
         impulse=device.zeros((0, 3), np.float64),
-        account=device.zeros((count if accounts else 0, 11), np.float64),
+        account=device.zeros((count if accounts else 0, 12), np.float64),
     )
     return points, history
 
@@ -419,7 +419,7 @@ def impulse_points(pairs, count, width):
         arm=np.zeros((count, 3)),
         normal=none,
         impulse=np.zeros((count, width)),
-        account=np.zeros((0, 11)),
+        account=np.zeros((0, 12)),
     )
     return points, history
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from clast import DEM, measure
+from clast import DEM, measure, shapes
 from clast.cli import NAMES
 from clast.scenes import SCENES
+from clast.scenes.all_shapes import kinds
 from clast.tables import ELLIPSOID, FREE, MESH, POLYHEDRON
 
 COUNT = {"drum": 150, "hopper": 120, "pile": 120, "box": 120, "ellipsoid-box": 120, "ellipsoid-hopper": 120}
@@ -23,6 +24,11 @@ TIME = {"granulate": 0.3, "hopper": 0.3}  # [s]; elsewhere bodies meet within ha
 def test_command_line_knows_all():
     assert set(NAMES) == set(SCENES)
     assert set(COUNT) == {name for name in SCENES if isinstance(SCENES[name](count=30).method, DEM)}
+
+
+def test_the_scene_of_all_shapes_has_every_particle_there_is():
+    every = {one for one in vars(shapes).values() if isinstance(one, type) and not getattr(one, "wall", True)}
+    assert {type(one) for one in kinds()} == every
 
 
 def outside(name, scene, bodies):

@@ -243,3 +243,16 @@ def test_a_tilted_part_is_drawn_tilted(tmp_path):
     axis = rotation_matrices(np.array([LYING]))[0] @ rotation_matrices(TILTED[None])[0][:, 2]
     distance, _ = from_segment(skin, *np.broadcast_arrays(skin * 0.0 - 0.55 * axis, skin * 0.0 + 0.55 * axis)[:2])
     np.testing.assert_allclose(distance, 0.3, atol=1e-12)
+
+
+def test_on_the_axis_of_a_tube_it_is_as_far_from_the_rim_or_the_wall_as_anywhere_beside():
+    """Exactly there no side of the tube is the nearest; without a direction the distance had been that along the axis, or less than nothing."""
+    heights = (0.2, 0.05, 0.03, -0.2)
+    places = [(0.0, 0.0, z) for z in heights]
+    found = clast.distance(clast.Capsule(0.01, 1e-6), places, clast.Cylinder(0.05, 0.1), (0, 0, 0))
+    past = [max(abs(z) - 0.5e-6 - 0.05, 0.0) for z in heights]
+    np.testing.assert_allclose(found.gap, np.hypot(0.05, past) - 0.01, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(found.normal, axis=1), 1.0, atol=1e-12)
+    endless = clast.distance(clast.Capsule(0.01, 0.02), (0, 0, 0), clast.Cylinder(0.05), (0, 0, 0))
+    assert endless.gap[0] == pytest.approx(0.04)
+    assert np.linalg.norm(endless.normal[0]) == pytest.approx(1.0)

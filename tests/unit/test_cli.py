@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from llvmlite import binding
 
-from clast import cli, errors
+from clast import DEM, Complementarity, cli, errors
+from clast.cli.running import describe
 from clast.kernels import reached, shipped
 from clast.scenes.compiling import MADE, WARMED
 
@@ -335,6 +336,33 @@ def test_scenes_that_are_compiled_first_are_there():
 
 
 # What there is to start from.
+
+
+@pytest.mark.parametrize(("given", "kind"), [("hard", Complementarity), ("forces", DEM), (None, DEM)])
+def test_a_scene_that_goes_by_both_methods_is_solved_by_the_one_that_is_asked_for(given, kind):
+    assert isinstance(describe("all-shapes", 12, 1, method=given).method, kind)
+    ready = describe("drum", 10, None, method="forces")
+    assert isinstance(ready.method, DEM)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["drum", "--count", "10", "--method", "hard"],
+            "--method hard: drum goes by --method forces alone; all-shapes by both",
+        ),
+        (["silo", "--count", "10", "--method", "forces"], "--method forces: silo goes by --method hard alone"),
+        (["all-shapes", "--method", "dem"], "--method dem: choose forces or hard"),
+        (["ball.toml", "--method", "hard"], "--method is for ready scenes; ball.toml says its own numbers"),
+        (["--resume", "out", "--method", "hard"], "--resume goes on with a run as it was; leave out --method"),
+    ],
+)
+def test_a_method_that_a_scene_does_not_have_is_told(pretend, capsys, words, told):
+    with pytest.raises(SystemExit) as left:
+        cli.main(["run", *words])
+    assert left.value.code == 2
+    assert told in one_line(capsys)
 
 
 def test_scenes_and_run_alone_list_what_can_be_run(capsys):

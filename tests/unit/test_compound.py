@@ -1,5 +1,8 @@
 """Bodies made of other shapes: mass and inertia of the union, contacts of the parts, files and pictures."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -273,6 +276,18 @@ def test_balls_fitted_to_a_ring_leave_its_hole_free():
     for other in (Sphere(1.0), Compound([Sphere(1.0), (Sphere(1.0), (0.5, 0.0, 0.0))])):
         with pytest.raises(TypeError, match="needs a clast.Mesh"):
             Clump.fit(other, spheres=3)
+
+
+@pytest.mark.parametrize("balls", [8, 20])
+def test_balls_fitted_to_a_ring_are_as_the_page_says(balls):
+    """Eight of them leave a gap before they are moved. The row of 60 takes eleven seconds."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "compounds.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| {balls} \| (.*) \|$", page, re.MULTILINE)[1].split(" | ")
+    made = Clump.fit(ring(), spheres=balls)
+    told = [made.error[name] for name in ("surface", "mean", "grown")]
+    np.testing.assert_allclose(told, np.array(row, float), atol=5.1e-4)
+    assert len(made.radii) == balls
+    assert abs(made.error["volume"]) < 2e-4
 
 
 def test_one_ball_fitted_to_a_cube_is_the_ball_inside():

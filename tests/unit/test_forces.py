@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from clast.dem import forces, history, laws
-from clast.dem.conserving import no_account
 from clast.narrow.polyhedra import order_points
 from clast.narrow.polyhedron_polyhedron import POINT
 from clast.tables import Pairs, Shapes, Wrench, empty_points
@@ -62,9 +61,11 @@ class Manifold:
         *lists, near, past = self.scratch
         tables = self.rows, self.inverse, self.shapes, self.pairs, self.points, self.history, self.wrench, near, past
         about = forces.About(False, False, self.rolling, False, False, True)
-        count = history.match(
-            0, 1, (shares, False, False), 0, tuple(lists), tables, (0.0,) * 6, 1e-5, no_account, about
+        where, law = (
+            (0, 1, (shares, False, False), 0, tuple(lists), tables),
+            forces.acts(laws.LAWS["hertz"], self.rolling),
         )
+        count = history.match(*where, np.array([MATERIAL]), (0.0,) * 6, 1e-5, law, about)
         return near[:count, history.SLIP : history.SLIP + 3]
 
 

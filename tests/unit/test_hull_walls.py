@@ -6,6 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from clast.narrow.polyhedron_cylinder import hull_cylinder
 from clast.narrow.polyhedron_plane import CANDIDATES, WIDTH, add_point, hull_plane, keep_four
+from clast.narrow.polyhedron_sphere import hull_ball
 from clast.shapes.polyhedron import Polyhedron
 
 DOWN = (0.0, 0.0, -1.0)
@@ -253,3 +254,45 @@ class TestOutside:
             elif depth < -0.02:
                 assert len(found) == 0
         assert met > 10
+
+
+@pytest.mark.parametrize("height", [0.1, 0.065, 0.058, -0.2])
+def test_over_the_open_end_of_a_tube_a_box_is_as_far_as_its_corners_are_from_the_rim(height):
+    """Its lower corners lie under 45 degrees, at half of a diagonal from the axis."""
+    (point, *_) = cylinder(Polyhedron.box(0.014, 0.014, 0.014), (0, 0, -height), Z, 0.05, 0.05, 1.0, margin=np.inf)
+    aside, up = 0.05 - 0.007 * np.sqrt(2.0), abs(height) - 0.007 - 0.05
+    assert point[3] == pytest.approx(np.hypot(aside, up), abs=1e-12)
+    n = np.array([aside / np.sqrt(2.0), aside / np.sqrt(2.0), up]) / np.hypot(aside, up)
+    np.testing.assert_allclose(np.abs(point[4:7]), np.abs(n), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "solid", [rock(1), Polyhedron.box(1.0, 0.7, 0.4), Polyhedron.box(3.0, 0.25, 0.2)], ids=["rock", "box", "bar"]
+)
+def test_apart_from_a_tube_that_ends_the_distance_is_the_least_over_its_sheet(solid):
+    """The distance of points of the sheet, by the nearest place of the polyhedron's surface; next to the nearest the sheet is nearer by 0.03 at the most."""
+    rng = np.random.default_rng(12)
+    angle, up = (g.ravel() for g in np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 181), np.linspace(-0.8, 0.8, 33)))
+    checked = 0
+    for _ in range(25):
+        c, axis = rng.uniform(-2.5, 2.5, 3), rng.normal(size=3)
+        axis /= np.linalg.norm(axis)
+        p = np.cross(axis, (0.3, 0.5, -0.8))
+        p /= np.linalg.norm(p)
+        ring = 1.5 * (np.cos(angle)[:, None] * p + np.sin(angle)[:, None] * np.cross(axis, p))
+        least = min(
+            hull_ball(0, 1.0, solid.hull, tuple(x), 0.0, np.inf)[1] for x in (c + ring + up[:, None] * axis).tolist()
+        )
+        if least > 0.03:
+            (point, *_) = cylinder(solid, c, axis, 1.5, 0.8, 1.0, margin=np.inf)
+            assert least - 0.03 < point[3] <= least + 1e-9
+            # The place of the sheet that is told is on it, and as far as is told.
+            x = point[:3] + point[3] * point[4:7]
+            along = (x - c) @ axis
+            assert np.linalg.norm(x - c - along * axis) == pytest.approx(1.5, abs=1e-9)
+            assert abs(along) < 0.8 + 1e-9
+            assert hull_ball(0, 1.0, solid.hull, tuple(x), 0.0, np.inf)[1] == pytest.approx(point[3], abs=1e-9)
+            near = cylinder(solid, c, axis, 1.5, 0.8, 1.0, margin=1.01 * point[3])
+            assert near[0, 3] == pytest.approx(point[3], abs=1e-12)
+            checked += 1
+    assert checked > 8

@@ -8,6 +8,7 @@ import pytest
 import clast
 from clast import Compound, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Scene, Simulation, Sphere, Superquadric, files
 from clast.files.trajectory import Trajectory
+from clast.kernels.vec import rotation_matrices
 from clast.narrow.superquadric_flat import triangle_separation
 from clast.scenefile import load
 from clast.shapes import union
@@ -84,6 +85,73 @@ def test_contacts_are_those_of_the_ellipsoid_with_exponents_1(name):
     assert same.sum() > 20
     np.testing.assert_allclose(one.gap[same], two.gap[same], atol=1e-9)
     np.testing.assert_allclose(one.normal[same], two.normal[same], atol=1e-6)
+
+
+def test_around_a_tube_that_ends_it_is_the_ellipsoid_with_exponents_1():
+    """From inside, from outside, over the ends and over the rims; every pose has a gap."""
+    rng = np.random.default_rng(6)
+    place, turn, tube = rng.uniform(-0.15, 0.15, (400, 3)), random_turns(400, 8), Cylinder(0.05, 0.1)
+    for size in ((0.02, 0.012, 0.008), (0.2, 0.1, 0.05), (0.08, 0.01, 0.01)):
+        one = clast.distance(Superquadric(*size, 1.0, 1.0), (place, turn), tube, (0, 0, 0))
+        two = clast.distance(Ellipsoid(*size), (place, turn), tube, (0, 0, 0))
+        same = two.gap > -(size[2] ** 2) / size[0]
+        assert same.sum() > 150
+        np.testing.assert_allclose(one.gap[same], two.gap[same], atol=1e-9 * size[2])
+        np.testing.assert_allclose(one.normal[same], two.normal[same], atol=1e-6)
+
+
+def test_from_outside_a_tube_and_over_its_ends_a_ball_has_closed_forms():
+    places = [(0.08, 0, 0), (0.05, 0, 0.0605), (0, 0, 0.2), (0.055, 0, 0.053), (0, 0, 0.03), (0.045, 0, 0.051)]
+    found = clast.distance(Superquadric(0.01, 0.01, 0.01, 1.0, 1.0), places, Cylinder(0.05, 0.1), (0, 0, 0))
+    from_rim = np.hypot(0.005, 0.003), np.hypot(0.005, 0.001)
+    gaps = [0.02, 0.0005, np.hypot(0.05, 0.15) - 0.01, from_rim[0] - 0.01, 0.04, from_rim[1] - 0.01]
+    np.testing.assert_allclose(found.gap, gaps, atol=1e-14)
+    np.testing.assert_allclose(found.normal[:2], [(-1, 0, 0), (0, 0, -1)], atol=1e-12)
+
+
+@pytest.mark.parametrize("e", [(0.4, 0.6), (0.2, 1.0), (1.5, 0.7)])
+def test_the_gap_to_a_tube_that_ends_is_the_least_over_its_sheet(e):
+    """Points of the sheet, by the distance of a tiny ball; next to the nearest of them the sheet is nearer by at most half their distance."""
+    rng = np.random.default_rng(9)
+    shape, tube = Superquadric(0.5, 0.3, 0.25, *e), Cylinder(1.0, 1.5)
+    angle, up = (g.ravel() for g in np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 121), np.linspace(-0.75, 0.75, 31)))
+    sheet = np.stack([np.cos(angle), np.sin(angle), up], axis=1)
+    place, turn = rng.uniform(-1.5, 1.5, (40, 3)), random_turns(40, 10)
+    gap = clast.distance(shape, (place, turn), tube, (0, 0, 0)).gap
+    for k in range(40):
+        if gap[k] > 0.0:
+            least = clast.distance(shape, (place[k], turn[k]), Sphere(1e-12), sheet).gap.min()
+            assert least - 0.04 < gap[k] <= least + 1e-9
+            if abs(least - gap[k]) > 1e-3:
+                near = clast.distance(shape, (place[k], turn[k]), tube, (0, 0, 0))
+                assert clast.distance(shape, (place[k], turn[k]), Sphere(1e-12), near.second).gap == pytest.approx(
+                    gap[k], abs=1e-9
+                )
+    assert (gap > 0.0).sum() > 15
+
+
+@pytest.mark.parametrize("e", [(1.0, 1.0), (0.5, 0.5), (1.3, 0.8)])
+def test_past_the_rim_of_a_tube_the_gap_has_no_steps(e):
+    rng, shape, tube = np.random.default_rng(4), Superquadric(0.3, 0.2, 0.1, *e), Cylinder(1.0, 1.0)
+    step = 0.002
+    for turn in random_turns(4, 11):
+        reach = float(shape.support(rotation_matrices(turn[None])[0][:1])[0])
+        for x in (1.0 - reach - 0.01, 1.0 + reach - 0.005):
+            path = np.stack([np.full(400, x), np.zeros(400), rng.uniform(0.0, step) + step * np.arange(400)], axis=1)
+            gap = clast.distance(shape, (path, turn), tube, (0, 0, 0)).gap
+            assert (np.abs(np.diff(gap)) <= 1.001 * step).all()
+
+
+def test_a_tablet_thrown_at_the_outside_of_a_tube_or_dropped_on_its_rim_is_thrown_back():
+    stone = clast.Material(density=2500.0, young=1e7, friction=0.0, restitution=1.0)
+    for place, way in (((0.08, 0.0, 0.01), (-0.5, 0.0, 0.0)), ((0.05, 0.0, 0.07), (0.0, 0.0, -0.5))):
+        scene = Scene(gravity=(0, 0, 0))
+        scene.add(Cylinder(0.05, 0.1), material=stone)
+        body = scene.add(Superquadric(0.012, 0.012, 0.006, 0.5, 1.0), position=place, velocity=way, material=stone)[0]
+        sim = Simulation(scene)
+        sim.run(until=0.1, progress=False)
+        assert sim.bodies.velocity[body] @ np.array(way) < -0.5 * 0.25
+        assert (sim.bodies.position[body] - place) @ np.array(way) < 0.0  # it came back
 
 
 def test_no_direction_is_a_shorter_way_out_of_a_triangle_than_the_one_told():

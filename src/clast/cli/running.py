@@ -23,6 +23,8 @@ from .common import (
     typed_by_user,
 )
 
+METHODS = {"forces": "dem", "hard": "hard"}  # what is typed, and what scenes call it
+
 
 @app.command()
 def run(
@@ -35,6 +37,10 @@ def run(
     dt: Annotated[float | None, seconds("time step, in s")] = None,
     count: Annotated[int | None, number(1, "number of bodies of a ready scene")] = None,
     seed: Annotated[int | None, number(0, "seed of a ready scene")] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(help="forces or hard: by contact forces or hard contacts, where a ready scene has both"),
+    ] = None,
     threads: Annotated[int | None, number(1, "CPU threads; all if left out")] = None,
     resume: Annotated[Path | None, typer.Option(help="go on with the run in this folder or checkpoint file")] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda")] = "cpu",
@@ -53,6 +59,8 @@ def run(
     """Run a scene and write its results into a folder."""
     if device not in ("cpu", "cuda"):
         raise Wrong(f"--device {device}: choose cpu or cuda")
+    if method is not None and method not in METHODS:
+        raise Wrong(f"--method {method}: choose {' or '.join(METHODS)}")
     if what is None and resume is None:
         print(listing())
         raise Wrong("which scene? choose one of the names above, or give a scene file: clast run my_scene.toml")
@@ -60,15 +68,24 @@ def run(
     if resume is None:
         try:
             with telling_doubts():
-                ready = with_ledger(describe(what, count, seed, outside), record)
+                ready = with_ledger(describe(what, count, seed, outside, method), record)
         except KeyboardInterrupt:  # filling takes kernels too
             raise Stopped(
                 "interrupted before the scene was built; nothing was written: give the command again"
             ) from None
         sim, output, plan = start(ready, what, until, every, output, dt, device, overwrite, quiet)
         plan |= settings(what, count, seed)
+        if method is not None:
+            plan["method"] = method
     else:
-        fixed = {"SCENE": what, "--dt": dt, "--count": count, "--seed": seed, "--overwrite": overwrite or None}
+        fixed = {
+            "SCENE": what,
+            "--dt": dt,
+            "--count": count,
+            "--seed": seed,
+            "--method": method,
+            "--overwrite": overwrite or None,
+        }
         given = [name for name, value in fixed.items() if value is not None]
         if given:
             raise Wrong(f"--resume goes on with a run as it was; leave out {', '.join(given)}")
@@ -126,20 +143,44 @@ def with_ledger(ready, record):
     return replace(ready, method=replace(ready.method, ledger=True))
 
 
-def describe(what, count, seed, outside=False):
-    """The ready scene of that name, or the one in that file; outside: which may name files of other folders."""
+def both_methods():
+    """Names of the ready scenes that go by contact forces and by hard contacts."""
+    import inspect
+
+    from ..scenes import SCENES
+
+    return [name for name, function in SCENES.items() if "method" in inspect.signature(function).parameters]
+
+
+def check_method(what, method, ready):
+    """Raise unless the ready scene of this name is solved as asked for, by "forces" or "hard"."""
+    from ..dem.method import DEM
+
+    own = "forces" if isinstance(ready.method, DEM) else "hard"
+    if method not in (None, own):
+        raise Wrong(f"--method {method}: {what} goes by --method {own} alone; {', '.join(both_methods())} by both")
+
+
+def describe(what, count, seed, outside=False, method=None):
+    """The ready scene of that name, or the one in that file; outside: which may name files of other folders; method: a key of METHODS, or None."""
     from ..errors import nearest
 
     options = {name: value for name, value in (("count", count), ("seed", seed)) if value is not None}
     if what in NAMES:
         from ..scenes import SCENES
 
+        if method is not None and what in both_methods():
+            options["method"] = METHODS[method]
         with typed_by_user(what):
-            return SCENES[what](**options)
+            ready = SCENES[what](**options)
+        check_method(what, method, ready)
+        return ready
     if not (what.endswith(".toml") or Path(what).is_file()):
         guess = nearest(what, NAMES)
         hint = f"; did you mean {guess!r}?" if guess else ""
         raise Wrong(f"unknown scene {what!r}{hint} (known: {', '.join(NAMES)}, or a file that ends in .toml)")
+    if method is not None:
+        options["method"] = method
     if options:
         raise Wrong(f"--{next(iter(options))} is for ready scenes; {what} says its own numbers, change them there")
     from ..scenefile import load

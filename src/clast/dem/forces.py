@@ -273,7 +273,7 @@ def work_off(first, last, family, lane, lists, spheres, tables, mixes, edges, dt
     if about.lone:
         found = list_lone(first, last, now, whose, pairs, points, history, wrench)
     else:
-        found = match(first, last, family, spheres, lists, tables, edges, dt, acts.settle, about)
+        found = match(first, last, family, spheres, lists, tables, mixes, edges, dt, acts, about)
     for at in range(0, found, WIDTH):
         used = min(WIDTH, found - at)
         for k in range(used):
@@ -346,7 +346,8 @@ def force_row(k, where, rows, inverse, shapes, pairs, points, history, wrench, s
         False, parts, ROLLING, repeats(edges), UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS, eccentric
     )
     tables = rows, inverse, shapes, pairs, points, history, wrench, near, past
-    found = match(m, m + 1, family, spheres, lists, tables, edges, dt, settle, about)
+    acts = Acts(law, resist, mix_of, lane_mix, kept_of, lane_kept, keep, lane_keep, settle)
+    found = match(m, m + 1, family, spheres, lists, tables, mixes, edges, dt, acts, about)
     for h in range(found):
         c, q = lists[0][h], lists[1][h]
         if h == 0 or lists[1][h - 1] != q:

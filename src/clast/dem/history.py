@@ -359,10 +359,10 @@ def weigh_bodies(begin, end, p, area, tables, edges, about):
 
 
 @func
-def match(first, last, family, spheres, lists, tables, edges, dt, settle, about):
+def match(first, last, family, spheres, lists, tables, mixes, edges, dt, acts, about):
     """List the points in use of the manifolds first to last and their pairs: how many; near: what they share and take up.
 
-    settle: `clast.dem.conserving.balance`, or `no_account` where nobody keeps account of energies.
+    acts: see `clast.dem.forces.Acts`.
     """
     k: Any
     rows, _, shapes, pairs, points, history, wrench, near, past = tables
@@ -394,11 +394,13 @@ def match(first, last, family, spheres, lists, tables, edges, dt, settle, about)
         if area:
             take_up_area(begin, end, low, high, near, past, about)
             former = before[np.uintp(low)] if high > low else -1
-            settle(begin, end, former, q + spheres, lists, tables, edges, dt, about)
+            # An account asks what the bodies weigh.
+            weigh_bodies(begin, end, q + spheres, area, tables, edges, about)
+            acts.settle(begin, end, former, q + spheres, lists, tables, mixes, edges, dt, acts, about)
         else:
             alone = pairs.slot[np.uintp(tail)] == pairs.slot[np.uintp(head)] + 1
             for k in range(begin, end):
                 take_up(k, own[np.uintp(k)], alone, low, high, near, past, about)
-        weigh_bodies(begin, end, q + spheres, area, tables, edges, about)
+            weigh_bodies(begin, end, q + spheres, area, tables, edges, about)
         begin, low = end, high
     return found

@@ -19,7 +19,7 @@ from .. import errors
 from . import disk
 
 FORMAT = "clast checkpoint"
-VERSION = 11
+VERSION = 12
 SEAL = len(f"\n{FORMAT} {VERSION:4d} sha256 {'0' * 64}\n")  # bytes of the last line
 EARLY = 8192  # bytes from the start within which files of version 7 and before name their format
 

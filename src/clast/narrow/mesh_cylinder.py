@@ -279,7 +279,10 @@ def vertex_shell(x, centre, axis, radius, half_length):
     """
     across, along = split(x, axis)
     off = norm(across)
-    distance, n = radius - off, normalize(across)
+    # On the axis every direction is as near as any other: one at right angles to it.
+    x_is_short = abs(axis[0]) < 0.6
+    some = cross(axis, (1.0 if x_is_short else 0.0, 0.0 if x_is_short else 1.0, 0.0))
+    distance, n = radius - off, normalize(across if off > 0.0 else some)
     if half_length < math.inf:
         inner, level = split(centre, axis)
         outside = norm(inner) > radius

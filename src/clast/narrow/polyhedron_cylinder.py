@@ -7,10 +7,9 @@ corners can touch it, as inside any convex room. From outside, what touches is
     edges, at their point nearest to the axis, and where they cross a rim;
     the rims, where they dip below faces of the polyhedron.
 
-Exact: all contacts inside a shell; outside, the deepest point on the mantle as long as the axis does not pierce the
-polyhedron. Not exact: a rim is represented by the point that lies deepest below each face and three more at right angles;
-where an edge comes off the rim the depth may jump by a part of itself; between a rim and an edge that are apart no gap is
-found; a tube that pierces a polyhedron through two faces, deeper than its own diameter, is not felt.
+Exact: all contacts inside a shell; the distance while the two are apart, from a rim by `polyhedron_rim`; outside, the deepest point on the mantle as long as the axis
+does not pierce the polyhedron. Not exact: a rim within the polyhedron is represented by the point that lies deepest below each face and three more at right angles;
+where an edge comes off the rim the depth may jump by a part of itself; a tube that pierces a polyhedron through two faces, deeper than its own diameter, is not felt.
 """
 
 import math
@@ -19,9 +18,11 @@ import numpy as np
 
 from ..kernels.backend import func, part
 from ..kernels.vec import add, cross, dot, norm, normalize, scale, sub
-from .polyhedron_plane import add_point, corner, face_normal, keep_four
-from .polyhedron_polyhedron import EDGE_EDGE, VERTEX_FACE
+from .polyhedron_plane import SCRATCH, add_point, corner, face_normal, keep_four
+from .polyhedron_polyhedron import EDGE_EDGE, POINT, VERTEX_FACE
+from .polyhedron_rim import rim_distance
 from .polyhedron_rod import PARALLEL, from_axis, hull_rod, roots
+from .polyhedron_sphere import FACE
 from .sphere_walls import sphere_cylinder
 
 # Where the matter of a rim may lie, seen from the polyhedron, as a cosine. A little more than a right angle: else a face that lies
@@ -104,7 +105,7 @@ def on_mantle(p, u, start, axis, radius, half_length, margin):
 
 
 @part
-def crosses_rim(p, u, up, axis, radius, half_length, inside, deep, margin, work, count, size, c, feature):
+def crosses_rim(p, u, up, axis, radius, half_length, inside, deep, least, margin, work, count, size, c, feature):
     """Where an edge from p along u crosses the rim `up` of a shell from above: candidates, how many now."""
     w, a = from_axis(p, axis)
     across, b = from_axis(u, axis)
@@ -124,14 +125,14 @@ def crosses_rim(p, u, up, axis, radius, half_length, inside, deep, margin, work,
             n = normalize(n) if dot(n, n) > PARALLEL * dot(u, u) * radius * radius else scale(-up, axis)
             n = scale(-1.0, n) if up * dot(n, axis) > 0.0 else n
             gap = -below * up * dot(n, axis)
-            if gap <= margin:
+            if gap <= margin and not 0.0 <= gap < least:
                 count = add_point(work, count, size, add(x, c), gap, n, feature)
     return count
 
 
 @part
-def edges_touch(h, k, hulls, c, axis, radius, half_length, inside, margin, work, count):
-    """Edges of the polyhedron as candidates after `count` of them: how many now."""
+def edges_touch(h, k, hulls, c, axis, radius, half_length, inside, least, margin, work, count):
+    """Edges of the polyhedron as candidates after `count` of them: how many now. least: see `rims_apart`."""
     size = k * hulls.outer[h]
     first = hulls.edge_start[h]
     start = scale(-1.0, c)
@@ -151,7 +152,7 @@ def edges_touch(h, k, hulls, c, axis, radius, half_length, inside, margin, work,
         if over_rim:
             deep = k * hulls.inner[h]
             count = crosses_rim(
-                p, u, up, axis, radius, half_length, inside, deep, margin, work, count, size, c, feature
+                p, u, up, axis, radius, half_length, inside, deep, least, margin, work, count, size, c, feature
             )
     return count
 
@@ -183,8 +184,8 @@ def out_through(h, k, hulls, x, axis, up):
 
 
 @part
-def rim_touches(h, k, hulls, c, axis, radius, half_length, up, margin, work, count):
-    """Points of the rim `up` that dip below faces of the polyhedron, after `count` candidates: how many now."""
+def rim_touches(h, k, hulls, c, axis, radius, half_length, up, least, margin, work, count):
+    """Points of the rim `up` that dip below faces of the polyhedron, after `count` candidates: how many now. least: see `rims_apart`."""
     middle = add(c, scale(up * half_length, axis))
     if rim_apart(h, k, hulls, middle, axis, radius, margin):
         return count
@@ -208,12 +209,41 @@ def rim_touches(h, k, hulls, c, axis, radius, half_length, up, margin, work, cou
                 best, height, over = out_through(h, k, hulls, x, axis, up)
                 # The deepest point below a face may have a shorter way out beside it; outside only the face below counts.
                 own = best == i or (best >= 0 and j == 0 and tilt > 1e-6 and tilt < UPRIGHT)
-                if own and height <= margin and (over <= 0.0 or over == height):
+                if own and height <= margin and (over <= 0.0 or over == height) and not 0.0 <= height < least:
                     m = face_normal(hulls, np.uintp(best))
                     point = sub(x, scale(height, m))
                     feature = 4.0 * (corners + best - first) + VERTEX_FACE
                     count = add_point(work, count, size, point, height, m, feature)
     return count
+
+
+@func
+def rims_apart(h, k, hulls, c, axis, radius, half_length, margin):
+    """Of the nearer rim: distance [m], unit n to it, the polyhedron's point and its feature.
+
+    Infinite above the margin; minus infinity where a rim goes into the polyhedron, which then has ways out. A height over a face is less than the distance where the foot
+    is beside the face: while the two are apart no candidate of a rim may be nearer than this.
+    """
+    gap, n, point, feature = math.inf, axis, c, 0
+    for up in (1.0, -1.0):
+        middle = add(c, scale(up * half_length, axis))
+        other, m, x, which = rim_distance(h, k, hulls, middle, axis, radius, min(gap, margin))
+        if other < gap:
+            gap, n, point, feature = other, m, x, which
+    return (gap if gap > 0.0 else -math.inf), n, point, feature
+
+
+@part
+def add_rim(h, k, hulls, gap, n, point, feature, work, count):
+    """The nearest point of a rim as a candidate after `count` of them, unless one is as near: how many now; arguments as from `rims_apart`."""
+    size = k * hulls.outer[h]
+    for i in range(count):
+        if work[SCRATCH + POINT * i + 3] <= gap + 1e-12 * size:
+            return count
+    corners = hulls.vertex_start[h + 1] - hulls.vertex_start[h]
+    which = np.int64(feature)
+    number = 4.0 * (corners + which // 4) + VERTEX_FACE if which % 4 == FACE else 4.0 * (which // 4) + EDGE_EDGE
+    return add_point(work, count, size, point, gap, n, number)
 
 
 @part
@@ -241,9 +271,16 @@ def hull_cylinder(h, k, hulls, c, axis, radius, half_length, sense, margin, work
     if (radius - distance if inside else distance - radius) - size > margin:
         return 0
     count = corners_touch(h, k, hulls, c, axis, radius, half_length, inside, margin, work)
-    if not (inside and (endless or abs(along) + size + margin < half_length)):
-        count = edges_touch(h, k, hulls, c, axis, radius, half_length, inside, margin, work, count)
-    if not endless and abs(along) + size + margin >= half_length:
+    rims = not endless and abs(along) + size + margin >= half_length
+    least, n, point, feature = -math.inf, axis, c, 0
+    # Of those that overlap alone nothing above zero is asked.
+    if rims and margin > 0.0:
+        least, n, point, feature = rims_apart(h, k, hulls, c, axis, radius, half_length, margin)
+    if rims or not inside:
+        count = edges_touch(h, k, hulls, c, axis, radius, half_length, inside, least, margin, work, count)
+    if rims:
         for up in (1.0, -1.0):
-            count = rim_touches(h, k, hulls, c, axis, radius, half_length, up, margin, work, count)
+            count = rim_touches(h, k, hulls, c, axis, radius, half_length, up, least, margin, work, count)
+        if 0.0 < least <= margin:
+            count = add_rim(h, k, hulls, least, n, point, feature, work, count)
     return keep_four(work, count, size)

@@ -16,6 +16,7 @@ from ..shapes.superquadric import reach_of as reach
 STEPS = 100
 ARC = 12  # parts of the arc of normals at an edge, of which the best is looked at closer
 STALLS = 1e-15  # of the size: a step that promises less is the last
+NEXT_BEST = 0.95  # cosine between two directions that lead uphill to the same top, most likely
 FLOOR = 1e-9  # ratios below this have the curvature of this one: at its flat places a superquadric has none
 
 
@@ -267,3 +268,43 @@ def highest(n, d, size, e, other):
         if f > best:
             best, top = f, start
     return climb(top, d, size, e, other)
+
+
+@func
+def greatest(d, size, e, other, margin):
+    """The greatest separation [m] of two smooth bodies and its n; a greater one than margin may be any above it."""
+    best, n = -math.inf, (1.0, 0.0, 0.0)
+    after, m = -math.inf, n
+    for k in range(13):
+        if k < 12:
+            start = unit_axis(k % 6)
+            start = start if k < 6 else outward(other[2], start)
+        else:
+            start = normalize(d) if dot(d, d) > 0.0 else n
+        f, _ = value(start, d, size, e, other)
+        if f > margin:
+            return f, start
+        if f > best:
+            if dot(start, n) < NEXT_BEST:
+                after, m = best, n
+            best, n = f, start
+        elif f > after and dot(start, n) < NEXT_BEST:
+            after, m = f, start
+    n, best = climb(n, d, size, e, other)
+    # While they are apart, or would be if both were smaller by their least radius of curvature, there is one top.
+    shallow = -least_bend(size, e) - least_bend(other[0], other[1])
+    if best < shallow and after > -math.inf:
+        m, after = climb(m, d, size, e, other)
+        if after > best:
+            n, best = m, after
+    if best < shallow:
+        # Each flat side of either may have a top of its own; those much deeper are left out.
+        for k in range(52):
+            if k >= 26 and other[0][0] == 0.0:
+                break
+            start = side_normal(k, size) if k < 26 else outward(other[2], side_normal(k - 26, other[0]))
+            if dot(start, n) < NEXT_BEST and value(start, d, size, e, other)[0] > 3.0 * best:
+                m, after = climb(start, d, size, e, other)
+                if after > best:
+                    n, best = m, after
+    return best, n

@@ -14,12 +14,9 @@ from ..kernels.kinds import turn_of
 from ..kernels.launch import same
 from ..kernels.vec import (
     add,
-    cross,
     dot,
     load,
     load4,
-    norm,
-    normalize,
     quat_matrix,
     quat_multiply,
     rotate,
@@ -32,24 +29,16 @@ from ..tables import CYLINDER, PLANE, TRIANGLE
 from .ellipsoids import between
 from .polyhedra import ball_radius, conjugate
 from .sphere_walls import sphere_triangle
+from .superquadric_cylinder import rod_separation, shell_separation
 from .superquadric_flat import hull_separation, triangle_separation
 from .superquadric_support import (
-    NO_TURN,
     across,
-    around_edge,
-    climb,
+    greatest,
     inward,
-    least_bend,
     outward,
     radii,
     reach,
-    side_normal,
-    unit_axis,
-    value,
 )
-
-NEXT_BEST = 0.95  # cosine between two directions that lead uphill to the same top, most likely
-SHELL = 32  # directions in which a shell is looked for
 
 
 @func
@@ -67,126 +56,12 @@ def sizes(factor, parts, row):
 
 
 @func
-def greatest(d, size, e, other, margin):
-    """The greatest separation [m] of two smooth bodies and its n; a greater one than margin may be any above it."""
-    best, n = -math.inf, (1.0, 0.0, 0.0)
-    after, m = -math.inf, n
-    for k in range(13):
-        if k < 12:
-            start = unit_axis(k % 6)
-            start = start if k < 6 else outward(other[2], start)
-        else:
-            start = normalize(d) if dot(d, d) > 0.0 else n
-        f, _ = value(start, d, size, e, other)
-        if f > margin:
-            return f, start
-        if f > best:
-            if dot(start, n) < NEXT_BEST:
-                after, m = best, n
-            best, n = f, start
-        elif f > after and dot(start, n) < NEXT_BEST:
-            after, m = f, start
-    n, best = climb(n, d, size, e, other)
-    # While they are apart, or would be if both were smaller by their least radius of curvature, there is one top.
-    shallow = -least_bend(size, e) - least_bend(other[0], other[1])
-    if best < shallow and after > -math.inf:
-        m, after = climb(m, d, size, e, other)
-        if after > best:
-            n, best = m, after
-    if best < shallow:
-        # Each flat side of either may have a top of its own; those much deeper are left out.
-        for k in range(52):
-            if k >= 26 and other[0][0] == 0.0:
-                break
-            start = side_normal(k, size) if k < 26 else outward(other[2], side_normal(k - 26, other[0]))
-            if dot(start, n) < NEXT_BEST and value(start, d, size, e, other)[0] > 3.0 * best:
-                m, after = climb(start, d, size, e, other)
-                if after > best:
-                    n, best = m, after
-    return best, n
-
-
-@func
 def bent(n, size, e):
     """Radius [m] that stands for the curvature at the point with unit normal n in laws: that of Gauss, within limits."""
     t, u = across(n)
     tt, tu, uu = radii(n, t, u, size, e)
     low, high = min(size[0], size[1], size[2]), max(size[0], size[1], size[2])
     return min(max(math.sqrt(max(tt * uu - tu * tu, 0.0)), SHARPEST * low), FLATTEST * high)
-
-
-@func
-def rod_separation(d, axis, radius, half, size, e):
-    """The greatest separation [m] of a superquadric and a solid cylinder about d, and n from the superquadric to it."""
-    u = sub(d, scale(dot(d, axis), axis))
-    u = normalize(u) if dot(u, u) > 0.0 else across(axis)[0]
-    p = cross(axis, u)
-    side = n = around_edge(d, (-p[0], -p[1], -p[2]), u, math.pi, size, e)
-    if half == math.inf:
-        return dot(n, d) - reach(n, size, e)[0] - radius, n
-    other = (0.0, 0.0, 0.0), (2.0, 2.0), NO_TURN, axis, (radius, half)
-    best, _ = value(n, d, size, e, other)
-    sign = 1.0 if dot(d, axis) >= 0.0 else -1.0
-    end = scale(sign, axis)
-    f, _ = value(end, d, size, e, other)
-    if f > best:
-        best, n = f, end
-    # Where the superquadric faces the inside of the side or of an end, no direction around is better, and while there is one top none at all.
-    x = sub(reach(n, size, e)[1], d)
-    up = dot(x, axis)
-    faces = norm(sub(x, scale(up, axis))) <= radius if dot(n, axis) != 0.0 and n == end else abs(up) <= half
-    shallow = -least_bend(size, e)
-    if best > shallow and faces:
-        return best, n
-    if best > shallow:
-        # Else it is the rim: uphill from the best of a few directions, to where the shortest way is along n.
-        top, w = -math.inf, n
-        for k in range(6):
-            start = normalize(
-                add(scale(0.25 * (1 + k % 3), end if k < 3 else scale(-1.0, end)), scale(0.25 * (3 - k % 3), side))
-            )
-            f, _ = value(start, d, size, e, other)
-            if f > top:
-                top, w = f, start
-        w, f = climb(w, d, size, e, other)
-        _, way = value(w, d, size, e, other)
-        if f >= best and norm(cross(w, way)) <= 1e-9 * (size[0] + size[1] + size[2]):
-            return f, w
-    # The rim, from several sides: where the side or an end begins there is an edge on which climbing ends.
-    for k in range(12):
-        end = scale(sign if k % 6 < 3 else -sign, axis)
-        start = add(scale(0.25 * (1 + k % 3), end), scale(0.25 * (3 - k % 3), side if k < 6 else u))
-        w, f = climb(normalize(start), d, size, e, other)
-        if f > best:
-            best, n = f, w
-    return best, n
-
-
-@func
-def shell_separation(d, axis, radius, half, size, e):
-    """The same inside a hollow cylinder: (whether the point is within its length, gap [m], n). Its rims are not felt."""
-    p, q = across(axis)
-    best, n = -math.inf, p
-    turn = 2.0 * math.pi / SHELL
-    # Each top of the samples around the axis may be the highest: of those before the last one, two heights.
-    before, last = math.inf, math.inf
-    for k in range(SHELL + 2):
-        w = add(scale(math.cos(k * turn), p), scale(math.sin(k * turn), q))
-        f = reach(w, size, e)[0] - dot(w, d)
-        if last > before and last >= f:
-            low, high = (k - 2) * turn, k * turn
-            for _ in range(48):
-                t = 0.5 * (low + high)
-                c, s = math.cos(t), math.sin(t)
-                w = add(scale(c, p), scale(s, q))
-                slope = dot(sub(reach(w, size, e)[1], d), sub(scale(c, q), scale(s, p)))
-                low, high = (t, high) if slope > 0.0 else (low, t)
-            top = reach(w, size, e)[0] - dot(w, d)
-            if top > best:
-                best, n = top, w
-        before, last = last, f
-    height = dot(sub(reach(n, size, e)[1], d), axis)
-    return abs(height) <= half, radius - best, normalize(n)
 
 
 @func
@@ -301,7 +176,7 @@ def bent_touch(c, turn, size, e, parts, row, meshes, limit):
     radius, half = parts.size[row, 0], parts.size[row, 1]
     found = True
     if parts.size[row, 2] > 0.0:
-        found, gap, n = shell_separation(d, axis, radius, half, size, e)
+        found, gap, n = shell_separation(d, axis, radius, half, size, e, limit)
     else:
         gap, n = rod_separation(d, axis, radius, half, size, e)
     return found, gap, n, add(reach(n, size, e)[1], scale(gap, n))

@@ -21,7 +21,7 @@ def numbers(place: str, name: str, value: object) -> Floats:
     try:
         array: Floats = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
-        raise TypeError(f"{place}: {name} must be numbers, got {_short(value)}") from None
+        raise TypeError(f"{place}: {name} must be numbers, got {short(value)}") from None
     if not np.isfinite(array).all():
         row = np.argwhere(~np.isfinite(array))[0]
         where = f"[{', '.join(map(str, row))}]" if array.ndim else ""
@@ -163,9 +163,14 @@ def switches(place: str, name: str, value: Any) -> tuple[bool, ...]:
     return tuple(bool(one) for one in result)
 
 
+def is_shape(value):
+    """Whether it can be added: an object with parts, volume and inertia."""
+    return not isinstance(value, type) and all(hasattr(value, name) for name in ("parts", "volume", "inertia", "wall"))
+
+
 def shape(place, value):
-    """Something that can be added: an object with parts, volume and inertia."""
-    if isinstance(value, type) or not all(hasattr(value, name) for name in ("parts", "volume", "inertia", "wall")):
+    """Something that can be added."""
+    if not is_shape(value):
         raise TypeError(f"{place}: the first argument must be a shape such as clast.Sphere(0.01), got {value!r}")
     return value
 
@@ -240,6 +245,7 @@ def motion(place: str, wall: bool, name: str | None, moving: bool, drive: object
     return moves
 
 
-def _short(value):
+def short(value):
+    """What a message can show of a value."""
     text = repr(value)
     return text if len(text) < 80 else text[:77] + "..."

@@ -11,7 +11,7 @@ from ..errors import pick
 from ..scene.inputs import whole
 from ..scene.materials import Material
 from ..scene.scene import Scene
-from ..shapes import Capsule, Clump, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Sphere, Superquadric
+from ..shapes import Capsule, Clump, Compound, Cylinder, Ellipsoid, Mesh, Plane, Polyhedron, Sphere, Superquadric
 from ..signatures import Whole
 from .ready import GRAVITY, Ready
 
@@ -26,6 +26,13 @@ def ring():
     return Mesh(made.vertices, made.faces, epsilon=0.1 * REACH)
 
 
+def cross():
+    """Two bars through each other, one body of two boxes."""
+    # Not so thin that they would need a shorter step than all others.
+    long, wide = 1.4 * REACH, 0.64 * REACH
+    return Compound([Polyhedron.box(long, wide, wide), Polyhedron.box(wide, long, wide)])
+
+
 def kinds():
     """One particle of each kind, about as large as each other."""
     return (
@@ -38,11 +45,12 @@ def kinds():
         ring(),
         Capsule(0.4 * REACH, 1.2 * REACH),
         Superquadric(0.8 * REACH, 0.8 * REACH, 0.45 * REACH, 0.4, 1.0),  # a tablet
+        cross(),
     )
 
 
 def all_shapes(count: Whole = 700, seed: Whole = 1, method: Literal["dem", "hard"] = "dem") -> Ready:
-    """Spheres, clumps, ellipsoids, boxes, rocks, dented lumps, rings, capsules and tablets in a turning drum with a rough wall.
+    """Spheres, clumps, ellipsoids, boxes, rocks, dented lumps, rings, capsules, tablets and crosses in a turning drum with a rough wall.
 
     method "dem": by contact forces; "hard": by complementarity.
     """

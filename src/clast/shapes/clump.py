@@ -59,20 +59,25 @@ class Clump:
     def fit(cls, mesh: Polyhedron | Mesh | File, *, spheres: Whole, inside: bool = False) -> "Clump":
         """At most so many balls in place of a closed mesh: a Mesh, a Polyhedron or the path of a mesh file.
 
-        Each ball is the largest inside the mesh about its centre, and covers most of what those before it leave. Unless inside=True,
+        Each ball is the largest inside the mesh about its centre, and covers most of what those before it leave; where they would not hang together, they are moved
+        apart evenly. Unless inside=True,
         all radii then grow by one length, so that the clump has the volume of the mesh to 1e-4. The same mesh gives the same clump.
         `error` tells how good it is: "volume", that of the clump over that of the mesh less one; "surface" and "mean" [m], the
         greatest and the mean distance of the mesh's surface from the balls; "grown" [m], how far balls may stick out.
         """
         vertices, triangles, volume = closed_mesh("Clump.fit", mesh)
-        centres, radii, skin = fit_balls(vertices, triangles, spheres)
-        grown = 0.0 if inside else growth(centres, radii, volume)
-        try:
-            made = cls(centres, radii + grown)
-        except ValueError:
+        found, skin = fit_balls(vertices, triangles, spheres)
+        for centres, radii in found:
+            grown = 0.0 if inside else growth(centres, radii, volume)
+            try:
+                made = cls(centres, radii + grown)
+                break
+            except ValueError:
+                continue
+        else:
             raise ValueError(
                 f"Clump.fit: {len(radii)} balls do not hang together in this mesh, whose walls are too thin for so few; give more spheres"
-            ) from None
+            )
         off = np.min(
             [np.linalg.norm(skin - c, axis=1) - r - grown for c, r in zip(centres, radii, strict=True)], axis=0
         )

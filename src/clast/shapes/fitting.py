@@ -10,6 +10,8 @@ from .polyhedron import Polyhedron, _length, _whole
 
 SITES = 12_000  # points of the lattice inside the mesh, about
 SAMPLES = 40_000  # points on its surface, about
+INWARD = 8  # power of the radius inside by which a place counts in the middle of a share
+SPREADS = (1, 4, 16, 64)  # times that balls are moved until they hang together
 SHIFT = np.array([0.4142135, 0.7320508, 0.2360679])  # of the lattice, so that its lines meet no corner or edge
 INSTALL = "pip install 'clast[decompose]'"
 
@@ -31,8 +33,11 @@ def closed_mesh(place, mesh):
 
 
 def fit_balls(vertices, triangles, spheres):
-    """Centres (k,3) and radii (k,) [m] of at most so many balls inside a closed mesh, greedily: each is the largest ball about a point
-    of a lattice and covers most of what the balls before it leave. Also points (s,3) spread over the surface."""
+    """Balls inside a closed mesh, at most so many, as centres (k,3) and radii (k,) [m], one choice after the other; and points (s,3) spread over the surface.
+
+    The first choice is greedy: each ball is the largest about a point of a lattice and covers most of what the balls before it leave. Few balls may leave a gap that
+    none of them reaches over: in the choices behind it they are moved, more and more, to the middle of what each of them is nearest to.
+    """
     from scipy.spatial import cKDTree
 
     count = _whole("Clump.fit: spheres", spheres, 1)
@@ -62,7 +67,29 @@ def fit_balls(vertices, triangles, spheres):
         covered[rows] = True
         centres.append(site[k])
         radii.append(point_distance(site[k], corner))
-    return np.array(centres), np.array(radii), skin
+    return choices(np.array(centres), np.array(radii), site, reach, corner, step), skin
+
+
+def choices(centres, radii, site, reach, corner, step):
+    """Balls (k,3), (k,) [m], and the same moved to the middles of their shares of the sites (s,3), about which balls of radius reach (s,) [m] are inside; step [m]: from one
+    site to the next."""
+    yield centres, radii
+    for k in range(SPREADS[-1]):
+        off = np.min([np.linalg.norm(site - c, axis=1) - r for c, r in zip(centres, radii, strict=True)], axis=0)
+        moved = []
+        for c, r in zip(centres, radii, strict=True):
+            own = np.linalg.norm(site - c, axis=1) - r <= off
+            if not own.any():
+                moved.append(c)
+                continue
+            # Sites where a large ball is inside weigh most. Not the nearest site, which would be the same one after a small move.
+            weight = (reach[own] / reach[own].max()) ** INWARD
+            middle = (weight[:, None] * site[own]).sum(axis=0) / weight.sum()
+            moved.append(middle if np.linalg.norm(site - middle, axis=1).min() <= step else c)
+        centres = np.array(moved)
+        radii = np.array([point_distance(c, corner) for c in centres])
+        if k + 1 in SPREADS:
+            yield centres, radii
 
 
 def inner_sites(corner, low, high, step):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import clast
-from clast.cli.common import first_speaks
+from clast.cli.common import LAUNCHED, first_speaks
 from clast.files import Trajectory
 from clast.kernels import backend
 from clast.mpi import team
@@ -293,6 +293,40 @@ def test_a_process_that_is_killed_or_stopped_alone_ends_all_and_leaves_the_last_
     assert done.returncode != 0
     assert what != "memory" or "Unable to allocate" in done.stderr
     assert clast.resume(tmp_path / "run").steps >= 10
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(["new", "abc"], 0), (["new", "1abc"], 2), (["--version"], 0), (["report", "nowhere"], 2)]
+)
+def test_what_processes_do_not_do_together_is_done_by_the_first_alone(tmp_path, words, code):
+    done = start(2, "-m", "clast", *words, timeout=60, cwd=tmp_path)
+    said = done.stdout + done.stderr
+    assert done.returncode == code and (words != ["--version"] or said.count("clast 0") == 1)
+    assert len(done.stderr.splitlines()) == (code > 0) and len(list(tmp_path.iterdir())) == 2 * (words[1:] == ["abc"])
+
+
+def test_the_command_line_knows_what_launchers_set():
+    assert set(LAUNCHED) == {*team.SIZES, team.RANK}
+
+
+@pytest.mark.parametrize(
+    ("told", "first"),
+    [
+        ({}, True),
+        ({"PMI_SIZE": "2", "PMI_RANK": "0"}, True),
+        ({"PMI_SIZE": "2", "PMI_RANK": "1"}, False),
+        ({"OMPI_COMM_WORLD_SIZE": "12", "OMPI_COMM_WORLD_RANK": "10", "PMIX_RANK": "10"}, False),
+        ({"PMIX_RANK": "0"}, True),
+        ({"MPI_LOCALNRANKS": "2"}, None),
+        ({"SLURM_PROCID": "3"}, True),
+    ],
+)
+def test_the_first_process_is_known_without_mpi(monkeypatch, told, first):
+    for name in (*team.SIZES, *team.RANKS):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    assert team.first_launched() is first
 
 
 @pytest.mark.parametrize(

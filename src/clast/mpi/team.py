@@ -22,6 +22,7 @@ from ..errors import ClastError, Unavailable
 # What launchers tell a process of how many there are: MPICH and Intel MPI, Open MPI, Slurm. By PMIx it hears which it is, not of how many.
 SIZES = ("PMI_SIZE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 RANK = "PMIX_RANK"
+RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", RANK, "SLURM_PROCID")  # and which of them it is
 PATIENCE = 1.0  # [s], for others to leave too, before they are ended
 
 REST = 0.01  # [s], between two looks whether others are there
@@ -34,6 +35,14 @@ def launched():
     """How many processes the launcher says there are; 1 without one, 0 if one does not say how many."""
     told = [int(text) for text in (os.environ.get(name, "") for name in SIZES) if text.isdigit()]
     return max(told, default=0 if RANK in os.environ else 1)
+
+
+def first_launched():
+    """Whether this process is the first of those that the launcher started, or alone; asked without starting MPI. None where that is not known."""
+    if launched() == 1:
+        return True
+    told = [int(text) for text in (os.environ.get(name, "") for name in RANKS) if text.isdigit()]
+    return told[0] == 0 if told else None
 
 
 def find():

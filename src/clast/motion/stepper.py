@@ -69,6 +69,10 @@ class Stepper:
         """Whether all processes were interrupted, as this one was, so that they can still do something together."""
         return True
 
+    def uneven(self):
+        """Whether the list is to be made anew, at the same step on all processes, because one of them has much more work than others."""
+        return False
+
     def everywhere(self, rows):
         """The rows of an array of all processes."""
         return rows

@@ -147,7 +147,7 @@ class Report:
             told = self.ranks
             busy = [max(spent, 1e-9) for spent in told["worked"]]
             waited = ", ".join(f"{100.0 * w / max(s, 1e-9):.0f} %" for s, w in zip(told["seconds"], told["waited"]))
-            sent = sum(told["bytes"]) / max(self.steps, 1) / len(busy)
+            sent = sum(told["bytes"]) / max(*told["steps"], 1) / len(busy)
             lines += [
                 (
                     "processes",

@@ -158,6 +158,66 @@ def test_grids_and_frames_are_written_by_the_first_alone(faults):
     assert faults["writes"] == [2, 0]
 
 
+@pytest.mark.parametrize("bed", ["still", "still hard"])
+def test_a_bed_at_rest_is_divided_anew_and_keeps_the_bits_of_one_process(faults, bed):
+    for (lists, cuts, uneven), shared, alone in faults[bed]:
+        assert cuts == 1 and lists == 2 and uneven < 1.1
+        assert shared == alone
+
+
+def test_who_waits_for_others_says_so_whatever_for(faults):
+    first, second = faults["waits"]
+    for name, (waited, _) in first.items():
+        assert name == "first_says" or waited > 0.08, name
+    assert second["first_says"][0] > 0.08
+
+
+def test_bytes_of_reductions_and_of_what_is_told_to_all_are_counted(faults):
+    first, second = faults["waits"]
+    for name in ("everywhere", "join", "sum", "hand_round"):
+        assert first[name][1] > 0 and second[name][1] == first[name][1], name
+    assert first["join"][1] == first["sum"][1] == 24
+    assert first["gather"][1] == 0 < second["gather"][1] and second["first_says"][1] == 0 < first["first_says"][1]
+
+
+def test_bytes_are_those_of_this_simulation_over_its_own_steps(faults):
+    for ((steps, one), (_, two)), (late, sent, words) in faults["bytes"]:
+        assert steps == [20, 20] and late == [5, 5]
+        assert np.allclose(one, two, rtol=0.02) and min(one) >= 20 * 7 * 8
+        assert words == f"{sum(sent) / 10:,.0f}"
+
+
+def test_bodies_that_came_are_counted_where_they_came(faults):
+    assert faults["came"] == [[0, 1]] * 2
+
+
+def test_runs_that_differ_between_processes_are_refused(faults):
+    begin = "ClastError: Simulation: the processes ask for different runs: rank 0 has "
+    assert faults["until"] == [f"{begin}until 0.001, rank 1 has 0.002; ask for the same on all"] * 2
+    assert faults["record"] == [f"{begin}a record of [], rank 1 has ['speed']; ask for the same on all"] * 2
+    asked = "ClastError: Simulation.step: rank 0 asks for 2 more steps, rank 1 for 3; ask for as many on all processes"
+    assert faults["steps"] == faults["later steps"] == [asked] * 2
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "words"),
+    [
+        ("code", 3, ""),
+        ("words", 1, "no such file"),
+        ("zero", 1, "has come to its end, and rank 0 waits for it"),
+        ("raise", 1, "has come to its end, and rank 0 waits for it"),
+    ],
+)
+def test_who_leaves_alone_ends_all(how, code, words):
+    done = start(2, HERE / "ranks_faults.py", "leave", how, timeout=60)
+    assert done.returncode == code and words in done.stderr
+
+
+def test_processes_that_come_to_their_end_one_after_the_other_leave_in_peace():
+    done = start(2, HERE / "ranks_faults.py", "leave", "all", timeout=60)
+    assert done.returncode == 0 and done.stderr == ""
+
+
 def test_what_hard_contacts_need_one_process_for_is_refused(faults):
     refused = "ValueError: Simulation: 2 processes share no run with {}; start one process, or leave that out"
     refusals = {"solver": "solver='jacobi'", "coulomb": "coulomb=True"}

@@ -140,8 +140,15 @@ class Divided(Stepper):
         stop, look = self.listen
         # It is the first process that has a clock for looking at the run.
         look = look() if self.team.rank == 0 else False
-        *numbers, wrong, stop, look = self.team.largest(*numbers, self.fault is not None, stop(), look)
+        told = self.fault is not None, stop(), look, self.left, -self.left
+        *numbers, wrong, stop, look, most, least = self.team.largest(*numbers, *told)
         self._heard = bool(stop), bool(look)
+        if most + least != 0.0:
+            asked = self.team.everywhere(self.left)
+            other = next(rank for rank, left in enumerate(asked) if left != asked[0])
+            raise ClastError(
+                f"Simulation.step: rank 0 asks for {asked[0]} more steps, rank {other} for {asked[other]}; ask for as many on all processes"
+            )
         if wrong:
             faults, self.fault = self.team.everywhere(self.fault), None
             raise next(fault for fault in faults if fault is not None)
@@ -153,6 +160,10 @@ class Divided(Stepper):
 
     def all_stop(self):
         return self.team.all_stop()
+
+    def same_run(self, **asked):
+        """See Stepper."""
+        self.team.compare("Simulation: the processes ask for different runs", asked, "ask for the same on all")
 
     def heard(self):
         """See Stepper; as of the end of the last step."""

@@ -12,6 +12,7 @@ from ..measure.ledger import LOSSES
 from ..measure.network import shared_coordination, touching_among
 from ..tables import FREE
 from .progress import pace
+from .words import of_ranks
 
 
 def made_with(sim):
@@ -144,15 +145,14 @@ class Report:
                 ),
             ]
         if self.ranks:
-            told = self.ranks
-            busy = [max(spent, 1e-9) for spent in told["worked"]]
-            waited = ", ".join(f"{100.0 * w / max(s, 1e-9):.0f} %" for s, w in zip(told["seconds"], told["waited"]))
-            sent = sum(told["bytes"]) / max(*told["steps"], 1) / len(busy)
+            told = self.ranks | of_ranks(self.ranks)
+            busy, sent = told["uneven"], sum(told["bytes_a_step"]) / len(told["bytes_a_step"])
+            waited = ", ".join(f"{share:.0f} %" for share in told["share"])
             lines += [
                 (
                     "processes",
-                    f"{len(busy)} with {min(told['bodies']):,} to {max(told['bodies']):,} bodies and {min(told['ghosts']):,} to "
-                    f"{max(told['ghosts']):,} ghosts; the busiest worked {max(busy) * len(busy) / sum(busy):.2f} of the mean",
+                    f"{len(told['bodies'])} with {min(told['bodies']):,} to {max(told['bodies']):,} bodies and {min(told['ghosts']):,} to "
+                    f"{max(told['ghosts']):,} ghosts; the busiest worked {busy:.2f} of the mean",
                 ),
                 ("exchange", f"{sent:,.0f} bytes a step and process; waiting took {waited} of the time"),
             ]

@@ -3,6 +3,7 @@ process is killed, told to stop or refused memory in a run there; with `last` th
 come to their end."""
 
 import errno
+import io
 import json
 import os
 import resource
@@ -11,6 +12,7 @@ import signal
 import sys
 import tempfile
 import time
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import numpy as np
@@ -195,6 +197,25 @@ def counts_bytes(folder):
     return told, [report.ranks["steps"], report.ranks["bytes"], line.split()[1]]
 
 
+def looks(radius=0.02, **how):
+    """Contacts of a few spheres, box after box."""
+    scene = clast.Scene()
+    scene.add(clast.Sphere(radius), position=0.03 * np.arange(30.0).reshape(-1, 3))
+    return [len(box.gap) for box in clast.contacts_by_boxes(scene, **how)]
+
+
+def comes_late(everyone):
+    """What a process says that is alone for a while where all are to call a function."""
+    said, before = io.StringIO(), team.LONG
+    team.LONG = 0.05
+    if everyone.rank == 1:
+        time.sleep(0.3)
+    with redirect_stderr(said):
+        everyone.meet("find_contacts")
+    team.LONG = before
+    return said.getvalue()
+
+
 def asks_late(rank):
     sim = clast.Simulation(few())
     sim.step(2)
@@ -308,6 +329,11 @@ def main():
         "until": fault(lambda: clast.Simulation(few()).run(until=0.001 * (1 + rank), progress=False)),
         "record": fault(lambda: clast.Simulation(few()).run(until=0.01, record=["speed"] * rank, progress=False)),
         "steps": fault(lambda: clast.Simulation(few()).step(2 + rank)),
+        "other boxes": fault(lambda: looks(margin=0.01 * rank)),
+        "other option": fault(lambda: looks(**({"sort": False} if rank else {}))),
+        "other radius": fault(lambda: looks(0.02 + 0.001 * rank)),
+        "own share": looks(share=(0, 1)) if rank == 0 else [],
+        "late": comes_late(everyone),
         "later steps": fault(lambda: asks_late(rank)),
         "centres alone": apart,
         "centres": fault(lambda: clast.Simulation(halved(), hard(), dt=1e-3).start()),

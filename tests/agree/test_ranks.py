@@ -199,6 +199,23 @@ def test_runs_that_differ_between_processes_are_refused(faults):
     assert faults["steps"] == faults["later steps"] == [asked] * 2
 
 
+def test_contacts_by_boxes_of_different_scenes_or_arguments_are_refused(faults):
+    begin = "ClastError: contacts_by_boxes: the processes ask for different contacts: rank 0 has"
+    assert faults["other boxes"] == [f"{begin} margin 0.0, rank 1 has 0.01; pass the same arguments on all"] * 2
+    assert faults["other option"] == [f"{begin} sort none, rank 1 has False; pass the same arguments on all"] * 2
+    for told in faults["other radius"]:
+        assert told.startswith("ClastError: the processes describe different scenes: rank 0 has the checksum")
+
+
+def test_one_process_may_ask_for_a_share_of_the_boxes_alone(faults):
+    assert len(faults["own share"][0]) == 1
+
+
+def test_who_waits_alone_where_all_must_call_says_so(faults):
+    told = "clast: rank 0 waits in find_contacts for others; let all processes call it\n"
+    assert faults["late"] == [told, ""]
+
+
 @pytest.mark.parametrize(
     ("how", "code", "words"),
     [
@@ -322,6 +339,8 @@ def test_a_run_of_two_processes_has_one_folder_and_one_report(one, two):
     (alone, _), (shared, done) = one, two
     assert done.stdout.count("simulated") == 1 and done.stdout.count("processes  2 with ") == 1
     assert done.stderr.count("100 %") == 1
+    again = start(2, "-m", "clast", "report", shared, "--numbers", timeout=60)
+    assert again.stdout.count("processes: ghosts of each") == 1 and again.returncode == 0
     told = json.loads((shared / "report.json").read_text())
     assert sum(told["ranks"]["bodies"]) == told["bodies"] == 60 and min(told["ranks"]["ghosts"]) > 0
     with Trajectory(alone / "trajectory.h5") as mine, Trajectory(shared / "trajectory.h5") as yours:

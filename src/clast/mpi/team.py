@@ -26,7 +26,8 @@ RANK = "PMIX_RANK"
 RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", RANK, "SLURM_PROCID")  # and which of them it is
 PATIENCE = 1.0  # [s], for others to leave too, before they are ended
 
-REST = 0.01  # [s], between two looks whether others are there
+LONG = 10.0  # [s], after which who waits for others to call a function says so
+REST, SHORT = 0.01, 0.001  # [s], between two looks whether others are there
 
 _team: list = []  # the Team once it is known, or None where there is one process
 _alone = [0]
@@ -130,7 +131,7 @@ class Team:
 
         self.MPI, self.comm = MPI, comm.Dup()
         # Those who leave or were interrupted must not be taken for ones who meet elsewhere, so each meets in its own place.
-        self._exit, self._halt, self._end = comm.Dup(), comm.Dup(), comm.Dup()
+        self._exit, self._halt, self._end, self._door = (comm.Dup() for _ in range(4))
         self.rank, self.size = self.comm.rank, self.comm.size
         self.sent, self.messages, self.waited, self.idle = 0, 0, 0.0, 0.0
         self._leaving: Any = None
@@ -208,11 +209,10 @@ class Team:
         """Refuse to go on if `mine`, a dict, is not the same everywhere, in a line that names the first difference."""
         everywhere = self.everywhere(mine)
         for rank, other in enumerate(everywhere):
-            for name, value in other.items():
-                if value != everywhere[0][name]:
-                    raise ClastError(
-                        f"{what}: rank 0 has {name} {everywhere[0][name]}, rank {rank} has {value}; {remedy}"
-                    )
+            for name in everywhere[0] | other:
+                one, two = (told.get(name, "none") for told in (everywhere[0], other))
+                if one != two:
+                    raise ClastError(f"{what}: rank 0 has {name} {one}, rank {rank} has {two}; {remedy}")
 
     def compare_scenes(self, about, tables, attributes=None):
         """Refuse to go on if what is told of the scene is not the same everywhere; tables are compared by a sum.
@@ -319,6 +319,17 @@ class Team:
         began, request = self.begin(), self.comm.Ibarrier()
         while not request.Test():
             time.sleep(REST)
+        self.wait(began)
+
+    def meet(self, name):
+        """Wait until all call the function of this name; one that others leave alone there says so once."""
+        began, request = self.begin(), self._door.Ibarrier()
+        said = False
+        while not request.Test():
+            if not said and time.perf_counter() - began[0] > LONG:
+                said = True
+                sys.stderr.write(f"clast: rank {self.rank} waits in {name} for others; let all processes call it\n")
+            time.sleep(SHORT)
         self.wait(began)
 
     def largest(self, *numbers):

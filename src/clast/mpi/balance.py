@@ -10,6 +10,11 @@ TRIED = POINT * 2.0 ** np.arange(-5.0, 5.1, 0.25)  # costs of a point that may e
 TRUST = 0.05  # in the measured one: so much in the logarithm of times weighs as much as a factor of e in the cost
 
 
+def is_even(work):
+    """Whether no process has much more work than the mean."""
+    return max(work) * len(work) <= UNEVEN * sum(work)
+
+
 class Losses:
     """What is lost because the busiest process is waited for, and whether that has come to be as much as a new list costs."""
 
@@ -21,7 +26,7 @@ class Losses:
     def add(self, work, cost):
         """Whether to cut now; work: processor times [s] of all processes since the last look; cost: of a new list [s]."""
         mean, most = sum(work) / len(work), max(work)
-        self.even = most <= UNEVEN * mean
+        self.even = is_even(work)
         if self.even:
             self._lost, self._patience = 0.0, 1.0
             return False

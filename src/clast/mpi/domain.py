@@ -15,7 +15,7 @@ from ..kernels.backend import kernel
 from ..motion.state import REORDER, place_parts, place_shapes
 from ..scene.stacking import lone_parts, mold_reach
 from ..tables import FREE, some_bodies
-from .balance import UNEVEN, weights
+from .balance import is_even, weights
 from .cuts import Cuts, meets_row
 from .survey import SAMPLE
 
@@ -41,6 +41,7 @@ class Domain:
         self.coming: list[tuple] = []  # ghosts: (rank, first row, behind the last)
         self.going: list[tuple] = []  # own bodies that others have: (rank, rows, room for what is sent of them)
         self.moved = self.recut = 0  # bodies that came from other processes; how often space was cut anew
+        self.due = False  # whether to look at the next list, however few lists ago the last look was
         self._looked = 0  # list at which that was
         self.columns: list[Any] = [("label", np.int64)]
         self.columns += [(name, column.dtype, column.shape[1:]) for name, column in state.bodies._asdict().items()]
@@ -48,21 +49,21 @@ class Domain:
 
     # Who has what.
 
-    def balance(self, seconds, due):
+    def balance(self, seconds):
         """Cut space anew if one process works much more than others; whether that was looked at. seconds: what this one has worked since the last
-        look; due: look, however few lists ago that was.
+        look.
 
         A body weighs what its process took, divided by bodies and their points of contact, so that dense places and dear shapes get smaller tiles,
         and a tile that is half dense is cut where its work is. Clocks decide where bodies are, and no result depends on that.
         """
         state, team, own = self.state, self.team, self.state.own
-        if state.rebuilds - self._looked < PAUSE and not due:
+        if state.rebuilds - self._looked < PAUSE and not self.due:
             return False
         self._looked = state.rebuilds
         free = np.flatnonzero(state.bodies.motion[:own] == FREE)
         work, bodies = np.array(team.everywhere((max(seconds, 0.0), float(len(free))))).T
         load = work if (bodies > 0.0).all() else bodies
-        if float(load.max()) * team.size > UNEVEN * float(load.sum()) and bodies.sum() > team.size:
+        if not is_even(load) and bodies.sum() > team.size:
             points = self._points()[free]
             touching = np.array(team.everywhere(float(points.sum())))
             weight = weights(points, work, bodies, touching, team.rank)

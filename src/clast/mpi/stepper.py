@@ -87,8 +87,8 @@ class Divided(Stepper):
         """Make the list of pairs anew; bodies go to the process in whose tile they are. grow: see State.rebuild."""
         began, cuts = self._worked(), self.domain.recut
         since = self._fine if self._due else self._counted
-        looked = not self.fresh and self.domain.balance(began - since, self._due)
-        self._due = False
+        self.domain.due, self._due = self._due, False
+        looked = not self.fresh and self.domain.balance(began - since)
         self.domain.rebuild(grow)
         if looked:
             self._counted = self._worked()

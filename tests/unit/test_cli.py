@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from clast import cli, errors
+from clast.kernels import watch
+from clast.mpi import team
 from clast.scenes.compiling import MADE, WARMED
 
 BALL = "[[bodies]]\nradius = 0.01\nposition = [0, 0, 0.5]\n[run]\ndt = 1e-4\nuntil = 0.01\n"
@@ -78,6 +80,14 @@ def test_the_report_of_a_run_on_many_processes_names_balance_ghosts_bytes_and_co
     assert now["processes: share of time in communication of each [%]"] == "10, 50"
     before = told(RANKS)  # of a report that does not tell steps
     assert "processes: bytes a step sent by each" not in before and before["processes: bytes sent by each"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_the_first_process_alone_says_that_kernels_are_compiled(monkeypatch, capsys, first):
+    monkeypatch.setattr(team, "leads", lambda: first)
+    with cli.running.tell_of_compiling(quiet=False):
+        watch._watch.listener("forces", False)
+    assert capsys.readouterr().out.count("compil") == 2 * first
 
 
 def one_line(capsys):

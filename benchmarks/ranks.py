@@ -21,7 +21,7 @@ import numpy as np
 from common import ROOT  # noqa: F401 the code beside these files is what is measured
 
 import clast
-from clast.mpi import domain, team
+from clast.mpi import balance, domain, team
 from clast.mpi.cuts import Cuts
 from clast.scenes import SCENES
 from clast.tables import FREE
@@ -146,7 +146,7 @@ def steps(everyone, count, speed, turns, many):
 def drum(count, many, fixed):
     """Busiest over mean processor time of the processes of a drum, over spells of steps."""
     if fixed:
-        domain.UNEVEN = np.inf
+        balance.UNEVEN = np.inf
     sim = SCENES["drum"](count=count).simulation()
     for _ in range(10):
         before = np.array(sim.stepper.ranks()["worked"]) if sim.steps else 0.0

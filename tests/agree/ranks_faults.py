@@ -1,7 +1,9 @@
 """Run by `mpirun -n 2` from test_ranks: what goes wrong on one process, told as JSON; with `die`, `stop` or `memory` and a folder, one
-process is killed, told to stop or refused memory in a run there; with `last` the run goes on until it is killed."""
+process is killed, told to stop or refused memory in a run there; with `last` the run goes on until it is killed; with `leave` one process or all
+come to their end."""
 
 import errno
+import io
 import json
 import os
 import resource
@@ -9,6 +11,8 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
+from contextlib import redirect_stderr
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +131,107 @@ def begins_badly(rank):
     return [told, sim.steps, sim.bodies.number.tolist()]
 
 
+def bed(*method, **options):
+    """Spheres that hardly move, of which those on one side touch each other; turned a little, so that no two are equally far along an axis."""
+    scene = clast.Scene(gravity=(0, 0, 0))
+    grid = np.stack(np.meshgrid(*[np.arange(4.0)] * 3, indexing="ij"), -1).reshape(-1, 3)
+    place = np.concatenate([0.0208 * grid, 0.05 * grid + (0.1, 0.0, 0.0)])
+    place += 0.03 * place[:, [1, 2, 0]] + 0.07 * place[:, [2, 0, 1]] * (1.0, 0.0, 0.0)
+    scene.add(clast.Sphere(0.0105), position=place, material=SAND)
+    return clast.Simulation(scene, *method, **options)
+
+
+def rests(steps, *method, **options):
+    """Lists and cuts of a bed in so many steps, what the busiest process works then over the mean, and where bodies are; the clock of each process goes
+    by its bodies and contact points."""
+    sim = bed(*method, **options)
+    if sim.team is None:
+        sim.step(steps)
+        return sim.bodies.position.tolist()
+    sim.step()
+    stepper, work = sim.stepper, [0.0, 0.0]
+    stepper._worked = lambda: work[0]
+    stepper._start_clocks()
+    for _ in range(steps - 1):
+        before = work[0]
+        sim.step()
+        work[0] += 1e-3 * (stepper.state.own + 2.0 * stepper.domain._points().sum())
+        work[1] = work[0] - before
+    each = sim.team.everywhere(work[1])
+    return [sim.state.rebuilds, stepper.domain.recut, max(each) / np.mean(each)], sim.bodies.position.tolist()
+
+
+def waits(everyone):
+    """How long [s] each call says that this process waited, where the other comes later, and how many bytes it says were sent."""
+    told = {}
+    for name, call in {
+        "everywhere": lambda: everyone.everywhere(1),
+        "gather": lambda: everyone.gather(1),
+        "join": lambda: everyone.join(np.zeros(3)),
+        "sum": lambda: everyone.sum(np.zeros(3)),
+        "first_says": lambda: everyone.first_says(1),
+        "hand_round": lambda: everyone.hand_round({}),
+        "rest": everyone.rest,
+    }.items():
+        everyone.rest()
+        if everyone.rank == (0 if name == "first_says" else 1):
+            time.sleep(0.1)
+        before, sent = everyone.waited, everyone.sent
+        call()
+        told[name] = [everyone.waited - before, everyone.sent - sent]
+    return told
+
+
+def counts_bytes(folder):
+    """Steps and bytes that two simulations tell of, one after the other, and one that goes on with the second; and bytes a step in the words of that."""
+    told = []
+    for _ in range(2):
+        sim = clast.Simulation(few(), dt=1e-4)
+        sim.step(20)
+        told.append([sim.stepper.ranks()[name] for name in ("steps", "bytes")])
+    sim.save(folder / "bytes.h5")
+    sim = clast.resume(folder / "bytes.h5")
+    sim.step(5)
+    report = sim.report()
+    line = next(line for line in str(report).splitlines() if line.startswith("exchange"))
+    return told, [report.ranks["steps"], report.ranks["bytes"], line.split()[1]]
+
+
+def looks(radius=0.02, **how):
+    """Contacts of a few spheres, box after box."""
+    scene = clast.Scene()
+    scene.add(clast.Sphere(radius), position=0.03 * np.arange(30.0).reshape(-1, 3))
+    return [len(box.gap) for box in clast.contacts_by_boxes(scene, **how)]
+
+
+def comes_late(everyone):
+    """What a process says that is alone for a while where all are to call a function."""
+    said, before = io.StringIO(), team.LONG
+    team.LONG = 0.05
+    if everyone.rank == 1:
+        time.sleep(0.3)
+    with redirect_stderr(said):
+        everyone.meet("find_contacts")
+    team.LONG = before
+    return said.getvalue()
+
+
+def asks_late(rank):
+    sim = clast.Simulation(few())
+    sim.step(2)
+    sim.step(2 + rank)
+
+
+def came():
+    """Bodies that each process says came from others, where one flies to the second."""
+    scene = clast.Scene(gravity=(0, 0, 0))
+    place, velocity = [(-1, 0, 0), (1, 0, 0)], [(30, 0, 0), (0, 0, 0)]
+    scene.add(clast.Sphere(0.05), position=place, velocity=velocity, material=SAND)
+    sim = clast.Simulation(scene, hard(), dt=5e-3)
+    sim.step(8)
+    return sim.stepper.ranks()["moved"]
+
+
 def stopped(function):
     """What it says when it is interrupted."""
     try:
@@ -213,8 +318,23 @@ def main():
         alone, fast, hard_alone = fault(leaves), fault(too_fast), fault(lambda: leaves(hard(), dt=1e-3))
         empty, apart = emptied(), fault(lambda: clast.Simulation(halved(), hard(), dt=1e-3).start())
         pulls, drains = fault(pulled), fault(drained)
+        beds = rests(70, dt=1e-5), rests(60, hard(), dt=1e-5)
         empties = [fault(lambda: emptied_group(True)), fault(lambda: emptied_group(False))]
     found = {
+        "still": [*rests(70, dt=1e-5), beds[0]],
+        "still hard": [*rests(60, hard(), dt=1e-5), beds[1]],
+        "waits": waits(everyone),
+        "bytes": counts_bytes(folder),
+        "came": came(),
+        "until": fault(lambda: clast.Simulation(few()).run(until=0.001 * (1 + rank), progress=False)),
+        "record": fault(lambda: clast.Simulation(few()).run(until=0.01, record=["speed"] * rank, progress=False)),
+        "steps": fault(lambda: clast.Simulation(few()).step(2 + rank)),
+        "other boxes": fault(lambda: looks(margin=0.01 * rank)),
+        "other option": fault(lambda: looks(**({"sort": False} if rank else {}))),
+        "other radius": fault(lambda: looks(0.02 + 0.001 * rank)),
+        "own share": looks(share=(0, 1)) if rank == 0 else [],
+        "late": comes_late(everyone),
+        "later steps": fault(lambda: asks_late(rank)),
         "centres alone": apart,
         "centres": fault(lambda: clast.Simulation(halved(), hard(), dt=1e-3).start()),
         "shared": fault(leaves),
@@ -298,7 +418,21 @@ def stop_alone(folder):
     sim.run(until=0.01, every=0.001, output=Path(folder) / "run", progress=False)
 
 
+def leave(how):
+    """One process leaves while the other takes steps; or all do, one after the other."""
+    sim = clast.Simulation(few(), dt=1e-4)
+    sim.step()
+    if how == "all":
+        time.sleep(1.5 * sim.team.rank)
+        sys.exit()
+    if sim.team.rank == 1:
+        if how == "raise":
+            raise SystemExit(3)
+        sys.exit({"code": 3, "words": "no such file", "zero": 0}[how])
+    sim.step(10**8)
+
+
 if __name__ == "__main__":
-    {"die": die, "stop": stop_alone, "memory": starve, "last": last}[sys.argv[1]](sys.argv[2]) if len(
+    {"leave": leave, "die": die, "stop": stop_alone, "memory": starve, "last": last}[sys.argv[1]](sys.argv[2]) if len(
         sys.argv
     ) > 1 else main()

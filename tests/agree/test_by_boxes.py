@@ -142,3 +142,20 @@ def test_wrong_input():
             clast.contacts_by_boxes(scene, **arguments)
     with pytest.raises(TypeError, match="must be a clast.Scene"):
         clast.contacts_by_boxes(5)
+
+
+@pytest.mark.parametrize(
+    ("memory", "words"),
+    [
+        ("abc", "memory must be a number, got 'abc'"),
+        (None, "memory must be a number, got None"),
+        ([1e7], r"memory must be a number, got \[1"),
+        (True, "memory must be a number of bytes, got True"),
+        pytest.param(10**400, r"memory must be a number, got 1000*\.\.\.$", id="very many"),
+        (float("nan"), "memory must be finite, got nan"),
+        (1, "memory = 1 bytes, and a box of 4 bodies of this scene takes 10,400; "),
+    ],
+)
+def test_a_memory_that_is_none_is_refused_with_its_name(memory, words):
+    with pytest.raises((ValueError, TypeError), match=f"^contacts_by_boxes: {words}"):
+        clast.contacts_by_boxes(cloud(20, 1, 3.0), memory=memory)

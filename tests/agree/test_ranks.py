@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import clast
-from clast.cli.common import first_speaks
+from clast.cli.common import LAUNCHED, first_speaks
 from clast.files import Trajectory
 from clast.kernels import backend
 from clast.mpi import team
@@ -158,6 +158,83 @@ def test_grids_and_frames_are_written_by_the_first_alone(faults):
     assert faults["writes"] == [2, 0]
 
 
+@pytest.mark.parametrize("bed", ["still", "still hard"])
+def test_a_bed_at_rest_is_divided_anew_and_keeps_the_bits_of_one_process(faults, bed):
+    for (lists, cuts, uneven), shared, alone in faults[bed]:
+        assert cuts == 1 and lists == 2 and uneven < 1.1
+        assert shared == alone
+
+
+def test_who_waits_for_others_says_so_whatever_for(faults):
+    first, second = faults["waits"]
+    for name, (waited, _) in first.items():
+        assert name == "first_says" or waited > 0.08, name
+    assert second["first_says"][0] > 0.08
+
+
+def test_bytes_of_reductions_and_of_what_is_told_to_all_are_counted(faults):
+    first, second = faults["waits"]
+    for name in ("everywhere", "join", "sum", "hand_round"):
+        assert first[name][1] > 0 and second[name][1] == first[name][1], name
+    assert first["join"][1] == first["sum"][1] == 24
+    assert first["gather"][1] == 0 < second["gather"][1] and second["first_says"][1] == 0 < first["first_says"][1]
+
+
+def test_bytes_are_those_of_this_simulation_over_its_own_steps(faults):
+    for ((steps, one), (_, two)), (late, sent, words) in faults["bytes"]:
+        assert steps == [20, 20] and late == [5, 5]
+        assert np.allclose(one, two, rtol=0.02) and min(one) >= 20 * 7 * 8
+        assert words == f"{sum(sent) / 10:,.0f}"
+
+
+def test_bodies_that_came_are_counted_where_they_came(faults):
+    assert faults["came"] == [[0, 1]] * 2
+
+
+def test_runs_that_differ_between_processes_are_refused(faults):
+    begin = "ClastError: Simulation: the processes ask for different runs: rank 0 has "
+    assert faults["until"] == [f"{begin}until 0.001, rank 1 has 0.002; ask for the same on all"] * 2
+    assert faults["record"] == [f"{begin}a record of [], rank 1 has ['speed']; ask for the same on all"] * 2
+    asked = "ClastError: Simulation.step: rank 0 asks for 2 more steps, rank 1 for 3; ask for as many on all processes"
+    assert faults["steps"] == faults["later steps"] == [asked] * 2
+
+
+def test_contacts_by_boxes_of_different_scenes_or_arguments_are_refused(faults):
+    begin = "ClastError: contacts_by_boxes: the processes ask for different contacts: rank 0 has"
+    assert faults["other boxes"] == [f"{begin} margin 0.0, rank 1 has 0.01; pass the same arguments on all"] * 2
+    assert faults["other option"] == [f"{begin} sort none, rank 1 has False; pass the same arguments on all"] * 2
+    for told in faults["other radius"]:
+        assert told.startswith("ClastError: the processes describe different scenes: rank 0 has the checksum")
+
+
+def test_one_process_may_ask_for_a_share_of_the_boxes_alone(faults):
+    assert len(faults["own share"][0]) == 1
+
+
+def test_who_waits_alone_where_all_must_call_says_so(faults):
+    told = "clast: rank 0 waits in find_contacts for others; let all processes call it\n"
+    assert faults["late"] == [told, ""]
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "words"),
+    [
+        ("code", 3, ""),
+        ("words", 1, "no such file"),
+        ("zero", 1, "has come to its end, and rank 0 waits for it"),
+        ("raise", 1, "has come to its end, and rank 0 waits for it"),
+    ],
+)
+def test_who_leaves_alone_ends_all(how, code, words):
+    done = start(2, HERE / "ranks_faults.py", "leave", how, timeout=60)
+    assert done.returncode == code and words in done.stderr
+
+
+def test_processes_that_come_to_their_end_one_after_the_other_leave_in_peace():
+    done = start(2, HERE / "ranks_faults.py", "leave", "all", timeout=60)
+    assert done.returncode == 0 and done.stderr == ""
+
+
 def test_what_hard_contacts_need_one_process_for_is_refused(faults):
     refused = "ValueError: Simulation: 2 processes share no run with {}; start one process, or leave that out"
     refusals = {"solver": "solver='jacobi'", "coulomb": "coulomb=True"}
@@ -262,6 +339,8 @@ def test_a_run_of_two_processes_has_one_folder_and_one_report(one, two):
     (alone, _), (shared, done) = one, two
     assert done.stdout.count("simulated") == 1 and done.stdout.count("processes  2 with ") == 1
     assert done.stderr.count("100 %") == 1
+    again = start(2, "-m", "clast", "report", shared, "--numbers", timeout=60)
+    assert again.stdout.count("processes: ghosts of each") == 1 and again.returncode == 0
     told = json.loads((shared / "report.json").read_text())
     assert sum(told["ranks"]["bodies"]) == told["bodies"] == 60 and min(told["ranks"]["ghosts"]) > 0
     with Trajectory(alone / "trajectory.h5") as mine, Trajectory(shared / "trajectory.h5") as yours:
@@ -293,6 +372,40 @@ def test_a_process_that_is_killed_or_stopped_alone_ends_all_and_leaves_the_last_
     assert done.returncode != 0
     assert what != "memory" or "Unable to allocate" in done.stderr
     assert clast.resume(tmp_path / "run").steps >= 10
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(["new", "abc"], 0), (["new", "1abc"], 2), (["--version"], 0), (["report", "nowhere"], 2)]
+)
+def test_what_processes_do_not_do_together_is_done_by_the_first_alone(tmp_path, words, code):
+    done = start(2, "-m", "clast", *words, timeout=60, cwd=tmp_path)
+    said = done.stdout + done.stderr
+    assert done.returncode == code and (words != ["--version"] or said.count("clast 0") == 1)
+    assert len(done.stderr.splitlines()) == (code > 0) and len(list(tmp_path.iterdir())) == 2 * (words[1:] == ["abc"])
+
+
+def test_the_command_line_knows_what_launchers_set():
+    assert set(LAUNCHED) == {*team.SIZES, team.RANK}
+
+
+@pytest.mark.parametrize(
+    ("told", "first"),
+    [
+        ({}, True),
+        ({"PMI_SIZE": "2", "PMI_RANK": "0"}, True),
+        ({"PMI_SIZE": "2", "PMI_RANK": "1"}, False),
+        ({"OMPI_COMM_WORLD_SIZE": "12", "OMPI_COMM_WORLD_RANK": "10", "PMIX_RANK": "10"}, False),
+        ({"PMIX_RANK": "0"}, True),
+        ({"MPI_LOCALNRANKS": "2"}, None),
+        ({"SLURM_PROCID": "3"}, True),
+    ],
+)
+def test_the_first_process_is_known_without_mpi(monkeypatch, told, first):
+    for name in (*team.SIZES, *team.RANKS):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    assert team.first_launched() is first
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from llvmlite import binding
 
 from clast import DEM, Complementarity, cli, errors
 from clast.cli.running import describe
-from clast.kernels import reached, shipped
+from clast.kernels import reached, shipped, watch
+from clast.mpi import team
 from clast.scenes.compiling import MADE, WARMED
 
 BALL = "[[bodies]]\nradius = 0.01\nposition = [0, 0, 0.5]\n[run]\ndt = 1e-4\nuntil = 0.01\n"
@@ -53,6 +54,42 @@ def pretend(monkeypatch, tmp_path):
     monkeypatch.setattr(ready, "check_overlap", lambda *_: None)
     (tmp_path / "ball.toml").write_text(BALL)
     return tmp_path
+
+
+RANKS = {
+    **{
+        "bodies": [40, 20],
+        "ghosts": [3, 5],
+        "moved": [1, 0],
+        "cuts": [1, 1],
+        "bytes": [4000, 8000],
+        "messages": [9, 9],
+    },
+    **{"seconds": [2.0, 2.0], "worked": [1.5, 0.5], "waited": [0.2, 1.0]},
+}
+
+
+def test_the_report_of_a_run_on_many_processes_names_balance_ghosts_bytes_and_communication(tmp_path, capsys):
+    def told(ranks):
+        (tmp_path / "report.json").write_text(json.dumps({"ranks": ranks}))
+        assert cli.answer(["report", str(tmp_path)]) == 0
+        return dict(re.split(r"  +", line) for line in capsys.readouterr().out.splitlines())
+
+    now = told(RANKS | {"steps": [100, 100]})
+    assert now["processes: work of the busiest over the mean"] == "1.5"
+    assert now["processes: ghosts of each, bodies that others move"] == "3, 5"
+    assert now["processes: bytes a step sent by each"] == "40, 80"
+    assert now["processes: share of time in communication of each [%]"] == "10, 50"
+    before = told(RANKS)  # of a report that does not tell steps
+    assert "processes: bytes a step sent by each" not in before and before["processes: bytes sent by each"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_the_first_process_alone_says_that_kernels_are_compiled(monkeypatch, capsys, first):
+    monkeypatch.setattr(team, "leads", lambda: first)
+    with cli.running.tell_of_compiling(quiet=False):
+        watch._watch.listener("forces", False)
+    assert capsys.readouterr().out.count("compil") == 2 * first
 
 
 def one_line(capsys):

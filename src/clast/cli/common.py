@@ -21,6 +21,9 @@ RESULTS = (
     *("report.json", "report.html", "series.csv", "timing.csv", "picture.png", "run.json"),
 )
 OK, FAILED, WRONG_INPUT, INTERRUPTED = 0, 1, 2, 130
+TOGETHER = ("run", "check")  # commands of which each process does a part where a launcher starts many
+# What launchers set, see clast.mpi.team, known here without importing it.
+LAUNCHED = ("PMI_SIZE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS", "PMIX_RANK")
 
 app = typer.Typer(
     name="clast",

@@ -192,8 +192,10 @@ def describe(what, count, seed, outside=False, method=None):
 def tell_of_compiling(quiet):
     """Within the block say that kernels are compiled, before the first of them, and how long that took."""
     from ..kernels import watch
+    from ..mpi.team import leads
 
     began: list[float] = []
+    quiet = quiet or not leads()
 
     def tell(name, done):
         if not began and not quiet:

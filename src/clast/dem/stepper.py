@@ -161,7 +161,7 @@ class Smooth(Stepper):
             state.closed = far + max(far, walls)
             if far > min(self._least, state.size):
                 self._check_speed()
-            if state.closed >= state.margin - state.beyond:
+            if state.closed >= state.margin - state.beyond or self.uneven():
                 self.rebuild()
             else:
                 state.follow()

@@ -33,7 +33,7 @@ class Nearby(Shared):
         self.meet_ghosts()
         self._look_ahead()
         sort, outgrown = (self.steps + 1) % SORT == 0, self._outgrown()
-        if sort or outgrown:
+        if sort or outgrown or self.uneven():
             self._rebuild(sort)
         else:
             state.follow()

@@ -38,6 +38,7 @@ class Stepper:
         self.scene, self.method, self.device, self.box = scene, method, device, box
         self.on_device = backend.use(device)  # one for all steps: a new one takes 0.5 us each time
         self.steps = 0
+        self.left = 0  # steps that were asked for and are still to be taken
         self.crossings = 0  # pairs of bodies whose surfaces crossed, summed over steps
         self.coincident = 0  # pairs of spheres with one centre, summed over steps of DEM
         low, high = scene.world or ((-math.inf,) * 3, (math.inf,) * 3)
@@ -51,6 +52,9 @@ class Stepper:
     # What several processes that share a run answer otherwise, see `clast.mpi.stepper`.
 
     listen: tuple = (lambda: False, lambda: False)
+
+    def same_run(self, **asked):
+        """Refuse a run that other processes do not ask for too; asked: {name: value} in words."""
 
     def heard(self):
         """What `listen` tells, for all processes: whether the run is to stop, whether it is time to look at it."""
@@ -68,6 +72,10 @@ class Stepper:
     def all_stop(self):
         """Whether all processes were interrupted, as this one was, so that they can still do something together."""
         return True
+
+    def uneven(self):
+        """Whether the list is to be made anew, at the same step on all processes, because one of them has much more work than others."""
+        return False
 
     def everywhere(self, rows):
         """The rows of an array of all processes."""

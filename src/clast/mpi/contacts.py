@@ -24,9 +24,21 @@ def like(original: Function) -> Callable[[Callable], Function]:
 
 @like(by_boxes.contacts_by_boxes)
 def contacts_by_boxes(scene, **how):
-    everyone = team.find()
-    share = {} if everyone is None else {"share": (everyone.rank, everyone.size)}
-    return by_boxes.contacts_by_boxes(scene, **share | how)
+    everyone = None if "share" in how else team.find()
+    if everyone is None:
+        return by_boxes.contacts_by_boxes(scene, **how)
+    found = by_boxes.contacts_by_boxes(scene, share=(everyone.rank, everyone.size), **how)
+    compare(everyone, "contacts_by_boxes", scene, how)
+    return found
+
+
+def compare(everyone, name, scene, how):
+    """Refuse to go on if processes call this function for different scenes or with other arguments; one that is alone says so after a while."""
+    everyone.meet(name)
+    asked = {key: repr(value) for key, value in sorted(how.items())}
+    everyone.compare(f"{name}: the processes ask for different contacts", asked, "pass the same arguments on all")
+    tables, attributes = scene.describe(bodies=False)
+    everyone.compare_scenes({"bodies": scene.count}, tables | {"bodies": scene.bodies._asdict()}, attributes)
 
 
 @like(contacts.find_contacts)
@@ -37,8 +49,7 @@ def find_contacts(scene, **how):
     if everyone is None:
         return contacts.find_contacts(scene, **how)
     margin, *asked = contacts.checked(scene, **how | {"sort": True})
-    about = {"bodies": scene.count, "a margin of": margin}
-    everyone.compare_scenes(about, {"bodies": scene.bodies._asdict()})
+    compare(everyone, "find_contacts", scene, how)
     limit = max(1, len(scene.bodies.number) // (BOXES * everyone.size))
     boxes = list(by_boxes.boxes_of(scene, margin, tuple(asked), limit, (everyone.rank, everyone.size), crowded=True))
     mine = Contacts(*(np.concatenate(column) for column in zip(*boxes))) if boxes else empty_contacts(0)

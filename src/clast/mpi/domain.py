@@ -15,11 +15,11 @@ from ..kernels.backend import kernel
 from ..motion.state import REORDER, place_parts, place_shapes
 from ..scene.stacking import lone_parts, mold_reach
 from ..tables import FREE, some_bodies
+from .balance import is_even, weights
 from .cuts import Cuts, meets_row
 from .survey import SAMPLE
 
-UNEVEN = 1.1  # work of the busiest process over the mean above which space is cut anew
-PAUSE = 4  # lists, at the least, between two such cuts
+PAUSE = 4  # lists, at the least, between two looks at whether work is even, where none is made for that
 LARGE = 4.0  # times the typical radius: who is near a larger body is asked of that body, not of its tile
 ROUNDING = 1e-9
 
@@ -40,8 +40,8 @@ class Domain:
         self.turning = state.turning or not lone  # whether it matters to others how a body is turned
         self.coming: list[tuple] = []  # ghosts: (rank, first row, behind the last)
         self.going: list[tuple] = []  # own bodies that others have: (rank, rows, room for what is sent of them)
-        self.moved = self.recut = 0  # bodies that went to another process; how often space was cut anew
-        self.uneven = 1.0  # work of the busiest process over the mean, at the last look
+        self.moved = self.recut = 0  # bodies that came from other processes; how often space was cut anew
+        self.due = False  # whether to look at the next list, however few lists ago the last look was
         self._looked = 0  # list at which that was
         self.columns: list[Any] = [("label", np.int64)]
         self.columns += [(name, column.dtype, column.shape[1:]) for name, column in state.bodies._asdict().items()]
@@ -50,28 +50,46 @@ class Domain:
     # Who has what.
 
     def balance(self, seconds):
-        """Cut space anew if one process works much more than others. seconds: what this one has worked since the last look.
+        """Cut space anew if one process works much more than others; whether that was looked at. seconds: what this one has worked since the last
+        look.
 
-        A body weighs what its process took for each, so that dense places and dear shapes get smaller tiles. Clocks decide where
-        bodies are, and no result depends on that.
+        A body weighs what its process took, divided by bodies and their points of contact, so that dense places and dear shapes get smaller tiles,
+        and a tile that is half dense is cut where its work is. Clocks decide where bodies are, and no result depends on that.
         """
         state, team, own = self.state, self.team, self.state.own
-        if state.rebuilds - self._looked < PAUSE:
+        if state.rebuilds - self._looked < PAUSE and not self.due:
             return False
         self._looked = state.rebuilds
         free = np.flatnonzero(state.bodies.motion[:own] == FREE)
-        work = np.array(team.everywhere((seconds, float(len(free)))))
-        busy, many = work.T
-        # Processes that have nothing to do yet have no clock to go by.
-        load = busy if (many > 0.0).all() else many
-        self.uneven = float(load.max() * team.size / max(load.sum(), 1e-300))
-        if self.uneven > UNEVEN and many.sum() > team.size:
-            some = self._homes(free)[:: max(1, int(many.sum()) // SAMPLE)]
-            weight = load[team.rank] / max(len(some), 1)
-            sample = team.join(np.column_stack([some, np.full(len(some), weight)]))
+        work, bodies = np.array(team.everywhere((max(seconds, 0.0), float(len(free))))).T
+        load = work if (bodies > 0.0).all() else bodies
+        if not is_even(load) and bodies.sum() > team.size:
+            points = self._points()[free]
+            touching = np.array(team.everywhere(float(points.sum())))
+            weight = weights(points, work, bodies, touching, team.rank)
+            step = max(1, int(bodies.sum()) // SAMPLE)
+            sample = team.join(np.column_stack([self._homes(free), weight])[::step])
             self.cuts = Cuts(team.size, state.box, sample[:, :3], sample[:, 3])
             self.recut += 1
         return True
+
+    def _points(self):
+        """Points of contact (n,) of each own body at the last step; one that two bodies share counts half for each."""
+        state, bodies = self.state, self.state.bodies
+        count = np.zeros(len(state.pairs.shape))
+        if state.spheres_count:
+            count[: state.spheres_count] = (state.spheres.action[:, :3] != 0.0).any(1)
+        count[state.spheres_count :] = state.points.count
+        rows = np.flatnonzero(count)
+        shape = self._present(state.pairs.shape[rows])
+        body = np.where(shape >= 0, state.shapes.body[shape], -1)
+        free = (body >= 0) & (bodies.motion[body] == FREE)
+        share = count[rows] / np.maximum(free.sum(1), 1)
+        made = np.zeros(len(bodies.number))
+        for side in (0, 1):
+            some = free[:, side]
+            made += np.bincount(body[some, side], share[some], len(made))
+        return made[: state.own]
 
     def rebuild(self, grow=None):
         """Make the list of pairs anew: bodies go where they belong, ghosts come, and contacts keep what they remember. grow: see State.rebuild."""
@@ -153,9 +171,9 @@ class Domain:
             for rank in np.unique(to):
                 going = rows[to == rank]
                 parcels[int(rank)] = self._records(bodies, state.label, going), about(memory, bodies.number[going])
-            self.moved += len(rows)
         came = team.hand_round(parcels)
         arrived = np.concatenate([np.empty(0, self.columns), *(records for records, _ in came.values())])
+        self.moved += len(arrived)
         memories = [memory for _, memory in came.values() if memory is not None]
         stays = np.ones(own, bool)
         stays[rows] = False
@@ -231,7 +249,7 @@ class Domain:
 
     def meet(self):
         """Bring ghosts to where their owners have moved them: one message to each process that has some of ours."""
-        team, state, began = self.team, self.state, self.team.clocks()
+        team, state, began = self.team, self.state, self.team.begin()
         comm, rows, orientation = team.comm, state.rows, state.bodies.orientation
         requests = [comm.Irecv(rows[first:last], rank, tag=2) for rank, first, last in self.coming]
         if self.turning:
@@ -250,7 +268,7 @@ class Domain:
 
     def even_temperatures(self):
         """Give ghosts the temperatures that their owners have found."""
-        team, temperature, began = self.team, self.state.bodies.temperature, self.team.clocks()
+        team, temperature, began = self.team, self.state.bodies.temperature, self.team.begin()
         requests = [team.comm.Irecv(temperature[first:last], rank, tag=4) for rank, first, last in self.coming]
         sent = [(rank, np.ascontiguousarray(temperature[own])) for rank, own, *_ in self.going]
         requests += [team.comm.Isend(column, rank, tag=4) for rank, column in sent]

@@ -43,7 +43,7 @@ class Others:
 
     def meet(self, rows):
         """Rows (n,k) of bodies that others have as ghosts go there, and theirs come: one message to each that has some."""
-        team, domain, began = self.team, self.domain, self.team.clocks()
+        team, domain, began = self.team, self.domain, self.team.begin()
         if self._lists is not domain.going:
             self._rooms, self._lists = {}, domain.going
         width = rows.shape[1]

@@ -50,7 +50,7 @@ class Gathered:
         """Piece k: the rows of all processes, sorted, on the first; None on others."""
         rows = self._order[slice(*np.searchsorted(self._key, self._edges[k : k + 2]))]
         mine = [column[rows] if len(column) else column for column in (*self._sorting, *self._columns.values())]
-        parts = self.team.comm.gather(mine)
+        parts = self.team.gather(mine)
         if parts is None:
             return None
         joined = [np.concatenate(columns) for columns in zip(*parts, strict=True)]

@@ -18,11 +18,16 @@ from ..narrow.contacts import select
 from ..scene.stacking import particle_radii
 from ..tables import FREE, Contacts, some_bodies
 from . import pieces
+from .balance import Losses
 from .domain import Domain, about, joined
 from .pieces import Gathered
 from .survey import median
 
 # Groups of a checkpoint that are read in pieces or, as the order that bodies had in the memory of one process, not at all.
+LOOK = 32  # steps between two looks at who works how long
+# [s] of processor time a body, and beside that: what a new list with other tiles costs before one has been timed. Spheres took 0.5 to 0.9 us each
+# where few went to others.
+ANEW, ANEW_FOR_NONE = 1e-6, 3e-3
 DIVIDED = ("bodies", "spheres", "points", "history", "contacts", "order")
 
 
@@ -47,8 +52,11 @@ class Divided(Stepper):
         if self.ledger is not None:
             self.ledger.team = team
         self._heard = False, False
-        self._counted = 0.0  # of `_worked`, at the last look
-        self._began = 0.0, 0.0, 0.0  # wall time, `_worked` and waiting [s] when steps began
+        self._counted = 0.0  # of `_worked`, at the last look of `Domain.balance`
+        self._seen_work = self._fine = 0.0  # the same, when processes last told each other, and when work was last even
+        self._losses, self._due = Losses(), False  # whether a list is to be made for another cut
+        self._anew: float | None = None  # [s], processor time that a list took
+        self._began: dict = {}  # what `_clocks` told when steps began
 
     def start(self):
         """See the stepper of the method."""
@@ -77,14 +85,32 @@ class Divided(Stepper):
 
     def renew(self, grow=None):
         """Make the list of pairs anew; bodies go to the process in whose tile they are. grow: see State.rebuild."""
-        if not self.fresh and self.domain.balance(self._worked() - self._counted):
-            self._counted = self._worked()
+        began, cuts = self._worked(), self.domain.recut
+        since = self._fine if self._due else self._counted
+        self.domain.due, self._due = self._due, False
+        looked = not self.fresh and self.domain.balance(began - since)
         self.domain.rebuild(grow)
+        if looked:
+            self._counted = self._worked()
+        if self.domain.recut > cuts:  # bodies went, and times of before tell nothing
+            self._seen_work = self._fine = self._counted
+        if not self.fresh:  # kernels are loaded with the first
+            self._anew = self._worked() - began
+
+    def uneven(self):
+        """See Stepper."""
+        return self._due
 
     def _start_clocks(self):
         """What was spent until now was no work of steps."""
-        self._counted = self._worked()
-        self._began = clock.perf_counter(), self._counted, self.team.waited
+        self._counted = self._seen_work = self._fine = self._worked()
+        self._began = self._clocks()
+
+    def _clocks(self):
+        """What goes on counting: steps, bytes and messages sent, times [s]. Other simulations of the program count there too, so one tells of differences."""
+        team = self.team
+        told = {"steps": self.steps, "bytes": team.sent, "messages": team.messages}
+        return told | {"seconds": clock.perf_counter(), "worked": self._worked(), "waited": team.waited}
 
     def _worked(self):
         """Processor time [s] of this process in which it did not wait for others; wall time would tell of whoever else uses the machine."""
@@ -94,8 +120,19 @@ class Divided(Stepper):
         self.domain.meet()
 
     def farthest(self, far, walls):
-        """See the stepper of the method; the processes agree."""
-        return self.agree(far, walls)
+        """See the stepper of the method; the processes agree. At some steps all times of work go along, each in a place of its own, where others tell 0."""
+        if self.fresh or (self.steps + 1) % LOOK:
+            return self.agree(far, walls)
+        now, work = self._worked(), [0.0] * self.team.size
+        work[self.team.rank], self._seen_work = max(now - self._seen_work, 0.0), now
+        anew = self._anew
+        if anew is None:
+            anew = ANEW * self.state.own + ANEW_FOR_NONE
+        far, walls, anew, *work = self.agree(far, walls, anew, *work)
+        self._due |= self._losses.add(work, anew)
+        if self._losses.even:
+            self._fine = now
+        return far, walls
 
     # Faults are raised on all processes at the same time: nobody waits for one that has left.
 
@@ -104,8 +141,15 @@ class Divided(Stepper):
         stop, look = self.listen
         # It is the first process that has a clock for looking at the run.
         look = look() if self.team.rank == 0 else False
-        *numbers, wrong, stop, look = self.team.largest(*numbers, self.fault is not None, stop(), look)
+        told = self.fault is not None, stop(), look, self.left, -self.left
+        *numbers, wrong, stop, look, most, least = self.team.largest(*numbers, *told)
         self._heard = bool(stop), bool(look)
+        if most + least != 0.0:
+            asked = self.team.everywhere(self.left)
+            other = next(rank for rank, left in enumerate(asked) if left != asked[0])
+            raise ClastError(
+                f"Simulation.step: rank 0 asks for {asked[0]} more steps, rank {other} for {asked[other]}; ask for as many on all processes"
+            )
         if wrong:
             faults, self.fault = self.team.everywhere(self.fault), None
             raise next(fault for fault in faults if fault is not None)
@@ -117,6 +161,10 @@ class Divided(Stepper):
 
     def all_stop(self):
         return self.team.all_stop()
+
+    def same_run(self, **asked):
+        """See Stepper."""
+        self.team.compare("Simulation: the processes ask for different runs", asked, "ask for the same on all")
 
     def heard(self):
         """See Stepper; as of the end of the last step."""
@@ -180,20 +228,15 @@ class Divided(Stepper):
         return self.domain.around(low, high)
 
     def ranks(self):
-        """Of each process: bodies, ghosts, bytes and messages sent; since steps began the wall time [s], the processor time without waiting, and the wall
-        time of waiting."""
-        began, worked, waited = self._began
+        """Of each process: bodies, ghosts, bodies that came from others; since steps began in this simulation their number, bytes and messages sent,
+        the wall time [s], the processor time without waiting, and the wall time of waiting."""
+        passed = {name: value - self._began.get(name, value) for name, value in self._clocks().items()}
         mine = {
             "bodies": int((self.state.bodies.mass[: self.state.own] < math.inf).sum()),
             "ghosts": self.state.ghosts,
             "moved": self.domain.moved,
             "cuts": self.domain.recut,
-            "bytes": self.team.sent,
-            "messages": self.team.messages,
-            "seconds": clock.perf_counter() - began,
-            "worked": self._worked() - worked,
-            "waited": self.team.waited - waited,
-        }
+        } | passed
         everywhere = self.team.everywhere(mine)
         return {name: [told[name] for told in everywhere] for name in mine}
 

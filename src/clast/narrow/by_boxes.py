@@ -19,6 +19,7 @@ from ..broad.near import image
 from ..broad.search import BROAD, periodic_box
 from ..errors import pick
 from ..kernels.backend import kernel
+from ..scene import inputs
 from ..scene.scene import Scene
 from ..scene.stacking import mold_reach
 from ..tables import Contacts, is_wall
@@ -30,6 +31,7 @@ from .mesh_points import METHODS
 # box took 2,050 each, with a margin of a tenth of the radius. A slot is one point of contact that a pair may have.
 BODY, SLOT = 1200, 200
 PAIRS = 7  # pairs a body; a box that has more is halved
+HELD = 4  # bodies that the memory of a box must hold: who allows less has not meant bytes
 FEWEST = 5_000  # pairs for which no box is halved: its neighbours would take more
 LARGE = 0.25  # of the edge of a box: bodies with a greater reach are large
 WHISKER = 1.0 + 1e-9  # so that rounding does not lose a pair
@@ -51,15 +53,24 @@ def contacts_by_boxes(
     with one box this is `clast.find_contacts`. All contacts together are those of `find_contacts`, to the bit; within a
     box they are sorted as there. The other arguments are those of `find_contacts`.
 
-    Where several processes share a run (`mpirun`, docs/scaling.md) each gets the boxes of its own part: share, (which part, of how many).
+    Where several processes share a run (`mpirun`, docs/scaling.md) each gets the boxes of its own part, and all must call it, for the same scene with the same
+    arguments; share: (which part, of how many) says it for one process alone, which then asks no other.
     """
     if not isinstance(scene, Scene):
         raise TypeError(f"contacts_by_boxes: the first argument must be a clast.Scene, got {scene!r}")
-    margin, memory = float(margin), float(memory)
+    margin = float(margin)
     if not 0.0 <= margin < math.inf:
         raise ValueError(f"contacts_by_boxes: margin = {margin} must be 0 or more, in metres, and finite")
+    if isinstance(memory, bool):
+        raise TypeError(f"contacts_by_boxes: memory must be a number of bytes, got {memory}; 2**30 is a good start")
+    memory = inputs.number("contacts_by_boxes", "memory", memory, infinite=True)
     if not memory > 0.0:
         raise ValueError(f"contacts_by_boxes: memory = {memory} must be above 0, in bytes; 2**30 is a good start")
+    need = HELD * body_bytes(scene)
+    if memory < need:
+        raise ValueError(
+            f"contacts_by_boxes: memory = {memory:g} bytes, and a box of {HELD} bodies of this scene takes {need:,.0f}; 2**30 is a good start"
+        )
     pick("broad phase", broad, BROAD)
     narrow = "opm" if narrow is None else narrow
     pick("narrow phase", narrow, {**NARROW, **METHODS})

@@ -235,10 +235,9 @@ def find_contacts(
     their corners and the crossings of their sides. Of such a particle gap is the
     distance less the halo: surfaces that cross have minus the halo, and a body wholly inside another has as much less as the
     nearest triangles are away. Bodies that are walls make no contacts with each other.
-    Where several processes share a run (`mpirun`) all must call it for a scene of 20,000 bodies or more, which they divide.
 
-    Where several processes share a run (`mpirun`, docs/scaling.md) they divide a large scene, which all describe alike, and each gets all contacts,
-    with the same bits and always sorted.
+    Where several processes share a run (`mpirun`, docs/scaling.md) they divide a scene of 20,000 bodies or more, which all describe alike, and each gets
+    all contacts, with the same bits and always sorted. All must call it then: one that does so alone waits for the others, and says that after ten seconds.
     """
     asked = checked(scene, margin, broad, narrow, pairs, sort, tree)
     return contacts_among(scene, scene.bodies, *asked, pairs)

@@ -13,6 +13,7 @@ from ..measure.ledger import LOSSES, without_rounding
 from ..measure.network import shared_coordination, touching_among
 from ..tables import FREE
 from .progress import pace
+from .words import of_ranks
 
 if TYPE_CHECKING:
     from .simulation import Simulation
@@ -148,15 +149,14 @@ class Report:
                 ),
             ]
         if self.ranks:
-            ranks = self.ranks
-            busy = [max(spent, 1e-9) for spent in ranks["worked"]]
-            waited = ", ".join(f"{100.0 * w / max(s, 1e-9):.0f} %" for s, w in zip(ranks["seconds"], ranks["waited"]))
-            sent = sum(ranks["bytes"]) / max(self.steps, 1) / len(busy)
+            ranks = self.ranks | of_ranks(self.ranks)
+            busy, sent = ranks["uneven"], sum(ranks["bytes_a_step"]) / len(ranks["bytes_a_step"])
+            waited = ", ".join(f"{share:.0f} %" for share in ranks["share"])
             lines += [
                 (
                     "processes",
-                    f"{len(busy)} with {min(ranks['bodies']):,} to {max(ranks['bodies']):,} bodies and {min(ranks['ghosts']):,} to "
-                    f"{max(ranks['ghosts']):,} ghosts; the busiest worked {max(busy) * len(busy) / sum(busy):.2f} of the mean",
+                    f"{len(ranks['bodies'])} with {min(ranks['bodies']):,} to {max(ranks['bodies']):,} bodies and {min(ranks['ghosts']):,} to "
+                    f"{max(ranks['ghosts']):,} ghosts; the busiest worked {busy:.2f} of the mean",
                 ),
                 ("exchange", f"{sent:,.0f} bytes a step and process; waiting took {waited} of the time"),
             ]

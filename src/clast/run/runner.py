@@ -72,6 +72,9 @@ class Nothing:
 def run(sim, *, until, every, output, progress, record=(), text=False, between=None):
     """See Simulation.run."""
     until = inputs.number("Simulation.run", "until", until)
+    names = [getattr(name, "__name__", name) for name in record] if isinstance(record, list | tuple) else record
+    told = {"until": until, "every": every, "a folder": output is not None, "a record of": names, "text": bool(text)}
+    sim.stepper.same_run(**told)
     if not sim.time < until:
         raise ValueError(f"Simulation.run: until = {until} must be later than the present time, {sim.time:g} s")
     every = until - sim.time if every is None else every

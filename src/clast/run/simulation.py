@@ -183,11 +183,16 @@ class Simulation:
     def step(self, count: Whole = 1) -> None:
         """Take `count` steps."""
         count = inputs.whole("Simulation.step", "count", count)
-        self.start()
-        for _ in range(count):
-            self._pour_and_drain()
-            self._timed(self.stepper.step)
-        self._timed(self.stepper.finish, 0)
+        try:
+            self.stepper.left = count
+            self.start()
+            for k in range(count):
+                self.stepper.left = count - k
+                self._pour_and_drain()
+                self._timed(self.stepper.step)
+            self._timed(self.stepper.finish, 0)
+        finally:
+            self.stepper.left = 0
 
     def _timed(self, function, steps=1):
         """Call it; a call in which something was compiled tells nothing about speed, and neither counts nor takes time."""
@@ -399,6 +404,7 @@ class Simulation:
         between: function called after every step; when it returns True the frames end early.
         """
         until, every = self.check_times(until, every)
+        self.stepper.same_run(until=until, every=every)
         last = round(until / self.dt)
         # The first frame that is due now or later, by the same rounding by which it is due.
         frame = max(0, math.floor(self.steps * self.dt / every) - 1)

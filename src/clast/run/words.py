@@ -61,15 +61,31 @@ WORDS = {
     "solver.residual": "solver residual of the last step [m/s]",
     "solver.asleep": "bodies that sleep",
     "ranks.bodies": "processes: free bodies of each",
-    "ranks.ghosts": "processes: bodies known of others",
+    "ranks.ghosts": "processes: ghosts of each, bodies that others move",
     "ranks.moved": "processes: bodies that came from others",
     "ranks.cuts": "processes: times the world was divided anew",
-    "ranks.bytes": "processes: bytes sent",
-    "ranks.messages": "processes: messages sent",
+    "ranks.steps": "processes: steps of these numbers",
+    "ranks.bytes": "processes: bytes sent by each",
+    "ranks.messages": "processes: messages sent by each",
     "ranks.seconds": "processes: wall time [s]",
     "ranks.worked": "processes: processor time without waiting [s]",
     "ranks.waited": "processes: wall time of waiting [s]",
+    "ranks.uneven": "processes: work of the busiest over the mean",
+    "ranks.bytes_a_step": "processes: bytes a step sent by each",
+    "ranks.share": "processes: share of time in communication of each [%]",
 }
+
+
+def of_ranks(told):
+    """What follows from the lists that a run tells of its processes, see `clast.mpi.stepper.Divided.ranks`."""
+    worked, count = [max(spent, 1e-9) for spent in told["worked"]], len(told["worked"])
+    found = {
+        "uneven": max(worked) * count / sum(worked),
+        "share": [100.0 * part / max(all_, 1e-9) for part, all_ in zip(told["waited"], told["seconds"])],
+    }
+    if "steps" in told:  # earlier reports were without it
+        found["bytes_a_step"] = [round(sent / max(steps, 1)) for sent, steps in zip(told["bytes"], told["steps"])]
+    return found
 
 
 def rows(numbers, prefix=""):
@@ -84,7 +100,7 @@ def rows(numbers, prefix=""):
             yield f"{gate}: bodies", value["count"]
             yield f"{gate}: mass [kg]", value["mass"]
         elif isinstance(value, dict):
-            yield from rows(value, f"{prefix}{name}.")
+            yield from rows(value | of_ranks(value) if name == "ranks" and value else value, f"{prefix}{name}.")
         elif value not in (None, [], {}):
             yield WORDS.get(prefix + name, (prefix + name).replace(".", " ").replace("_", " ")), value
 

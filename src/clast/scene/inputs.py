@@ -112,8 +112,8 @@ def number(
     """A float within limits; infinite only if allowed."""
     try:
         result = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{place}: {name} must be a number, got {value!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{place}: {name} must be a number, got {short(value)}") from None
     if math.isnan(result) or (math.isinf(result) and not infinite):
         raise ValueError(f"{place}: {name} must be finite, got {value!r}")
     if result < least or result <= above:

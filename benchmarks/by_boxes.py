@@ -20,6 +20,7 @@ from common import ROOT  # noqa: F401 the code beside these files is what is mea
 import clast
 from clast.tables import GEOMETRY
 
+TELLS = 30.0  # [s] between lines about how far it is, on the standard error
 HEAD = f"{'spheres':>13} {'boxes':>6} {'contacts':>15} {'scene [s]':>10} {'contacts [s]':>13} {'a second':>11} {'scene [GB]':>10} {'boxes [GB]':>10} {'peak [GB]':>10}"
 
 
@@ -60,8 +61,17 @@ def measure(count, density, memory, part):
     boxes, contacts = 0, 0
     corner = corner_of(scene, part)
     told = {name: [] for name in GEOMETRY}
+    told_at = made
     for found in clast.contacts_by_boxes(scene, memory=memory, sort=False):
         boxes, contacts = boxes + 1, contacts + len(found.gap)
+        if time.perf_counter() - told_at > TELLS:  # a hundred million spheres take most of an hour
+            told_at = time.perf_counter()
+            expected = 0.5 * density * count
+            print(
+                f"{count:,}: {boxes} boxes, {contacts:,} contacts, about {contacts / expected:.0%}",
+                file=sys.stderr,
+                flush=True,
+            )
         inside = np.flatnonzero(corner[found.pair].all(1))
         for name in GEOMETRY:
             told[name].append(getattr(found, name)[inside])

@@ -863,7 +863,8 @@ def churn(count, rate):
         low, high = (-room, -1.9 * SIDE, -room), (room, 1.9 * SIDE, room)
         scene.fill(shapes[kind], count=count // 4, box=(low, high), material=stone, seed=k)
     scene.inlet(shapes["sphere"], rate=rate, box=((-0.02, -0.02, 0.05), (0.02, 0.02, 0.08)), material=stone, seed=9)
-    scene.outlet(box=((-SIDE, 1.8 * SIDE, -SIDE), (SIDE, 2.0 * SIDE, SIDE)))
+    # At one end, above the bed: as many leave as are poured, so that a long run ends with about the number it began with.
+    scene.outlet(box=((-SIDE, 1.8 * SIDE, -0.5 * SIDE), (SIDE, 2.0 * SIDE, SIDE)))
     return clast.Simulation(scene)
 
 

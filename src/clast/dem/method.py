@@ -163,8 +163,9 @@ class DEM:
         mix = combine(scene.materials, scene.pairs)
         for name in HARD:
             if getattr(mix, name).any() and name not in self.recipe.needs:
+                here = " clast.DEM(twisting='spring')," if name == "spinning_friction" else ""
                 raise ValueError(
-                    f"DEM: {name} is a property of hard contacts; take clast.Complementarity() or leave it out"
+                    f"DEM: {name} is a property of hard contacts; take{here} clast.Complementarity() or leave it out"
                 )
         if self.law == "blaze":
             check_constants(scene, mix, "blaze", BLAZE)

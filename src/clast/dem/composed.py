@@ -270,7 +270,7 @@ DASHPOTS = {
         ("damping", "ratio"),
         damping={"hertz": laws.hertz_damping, "linear": lambda e: 2.0 * laws.linear_damping(e)},
     ),
-    # As they were published: the contact may pull before it opens.
+    # As they were published: the contact may pull before it opens, and restitution is less exact for it, see `springs.by_restitution`.
     "tsuji": Part(
         springs.by_restitution,
         ("damping", "ratio"),

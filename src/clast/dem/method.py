@@ -49,7 +49,8 @@ class DEM:
 
     law: "hertz", "linear", "granular", "granular-hertz", "walton-braun", "luding", "eepa", "soft", "lennard-jones", "blaze", "halo", or a function
     (touch, mix, dt) -> (normal force, shear force on b, slip), marked with `clast.func` or `clast.law`; docs/laws.md has the equations.
-    Its parts, all but for "blaze", "halo" and functions: damping: "auto", "thornton", "tsuji", "kuwabara-kono", "govender", "granular", "none";
+    Its parts, all but for "blaze", "halo" and functions: damping: "auto", "thornton", "tsuji" (as published, and less exact), "kuwabara-kono", "govender",
+    "granular", "none";
     shear: "auto", "mindlin", "mindlin-deresiewicz", "fading", "rescaled", "secant", "incremental", "thornton", "none"; shear_damping: whether shear has a dashpot; cohesion: "none", "jkr", "dmt", "area",
     "capillary"; rolling: "spring", "constant", "viscous", "none"; twisting: "none", "spring"; bonds: whether bodies that touch at the start are
     bonded, with bond_strength above 0. in_step: whether normal forces are means over the step, for restitution as it is asked for at dt="auto", see docs/laws.md; None: where a restitution is asked for. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 import clast
-from clast.dem import laws
+from clast.dem import laws, tangent
 
 RADIUS, MASS = 0.01, 0.004
 UP = (0.0, 0.0, 1.0)
@@ -41,7 +41,7 @@ class One:
 
     def turn(self, turning, pressure, overlap, dt, normal=UP):
         """Couple [N m]."""
-        couple, self.angle, self.kept = self.law.resist(
+        couple, self.angle, self.kept = tangent.resistance(self.law, True)(
             self.angle, turning, pressure, normal, overlap, RADIUS, self.kept, self.mix, dt
         )
         return couple

@@ -301,10 +301,34 @@ def test_rolling_resistances():
     viscous = One({"rolling": 0.1}, law="linear", rolling="viscous").turn(spin, pressure, 1e-5, 1e-5)
     assert viscous == pytest.approx((-0.3 * most, -0.4 * most, 0.0), rel=1e-12)
     k = 8.0 * 4e6 * math.sqrt(RADIUS * 1e-5) * RADIUS**2
-    one = One({"rolling": 0.1}, law="linear", rolling="spring", shear="rescaled")
+    one = One({"rolling": 0.1}, law="hertz", rolling="spring", shear="rescaled")
     small = one.turn(spin, pressure, 1e-5, 1e-9)
     assert small == pytest.approx((-0.3e-9 * k, -0.4e-9 * k, 0.0), rel=1e-10)
     assert np.linalg.norm(one.turn(spin, pressure, 1e-5, 1.0)) == pytest.approx(most, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("law", "overlap", "stiffness"),
+    [
+        ("hertz", 1e-5, 8.0 * 4e6 * math.sqrt(RADIUS * 1e-5)),
+        ("eepa", 1e-5, 8.0 * 4e6 * math.sqrt(RADIUS * 1e-5)),
+        ("linear", 1e-5, 1.6 * 3e3),
+        ("walton-braun", 1e-5, 1.6 * 3e3),
+        ("luding", 1e-5, 1.6 * 3e3),
+        ("granular", 1e-5, 2e3),
+        ("granular-hertz", 1e-5, 2e3 * math.sqrt(1e-5 / (4.0 * RADIUS))),
+        ("soft", -1e-5, 2.0 * 1e-6 / 1e-4**2),  # at a gap, where its contacts bear
+        ("lennard-jones", -1e-5, 72.0 / 2.0 ** (1.0 / 3.0) * 1e-6 / 1e-4**2),
+    ],
+)
+def test_a_spring_against_rolling_is_as_stiff_as_the_law_is_in_shear(law, overlap, stiffness):
+    """So steps that follow the law follow it, and numbers that the law has no use for change nothing."""
+    numbers = {"rolling": 1e9, "stiffness": 3e3, "k_n": 4e3, "k_t": 2e3, "well_depth": 1e-6, "well_width": 1e-4}
+    numbers |= {"plastic_stiffness": 6e3, "cohesive_stiffness": 0.0, "plasticity_depth": 0.1}
+    numbers |= {"plasticity_ratio": 0.5, "adhesion": 0.0, "adhesion_exponent": 1.5, "pull_off": 0.0}
+    numbers |= {"gamma_n": 0.0, "gamma_t": 0.0}
+    couple = One(numbers, law=law, rolling="spring").turn((0.0, 0.3, 0.0), 5.0, overlap, 1e-5)
+    assert couple == pytest.approx((0.0, -stiffness * RADIUS**2 * 0.3e-5, 0.0), rel=1e-12)
 
 
 @pytest.mark.parametrize("rolling", ["spring", "constant", "viscous"])

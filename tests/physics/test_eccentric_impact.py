@@ -17,10 +17,11 @@ SHAPES = {
     "compound": clast.Compound([(HALF, (0, 0, -0.45 * SIZE)), (HALF, (0.6 * SIZE, 0, 0.45 * SIZE))]),
     "mesh": clast.Mesh.random(60, radius=SIZE, seed=2, epsilon=0.1 * SIZE),
     "superquadric": clast.Superquadric(1.4 * SIZE, SIZE, 0.8 * SIZE, 0.6, 0.6),
+    "capsule": clast.Capsule(0.7 * SIZE, 1.2 * SIZE),
 }
 NAMES = list(SHAPES)
 # Each with its like and with the two next, so that all kinds meet those that they meet in another family; None: the plane.
-PAIRS = [(a, None) for a in NAMES] + [(a, NAMES[(k + j) % 7]) for k, a in enumerate(NAMES) for j in range(3)]
+PAIRS = [(a, None) for a in NAMES] + [(a, NAMES[(k + j) % len(NAMES)]) for k, a in enumerate(NAMES) for j in range(3)]
 
 
 class Impacts:
@@ -153,9 +154,10 @@ def test_restitution_at_the_contact_point_is_as_asked_however_far_from_the_centr
 
 @pytest.mark.parametrize("restitution", [0.0, 0.5])
 def test_no_impact_gains_energy_at_the_automatic_step(restitution):
-    """At 30 m/s bodies go a fifth of their size deep. Dashpots by the mass of the body threw 13 of these 112 back at restitution 0, up to 3.4 times as
+    """At 30 m/s bodies go a fifth of their size deep. Dashpots by the mass of the body threw 13 of 112 such back at restitution 0, up to 3.4 times as
     lively as they came."""
     for speed in (5.0, 30.0):
         impacts = Impacts(restitution, speed, 4, 2, spin=0.5, young=1e8)
         impacts.run(1.0, 0.5)
-        assert (impacts.energy() / impacts.before).max() < 1.0
+        # One that spins past the other keeps what it has, to rounding.
+        assert (impacts.energy() / impacts.before).max() < 1.0 + 1e-13

@@ -140,6 +140,24 @@ def test_sphere_below_the_rolling_angle_stays(fraction):
         assert (sim.bodies.velocity[1, 0] - speed) / time == pytest.approx(expected, rel=2e-2)
 
 
+@pytest.mark.parametrize("young", [1e7, 1e9])
+def test_a_soft_spring_of_the_linear_law_has_a_rolling_spring_as_soft(young):
+    """Young's modulus, which a stiffness by number makes idle, must not make the rolling spring one that steps cannot follow: its couple
+    turned over in each of them, and the ball crept for ever."""
+    stone = clast.Material(density=2500.0, young=young, friction=0.5, rolling_friction=0.05, stiffness=20.0)
+    scene = clast.Scene()
+    scene.add(clast.Plane(), material=stone)
+    scene.add(clast.Sphere(0.001), position=(0, 0, 0.000999), velocity=(0.02, 0, 0), material=stone)
+    sim = clast.Simulation(scene, clast.DEM(law="linear"))
+    sim.run(until=0.3, progress=False)
+    rolled = sim.bodies.position[1, 0]
+    assert 2e-4 < rolled < 4e-4
+    sim.step(10)
+    limit = 0.05 * 0.001 * sim.bodies.mass[1] * 9.81
+    assert abs(sim.contacts().couple[0, 1]) < 1e-3 * limit and abs(sim.bodies.spin[1, 1]) < 1e-4
+    assert sim.bodies.position[1, 0] == pytest.approx(rolled, rel=1e-6)
+
+
 def test_wall_force_is_the_weight_at_rest():
     from clast import measure
 

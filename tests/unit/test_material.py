@@ -144,8 +144,9 @@ def test_wrong_types_are_refused_and_numpy_numbers_are_taken():
 def test_what_only_hard_contacts_know_is_refused_by_smooth_ones(name):
     scene = clast.Scene()
     scene.add(clast.Sphere(1.0), material=clast.Material(**{name: 1.0}))
-    with pytest.raises(ValueError, match=f"{name} is a property of hard contacts"):
+    with pytest.raises(ValueError, match=f"{name} is a property of hard contacts") as caught:
         clast.Simulation(scene, clast.DEM())
+    assert ("clast.DEM(twisting='spring')" in str(caught.value)) == (name == "spinning_friction"), "one part takes it"
 
 
 def test_a_number_of_a_law_is_sent_to_numbers():

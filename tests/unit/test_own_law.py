@@ -119,6 +119,63 @@ def never(touch, mix, dt):
     touch.overlap  # noqa: B018
 
 
+@clast.func
+def changes(touch, mix, dt):
+    touch.overlap = 1.0
+    return 1.0, touch.slip, touch.slip
+
+
+COUNT = 0
+
+
+@clast.func
+def counts(touch, mix, dt):
+    global COUNT
+    COUNT = 1
+    return 1.0, touch.slip, touch.slip
+
+
+@clast.func
+def imports(touch, mix, dt):
+    import math as m
+
+    return m.sqrt(touch.overlap), touch.slip, touch.slip
+
+
+@clast.func
+def yields(touch, mix, dt):
+    yield 1.0
+
+
+@clast.func
+def catches(touch, mix, dt):
+    force = 0.0
+    try:
+        force = math.sqrt(touch.overlap)
+    except ValueError:
+        force = 1.0
+    return force, touch.slip, touch.slip
+
+
+@clast.func
+def writes(touch, mix, dt):
+    told = f"{touch.overlap}"  # noqa: F841
+    return 1.0, touch.slip, touch.slip
+
+
+@clast.func
+def flat(touch, mix, dt):
+    x, y = touch.slip
+    return x, touch.slip, touch.slip
+
+
+@clast.func
+def either(touch, mix, dt):
+    if dt > 0.0:
+        return 1.0, touch.slip, touch.slip
+    return 1.0, touch.slip
+
+
 def line_of(function, further):
     return f"test_own_law.py, line {function.py_func.__code__.co_firstlineno + further}"
 
@@ -141,6 +198,14 @@ WRONG = {
     "raises": (raises, [line_of(raises, 3), "it raises an error, which nobody would see"]),
     "raises below": (raises_below, ["'raises_below'", line_of(root, 3), "it raises an error"]),
     "no such root": (no_such_root, [line_of(no_such_root, 3), "module 'math' has no attribute 'sqr'"]),
+    "changes": (changes, [line_of(changes, 2), "it changes what it is given"]),
+    "counts": (counts, [line_of(counts, 3), "it changes a global name"]),
+    "imports": (imports, [line_of(imports, 2), "it imports; write that above the law"]),
+    "yields": (yields, [line_of(yields, 0), "it yields"]),
+    "catches": (catches, [line_of(catches, 5), "it catches an error"]),
+    "writes": (writes, [line_of(writes, 2), "it makes a text"]),
+    "flat": (flat, [line_of(flat, 2), "it takes a tuple of 3 for 2 names"]),
+    "either": (either, ["it returns one thing on one way through it and another on another: Tuple(number, (x, y, z)"]),
     "object": (print, ["'print'", "write @clast.func above its definition"]),
 }
 
@@ -198,10 +263,42 @@ def test_a_law_that_keeps_or_needs_other_numbers_than_it_says_is_told(name):
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize("given", [{"keeps": "peak"}, {"needs": (1,)}, {"keeps": ("a", "a")}, {"reach": -1.0}])
+@pytest.mark.parametrize("other", [3, math.sqrt, object()])
+def test_what_is_no_function_is_no_law(other):
+    with pytest.raises(TypeError, match=r"^law: '\w+' is no function"):
+        clast.law(other)
+
+
+@pytest.mark.parametrize(
+    "given", [{"keeps": "peak"}, {"keeps": 1}, {"needs": (1,)}, {"keeps": ("a", "a")}, {"reach": -1.0}, {"energy": 3.0}]
+)
 def test_wrong_names_of_a_law_are_refused(given):
     with pytest.raises((TypeError, ValueError), match="law: "):
         clast.law(**given)(fine)
+
+
+@clast.law(needs=("yung", "friction"))
+def misread(touch, mix, dt):
+    return mix.yung * touch.overlap, touch.slip, touch.slip
+
+
+def test_a_number_of_materials_that_is_misspelt_in_a_law_is_guessed():
+    with pytest.raises(ValueError, match=r"needs yung for .*; give Material\(numbers=.*, or did you mean 'young'\?$"):
+        falling(misread)
+
+
+@clast.law(needs=("friction", "rolling"))
+def soft_and_rough(touch, mix, dt):
+    return 20.0 * touch.overlap + 0.01 * touch.rate, (0.0, 0.0, 0.0), touch.slip
+
+
+def test_where_a_soft_law_has_rolling_friction_steps_can_follow_its_spring():
+    # The spring against rolling goes with Young's modulus, which the force of this law knows nothing of.
+    smooth, rough = falling(soft_and_rough), falling(soft_and_rough, rolling_friction=0.1)
+    hertz = falling("hertz").stepper.critical
+    assert smooth.stepper.critical == pytest.approx(longest(20.0), rel=1e-6)
+    assert rough.stepper.critical == hertz < 0.1 * smooth.stepper.critical
+    rough.step(5)
 
 
 SOFT = clast.Material(density=1000.0, numbers={"grip": 2e3})
@@ -268,9 +365,9 @@ def test_a_number_that_nobody_gives_is_asked_for():
         clast.Simulation(scene, clast.DEM(law=plastic), dt=1e-5)
 
 
-def falling(law, speed=0.2, dt="auto", radius=0.005, **numbers):
+def falling(law, speed=0.2, dt="auto", radius=0.005, rolling_friction=0.0, **numbers):
     """A ball just above a plane."""
-    material = clast.Material(numbers=numbers)
+    material = clast.Material(numbers=numbers, rolling_friction=rolling_friction)
     scene = clast.Scene(gravity=(0.0, 0.0, 0.0))
     scene.add(clast.Plane(), material=material)
     scene.add(clast.Sphere(radius), position=(0, 0, 1.002 * radius), velocity=(0, 0, -speed), material=material)

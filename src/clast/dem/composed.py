@@ -35,6 +35,7 @@ class Part(NamedTuple):
     reach: object = None  # (mix, radius [m]) -> the largest gap [m] at which it acts; None: none
     energy: object = None  # (overlap, slip, radius, mix, kept) -> elastic energy [J]
     flags: tuple = ()  # of what it keeps, the names of what is yes or no
+    grip: object = laws.hertz_grip  # of a spring: see `laws.Law.grip`
 
 
 def _linear_stiffness(mix, radius):
@@ -174,6 +175,7 @@ SPRINGS = {
         "fading",
         stiffness=_linear_stiffness,
         energy=laws.linear_energy,
+        grip=laws.linear_grip,
     ),
     "granular": Part(
         springs.granular,
@@ -182,6 +184,7 @@ SPRINGS = {
         "granular",
         stiffness=lambda mix, radius: mix.k_n,
         energy=_granular_energy,
+        grip=springs.granular_grip,
     ),
     "granular-hertz": Part(
         springs.granular_hertz,
@@ -190,6 +193,7 @@ SPRINGS = {
         "granular",
         stiffness=lambda mix, radius: mix.k_n,  # that of an overlap as large as the body
         energy=_granular_hertz_energy,
+        grip=springs.granular_hertz_grip,
     ),
     "walton-braun": Part(
         springs.walton_braun,
@@ -197,6 +201,7 @@ SPRINGS = {
         ("peak",),
         stiffness=lambda mix, radius: _linear_stiffness(mix, radius) / np.maximum(mix.restitution**2, 1e-4),
         energy=_walton_braun_energy,
+        grip=laws.linear_grip,
     ),
     "luding": Part(
         springs.luding,
@@ -205,6 +210,7 @@ SPRINGS = {
         pulls=True,
         stiffness=lambda mix, radius: mix.plastic_stiffness,
         energy=_luding_energy,
+        grip=springs.luding_grip,
     ),
     "eepa": Part(
         springs.eepa,
@@ -220,6 +226,7 @@ SPRINGS = {
         stiffness=lambda mix, radius: 2.0 * mix.well_depth / mix.well_width**2,
         reach=lambda mix, radius: mix.well_width,
         energy=_soft_energy,
+        grip=springs.soft_grip,
     ),
     "lennard-jones": Part(
         springs.lennard_jones,
@@ -229,6 +236,7 @@ SPRINGS = {
         stiffness=lambda mix, radius: 2337.0 * mix.well_depth / mix.well_width**2,
         reach=lambda mix, radius: (springs.LJ_CUT - 1.0) * mix.well_width,
         energy=_lennard_jones_energy,
+        grip=springs.lennard_jones_grip,
     ),
     "jkr": Part(
         adhesion.jkr,
@@ -262,7 +270,7 @@ DASHPOTS = {
         ("damping", "ratio"),
         damping={"hertz": laws.hertz_damping, "linear": lambda e: 2.0 * laws.linear_damping(e)},
     ),
-    # As they were published: the contact may pull before it opens.
+    # As they were published: the contact may pull before it opens, and restitution is less exact for it, see `springs.by_restitution`.
     "tsuji": Part(
         springs.by_restitution,
         ("damping", "ratio"),
@@ -405,14 +413,14 @@ def law_of(law, damping, shear_name, shear_damping, cohesion, twisting, bonded, 
 
 
 @functools.cache
-def resistance_of(rolling, twisting, bonded):
-    """The function that answers rolling and twisting, see `choose`."""
-    made = ROLLINGS[rolling].function
+def resistance_of(law, rolling, twisting, bonded):
+    """The function that answers rolling and twisting of contacts with the spring `law`, see `choose`."""
+    made = tangent.rolling_spring(SPRINGS[law].grip) if rolling == "spring" else ROLLINGS[rolling].function
     if twisting != "none":
         made = _bound(tangent.twists, rolling=made)
     if bonded:
         made = _bound(bonds.bends, rolling=made)
-    return made_by(made, resistance_of, rolling, twisting, bonded) if twisting != "none" or bonded else made
+    return made_by(made, resistance_of, law, rolling, twisting, bonded) if twisting != "none" or bonded else made
 
 
 def choose(law, damping, shear_name, shear_damping, cohesion, rolling, twisting, bonded, in_step):
@@ -453,7 +461,7 @@ def choose(law, damping, shear_name, shear_damping, cohesion, rolling, twisting,
         flags=tuple(name for part in parts for name in part.flags),
         needs=tuple(dict.fromkeys(name for part in parts for name in part.needs)),
         composed=True,
-        resist=resistance_of(rolling, twisting, bonded),
+        resist=resistance_of(name, rolling, twisting, bonded),
         turns=bonded or twisting != "none",
         stiffness=functools.partial(_sum, tuple(part.stiffness for part in parts if part.stiffness is not None)),
         reaches=tuple(part.reach for part in parts if part.reach is not None),

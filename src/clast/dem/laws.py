@@ -210,13 +210,36 @@ def viscous(slide, mix, normal, per_mass):
 
 
 @fused
+def hertz_grip(overlap, radius, mix):
+    """Stiffness [N/m] by which a spring against rolling is measured: of a Hertz contact in shear, 8 G* sqrt(R d)."""
+    return 8.0 * mix.shear * math.sqrt(radius * max(overlap, 0.0))
+
+
+@fused
+def linear_grip(overlap, radius, mix):
+    """The same of the linear law: 4 G*/E* k; none at a gap."""
+    k = mix.stiffness if mix.stiffness > 0.0 else mix.young * radius
+    return 4.0 * mix.ratio * mix.ratio * k if overlap > 0.0 else 0.0
+
+
+@fused
+def blaze_grip(overlap, radius, mix):
+    """The same of the law "blaze", which has no spring in shear: K_r d^0.5, its normal force over the overlap."""
+    return mix.young * math.sqrt(max(overlap, 0.0))
+
+
+grip = hertz_grip  # bound to `roll`
+
+
+@fused
 def roll(turned, turning, normal_force, n, overlap, radius, mix, dt):
-    """Rolling resistance as an elastic-plastic spring (Ai et al. 2011, model C without viscosity).
+    """Rolling resistance as an elastic-plastic spring k R^2 (Ai et al. 2011, model C without viscosity), k the stiffness of the contact in shear.
 
     turned (3,) [rad] is the remembered rolling angle, turning (3,) [rad/s] the spin of b against a; an overlap below zero is a gap. Returns the
     couple on b [N m] and the angle to remember.
     """
-    stiffness = 8.0 * mix.shear * math.sqrt(radius * max(overlap, 0.0))  # that of the contact in shear
+    # A spring of another stiffness than the law's would be one that dt="auto" knows nothing of.
+    stiffness = grip(overlap, radius, mix)
     along = turning[0] * n[0] + turning[1] * n[1] + turning[2] * n[2]
     x, y, z = turn(turned, n, 1.0, 1.0)
     x += (turning[0] - along * n[0]) * dt
@@ -313,6 +336,7 @@ class Law(NamedTuple):
     reaches: tuple = ()  # functions (mix, radius [m]) -> gaps [m] at which it acts
     stiffness: object = None  # (mix, reduced radius [m]) -> the largest stiffness [N/m], for the time step
     resist: object = None  # what answers rolling and twisting, see `clast.dem.tangent`; None: a spring with a limit
+    grip: object = hertz_grip  # (overlap, reduced radius, mix) -> stiffness [N/m] by which that is measured
     turns: bool = False  # that is more than rolling friction
     flags: tuple = ()  # of `keeps`, those that are yes or no: the points of an area say yes together, see `clast.dem.history.inherit_area`
     composed: bool = False  # the function has four results though it may keep nothing
@@ -344,7 +368,8 @@ LAWS = {
         False,
         True,
         stiffness=lambda mix, radius: np.where(mix.stiffness > 0.0, mix.stiffness, mix.young * radius),
+        grip=linear_grip,
     ),
-    "blaze": Law(blaze, None, blaze_energy, False, True),
+    "blaze": Law(blaze, None, blaze_energy, False, True, grip=blaze_grip),
     "halo": Law(halo, None, halo_energy, False, False, weighs=False),
 }

@@ -49,7 +49,8 @@ class DEM:
 
     law: "hertz", "linear", "granular", "granular-hertz", "walton-braun", "luding", "eepa", "soft", "lennard-jones", "blaze", "halo", or a function
     (touch, mix, dt) -> (normal force, shear force on b, slip), marked with `clast.func` or `clast.law`; docs/laws.md has the equations.
-    Its parts, all but for "blaze", "halo" and functions: damping: "auto", "thornton", "tsuji", "kuwabara-kono", "govender", "granular", "none";
+    Its parts, all but for "blaze", "halo" and functions: damping: "auto", "thornton", "tsuji" (as published, and less exact), "kuwabara-kono", "govender",
+    "granular", "none";
     shear: "auto", "mindlin", "mindlin-deresiewicz", "fading", "rescaled", "secant", "incremental", "thornton", "none"; shear_damping: whether shear has a dashpot; cohesion: "none", "jkr", "dmt", "area",
     "capillary"; rolling: "spring", "constant", "viscous", "none"; twisting: "none", "spring"; bonds: whether bodies that touch at the start are
     bonded, with bond_strength above 0. in_step: whether normal forces are means over the step, for restitution as it is asked for at dt="auto", see docs/laws.md; None: where a restitution is asked for. integrator: "verlet", "symplectic" or "explicit". margin [m]: how far apart
@@ -163,8 +164,9 @@ class DEM:
         mix = combine(scene.materials, scene.pairs)
         for name in HARD:
             if getattr(mix, name).any() and name not in self.recipe.needs:
+                here = " clast.DEM(twisting='spring')," if name == "spinning_friction" else ""
                 raise ValueError(
-                    f"DEM: {name} is a property of hard contacts; take clast.Complementarity() or leave it out"
+                    f"DEM: {name} is a property of hard contacts; take{here} clast.Complementarity() or leave it out"
                 )
         if self.law == "blaze":
             check_constants(scene, mix, "blaze", BLAZE)
@@ -215,6 +217,8 @@ class DEM:
             given = {written for row in lacking[0] for written, _ in scene.materials[row].numbers}
             guess = nearest(name, sorted(given - {*NUMBERS, *self.recipe.needs}))
             hint = f"; they have {guess!r}, did you mean {name!r}?" if guess else f"; give Material({how})"
+            if not known and callable(self.law) and not guess and (meant := nearest(name, (*mix._fields, *NUMBERS))):
+                hint += f", or did you mean {meant!r}?"
             raise ValueError(f"DEM: the law {self.name} needs {name} for materials {a} and {b}{hint}")
         return np.nan_to_num(column)
 
@@ -266,7 +270,8 @@ class DEM:
         """Time step [s] at which the stiffest contact can no longer be followed, and the body that sets it.
 
         Hertz: the Rayleigh time of the smallest sphere, half-axis or ball inside a polyhedron, by the stiffest of its pairs of materials. Others: a third of the
-        contact time of the lightest body against its like; a user's own law is asked how steep it is, see `own_law.steepest`; that of "blaze" falls with the depth, and the depth taken is
+        contact time of the lightest body against its like; a user's own law is asked how steep it is, see `own_law.steepest`, and where materials have rolling
+        friction the Rayleigh time of its spring, which goes with Young's modulus, counts too; that of "blaze" falls with the depth, and the depth taken is
         5 % of the radius. What inlets will pour counts too; the body is None if it is one of those.
         """
         own = scene.parts.small if self.recipe.hertzian else scene.parts.large
@@ -275,6 +280,8 @@ class DEM:
         if callable(self.law) and self.recipe.stiffness is None:
             asked, silent = self._asked_limits(scene, movers(scene, scene.parts.large)[0], mass, material)
             longest = np.where(silent, np.minimum(asked, longest), asked)
+        if callable(self.law) and self.rolls(self.mixes(scene)):
+            longest = np.minimum(longest, _rayleigh(scene, movers(scene, scene.parts.small)[0], material))
         return shortest(longest, number)
 
     def _asked_limits(self, scene, radius, mass, material):
@@ -305,13 +312,7 @@ class DEM:
     def _limits(self, scene, radius, mass, material):
         """Longest steps [s] for particles with these radii (n,) [m], masses (n,) [kg] and rows of materials (n,)."""
         if self.recipe.hertzian:
-            slow = np.array(
-                [
-                    math.pi * math.sqrt(m.density / shear) / (0.1631 * m.poisson + 0.8766)
-                    for m, shear in zip(scene.materials, stiffest_moduli(scene.materials, scene.pairs), strict=True)
-                ]
-            )
-            longest = slow[material] * radius
+            longest = _rayleigh(scene, radius, material)
             return (
                 longest
                 if self.recipe.stiffness is None
@@ -342,6 +343,17 @@ class DEM:
             k = np.maximum(k, told)
         # A part without a stiffness sets no limit; not so small that heavy bodies overflow.
         return math.pi / 3.0 * np.sqrt(0.5 * mass / np.maximum(k, 1e-200))
+
+
+def _rayleigh(scene, radius, material):
+    """Rayleigh times [s] of balls with these radii (n,) [m] and rows of materials (n,)."""
+    slow = np.array(
+        [
+            math.pi * math.sqrt(m.density / shear) / (0.1631 * m.poisson + 0.8766)
+            for m, shear in zip(scene.materials, stiffest_moduli(scene.materials, scene.pairs), strict=True)
+        ]
+    )
+    return slow[material] * radius
 
 
 def stiffest_moduli(materials, pairs):

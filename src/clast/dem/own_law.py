@@ -7,13 +7,13 @@ import math
 import re
 import threading
 import traceback
+import types as types_of
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
-from numba.core import errors as compiler
 from numba.core import types
 
 from ..errors import is_number
@@ -40,7 +40,8 @@ def law(
     keeps: names of the numbers that it keeps from step to step; the slip, which every law has, may be among them. `touch.kept` has the
     others by their names, zero where a contact begins.
     needs: names of what it reads of the two materials in `mix`: young, shear (the effective moduli E*, G*), friction, restitution, rolling, stiffness,
-    damping, ratio, ..., and numbers of your own, which a material has by Material(numbers={"name": value}); None for `clast.dem.laws.Mix`.
+    damping, ratio, ..., and numbers of your own, which a material has by Material(numbers={"name": value}); None for `clast.dem.laws.Mix`. Rolling
+    friction of materials acts where rolling is among them.
     reach [m]: the largest gap at which it acts; touch.overlap is then as low as minus that.
     stiffness: the largest that a contact can have [N/m], by which dt="auto" is chosen: a number, or a function (mix, reduced radius [m]) of arrays;
     None: the law is asked, see `steepest`. energy: a function (overlap, length of the slip, reduced radius, mix, kept) of arrays -> elastic energy [J];
@@ -55,21 +56,30 @@ def law(
             "energy": energy,
         }
         return functools.partial(law, **given)
+    name = getattr(function, "__name__", type(function).__name__)
+    if not isinstance(function, backend.Inner | types_of.FunctionType):
+        raise TypeError(f"law: {name!r} is no function; write @clast.law above the def of one")
     for what, names in (("keeps", keeps), ("needs", needs or ())):
-        if isinstance(names, str) or not all(isinstance(n, str) and n.isidentifier() and n[0] != "_" for n in names):
+        listed = isinstance(names, Sequence) and not isinstance(names, str)
+        if not listed or not all(isinstance(n, str) and n.isidentifier() and n[0] != "_" for n in names):
             raise TypeError(f'law: {what} must be names, {what}=("peak",) say, got {names!r}')
         if len(set(names)) < len(names):
             raise ValueError(f"law: {what} = {names} has a name twice")
     if not (is_number(reach) and 0.0 <= reach < math.inf):
         raise ValueError(f"law: reach = {reach!r} must be 0 m or more")
     if not (stiffness is None or callable(stiffness) or (is_number(stiffness) and 0.0 < stiffness < math.inf)):
-        name = getattr(function, "__name__", type(function).__name__)
         raise TypeError(
             f"law: {name!r} has stiffness = {stiffness!r}, which must be a number above 0 N/m or a function (mix, radius)"
+        )
+    if not (energy is None or callable(energy)):
+        raise TypeError(
+            f"law: {name!r} has energy = {energy!r}, which must be a function (overlap, length of the slip, radius, mix, kept)"
         )
     marked: Any = function if isinstance(function, backend.Inner) else backend.func(function)
     marked.keeps = tuple(name for name in keeps if name != "slip")
     marked.needs = Mix._fields if needs is None else tuple(needs)
+    if "rolling" in marked.needs and "shear" not in marked.needs:
+        marked.needs += ("shear",)  # of which the spring against rolling is made
     marked.reach = float(reach)
     marked.stiffness = stiffness if stiffness is None or callable(stiffness) else lambda mix, radius: float(stiffness)
     marked.energy = energy
@@ -171,7 +181,7 @@ def check(law):
     _look_inside(name, law, set())
     try:
         law.compile(kinds)
-    except (compiler.NumbaError, TypeError, AttributeError) as fault:
+    except Exception as fault:  # of whatever class: the compiler has many, some of its own and some of Python's
         told = _reason(fault, {"Touch": Touch, "Mix": made.mix, "Kept": made.kept})
         raise ValueError(f"DEM: the law {_place(name, plain, fault)} cannot be compiled: {told}") from None
     compiled: Any = law.overloads[kinds]
@@ -187,13 +197,21 @@ def check(law):
         raise ValueError(f"DEM: the law {_place(name, plain)} {told}; {RETURNS}{more}")
 
 
+NUMBERS_ALONE = "; a law takes numbers and returns numbers"
 # Instructions of Python that the compiler takes, or refuses without a word of help, and that have no place in a law.
 NO_PLACE = {
     "RAISE_VARARGS": "it raises an error, which nobody would see; return a force of 0.0 or math.nan instead",
-    "BUILD_LIST": "it makes a list",
-    "BUILD_SET": "it makes a set",
-    "BUILD_MAP": "it makes a dict",
-    "BUILD_STRING": "it makes a text",
+    "CHECK_EXC_MATCH": "it catches an error, and none is raised in kernels: a root of what is below zero is math.nan there; ask before",
+    "STORE_ATTR": "it changes what it is given, which stays as it is; return what is to be remembered",
+    "STORE_GLOBAL": "it changes a global name, which kernels cannot; return what is to be remembered, see clast.law(keeps=...)",
+    "IMPORT_NAME": "it imports; write that above the law",
+    "RETURN_GENERATOR": "it yields; write return",
+    "BUILD_LIST": f"it makes a list{NUMBERS_ALONE}",
+    "BUILD_SET": f"it makes a set{NUMBERS_ALONE}",
+    "BUILD_MAP": f"it makes a dict{NUMBERS_ALONE}",
+    **dict.fromkeys(
+        ("BUILD_STRING", "FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"), f"it makes a text{NUMBERS_ALONE}"
+    ),
 }
 
 
@@ -205,10 +223,8 @@ def _look_inside(name, law, seen):
     seen.add(plain)
     for step in dis.get_instructions(plain):
         if step.opname in NO_PLACE:
-            line, what = _line(step), NO_PLACE[step.opname]
-            numbers = "" if step.opname == "RAISE_VARARGS" else "; a law takes numbers and returns numbers"
-            where = f"{name!r} ({Path(plain.__code__.co_filename).name}, line {line})"
-            raise ValueError(f"DEM: the law {where} cannot be compiled: {what}{numbers}")
+            where = f"{name!r} ({Path(plain.__code__.co_filename).name}, line {_line(step)})"
+            raise ValueError(f"DEM: the law {where} cannot be compiled: {NO_PLACE[step.opname]}")
         called = plain.__globals__.get(step.argval) if step.opname == "LOAD_GLOBAL" else None
         if isinstance(called, backend.Inner):
             _look_inside(name, called, seen)
@@ -232,7 +248,10 @@ def _numbers(given, count):
 
 
 def _short(given):
-    return str(given).replace("UniTuple(float64 x 3)", "(x, y, z)").replace("float64", "number")
+    """What the compiler calls the results of a law, in fewer words."""
+    told = str(given).replace("UniTuple(float64 x 3)", "(x, y, z)").replace("float64", "number")
+    told = re.sub(r"UniTuple\(number x (\d+)\)", r"(\1 numbers)", told)
+    return re.sub(r"Literal\[(\w+)\]\((.*?)\)", r"\1 \2", told)
 
 
 def _place(name, plain, fault=None):
@@ -264,6 +283,11 @@ def _reason(fault, tables):
     if any("NRT required" in line or "Only accept returning of array" in line for line in lines):
         made = f", {asked[3:].strip()}" if asked else ""
         return f"it makes an array or a list{made}; a law takes numbers and returns numbers"
+    if unpacked := re.search(r"wrong tuple length .*'expected (\d+), got (\d+)'", lines[0]):
+        return f"it takes a tuple of {unpacked[2]} for {unpacked[1]} names"
+    if lines[0].startswith("Can't unify return type"):
+        kinds = lines[0].split("following types:")[-1].strip()
+        return f"it returns one thing on one way through it and another on another: {_short(kinds)}"[:300]
     told = "it cannot compute" if asked and lines[0].startswith("No implementation") else lines[0]
     if told.startswith("Untyped global name"):
         return f"{told.split(':')[0].replace('Untyped global name', 'it uses')}, which is no number and not marked with clast.func"

@@ -164,6 +164,7 @@ def soft(touch, mix, dt):
 
 LJ_CUT = 2.5  # where the Lennard-Jones potential is cut off, in widths
 LJ_LEAST = 0.3  # and below which its force grows no more
+LJ_STIFF = 72.0 / 2.0 ** (1.0 / 3.0)  # U'' s^2 / w where the force vanishes, at r = 2^(1/6) s
 
 
 @fused
@@ -182,13 +183,51 @@ def lennard_jones(touch, mix, dt):
     return Spring(force, 0.0, 0.0, 0.0, ())
 
 
+# By what springs against rolling are measured, see `clast.dem.laws.roll`, where that is neither Hertz's nor the linear law's.
+
+
+@fused
+def granular_grip(overlap, radius, mix):
+    """k_t [N/m]; none at a gap."""
+    return mix.k_t if overlap > 0.0 else 0.0
+
+
+@fused
+def granular_hertz_grip(overlap, radius, mix):
+    """f k_t [N/m], f = sqrt(d / D)."""
+    return mix.k_t * math.sqrt(max(overlap, 0.0) / (4.0 * radius))
+
+
+@fused
+def luding_grip(overlap, radius, mix):
+    """4 G*/E* k1 [N/m]; none at a gap."""
+    return 4.0 * mix.ratio * mix.ratio * mix.stiffness if overlap > 0.0 else 0.0
+
+
+@fused
+def soft_grip(overlap, radius, mix):
+    """2 w / s^2 [N/m], the stiffness of the potential: it has none in shear."""
+    return 2.0 * mix.well_depth / (mix.well_width * mix.well_width)
+
+
+@fused
+def lennard_jones_grip(overlap, radius, mix):
+    """57 w / s^2 [N/m], the stiffness at the bottom of the well: it has none in shear."""
+    return LJ_STIFF * mix.well_depth / (mix.well_width * mix.well_width)
+
+
 # Dashpots.
 
 
 @fused
 def by_restitution(touch, mix, spring):
     """c = alpha sqrt(m k) (Tsuji et al. 1992); alpha follows from the coefficient of restitution, for a linear spring twice the fraction of
-    critical damping."""
+    critical damping.
+
+    With damping="tsuji" this is the formula as it was published: the contact pulls until the bodies part. At dt="auto" the restitution is then off by up to
+    0.013 at some of the places in the step where contacts begin, because no step knows whether the pull lasts into the next; damping="thornton", which
+    cuts tension off, keeps it to 0.001.
+    """
     c = mix.damping * math.sqrt(touch.mass * spring.stiffness)
     return c, 2.0 * mix.ratio * c
 

@@ -6,10 +6,11 @@ Shear is a function (touch, mix, dt, spring, dashpot [N s/m], limit [N]) -> shea
 below zero is a gap: springs with a limit have no couple there.
 """
 
+import functools
 import math
 
-from ..kernels.backend import fused
-from .laws import coulomb, roll, turn
+from ..kernels.backend import bind, fused, made_by
+from .laws import coulomb, hertz_grip, roll, turn
 
 
 @fused
@@ -221,6 +222,15 @@ def rolls_on_spring(turned, turning, pressure, n, overlap, radius, kept, mix, dt
     return couple, turned, kept
 
 
+@functools.cache
+def rolling_spring(grip):
+    """`rolls_on_spring` with a spring that is measured by this stiffness, see `laws.Law.grip`."""
+    if grip is hertz_grip:
+        return rolls_on_spring
+    made = fused(bind(rolls_on_spring, roll=fused(bind(roll, grip=grip))))
+    return made_by(made, rolling_spring, grip)
+
+
 @fused
 def across(turning, n):
     """The part of a spin across the normal (3,) [rad/s], and its size."""
@@ -274,4 +284,4 @@ def twists(turned, turning, pressure, n, overlap, radius, kept, mix, dt):
 
 def resistance(law, rolling):
     """What answers rolling and twisting for a `laws.Law`; rolling: whether anything does."""
-    return (rolls_on_spring if law.resist is None else law.resist) if rolling else rolls_freely
+    return (rolling_spring(law.grip) if law.resist is None else law.resist) if rolling else rolls_freely

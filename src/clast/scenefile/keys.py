@@ -37,7 +37,9 @@ class MaterialKeys(Section):
     friction: float = key("coefficient of sliding friction", "0.5", 0.5, ge=0)
     restitution: float = key("rebound speed over approach speed", "0.5", 0.5, ge=0, le=1)
     rolling_friction: float = key("coefficient of rolling friction", "0.1", 0.0, ge=0)
-    spinning_friction: float = key("complementarity: coefficient of spinning friction", "0.05", 0.0, ge=0)
+    spinning_friction: float = key(
+        "complementarity, and forces with twisting: coefficient of spinning friction", "0.05", 0.0, ge=0
+    )
     cohesion: float = key("complementarity: largest pull that a contact bears [N]", "0.01", 0.0, ge=0)
     compliance: float = key("complementarity: overlap over force of a contact [m/N]", "1e-6", 0.0, ge=0)
     stiffness: float | None = key("spring of the linear law [N/m]", "1e4", None, gt=0)
@@ -56,7 +58,9 @@ class PairKeys(Section):
     friction: float | None = key("coefficient of sliding friction", "0.5", None, ge=0)
     restitution: float | None = key("rebound speed over approach speed", "0.5", None, ge=0, le=1)
     rolling_friction: float | None = key("coefficient of rolling friction", "0.1", None, ge=0)
-    spinning_friction: float | None = key("complementarity: coefficient of spinning friction", "0.05", None, ge=0)
+    spinning_friction: float | None = key(
+        "complementarity, and forces with twisting: coefficient of spinning friction", "0.05", None, ge=0
+    )
     cohesion: float | None = key("complementarity: largest pull that a contact bears [N]", "0.01", None, ge=0)
     compliance: float | None = key("complementarity: overlap over force of a contact [m/N]", "1e-6", None, ge=0)
     young: float | None = key("effective Young's modulus [Pa]", "1e7", None, gt=0)

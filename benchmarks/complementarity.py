@@ -25,7 +25,6 @@ from ellipsoids import console, show
 
 import clast
 from clast import scenes
-from clast.dvi import constraints as blocks
 from clast.dvi import solvers
 from clast.dvi.problem import BodyCones
 
@@ -85,15 +84,7 @@ def cones_of(sim):
         mover.constraints, sim.state.pairs, sim.state.rows, mover.inverse, sim_free, mover._inner, mover.width
     )
     impulse = np.zeros((cones.count, mover.width))
-    mover._kernels.recall(
-        (cones.count + blocks.CHUNK - 1) // blocks.CHUNK,
-        blocks.CHUNK,
-        mover.constraints,
-        sim.state.pairs,
-        sim.state.points,
-        sim.state.history,
-        impulse,
-    )
+    mover.recall_impulses(impulse)
     return cones, impulse
 
 

@@ -25,7 +25,6 @@ from ellipsoids import console, show
 
 import clast
 from clast import scenes
-from clast.dvi import constraints as blocks
 from clast.dvi import solvers
 from clast.dvi.problem import BodyCones
 
@@ -36,21 +35,26 @@ PAPER_TANK = {0.1: 6.1972, 0.2: 12.1190, 0.3: 18.2708, 0.4: 23.2806, 0.5: 29.256
 PAPER_SILO = {16_000: (7.11, 0.57), 32_000: (16.01, 1.00), 64_000: (34.60, 1.97), 128_000: (76.82, 4.55)}
 
 
+def falling(count):
+    """A simulation of that many spheres about to fall into an open box."""
+    material = clast.Material(density=2500, friction=0.5, restitution=0.0)
+    side = round((count / 1.25) ** (1 / 3))
+    length = side * 2.2 * RADIUS
+    scene = clast.Scene()
+    planes = {(0, 0, 1): (0, 0, 0), (1, 0, 0): (0, 0, 0), (-1, 0, 0): (length, 0, 0)}
+    planes |= {(0, 1, 0): (0, 0, 0), (0, -1, 0): (0, length, 0)}
+    for normal, position in planes.items():
+        scene.add(clast.Plane(normal), position=position, material=material)
+    box = ((0, 0, 0), (length, length, 2.3 * RADIUS * (count / side**2 + 3)))
+    scene.fill(clast.Sphere(RADIUS), count=count, box=box, material=material, method="lattice", jitter=0.05, seed=1)
+    return clast.Simulation(scene, clast.Complementarity(), dt=STEP)
+
+
 def settled(count, seconds=3.0):
     """A simulation of that many spheres at rest in an open box; settled once and kept on disk."""
     path = cache() / f"settled-{count}.h5"
     if not path.exists():
-        material = clast.Material(density=2500, friction=0.5, restitution=0.0)
-        side = round((count / 1.25) ** (1 / 3))
-        length = side * 2.2 * RADIUS
-        scene = clast.Scene()
-        planes = {(0, 0, 1): (0, 0, 0), (1, 0, 0): (0, 0, 0), (-1, 0, 0): (length, 0, 0)}
-        planes |= {(0, 1, 0): (0, 0, 0), (0, -1, 0): (0, length, 0)}
-        for normal, position in planes.items():
-            scene.add(clast.Plane(normal), position=position, material=material)
-        box = ((0, 0, 0), (length, length, 2.3 * RADIUS * (count / side**2 + 3)))
-        scene.fill(clast.Sphere(RADIUS), count=count, box=box, material=material, method="lattice", jitter=0.05, seed=1)
-        sim = clast.Simulation(scene, clast.Complementarity(), dt=STEP)
+        sim = falling(count)
         sim.run(until=seconds)
         sim.save(path)
     return clast.resume(path)
@@ -85,15 +89,7 @@ def cones_of(sim):
         mover.constraints, sim.state.pairs, sim.state.rows, mover.inverse, sim_free, mover._inner, mover.width
     )
     impulse = np.zeros((cones.count, mover.width))
-    mover._kernels.recall(
-        (cones.count + blocks.CHUNK - 1) // blocks.CHUNK,
-        blocks.CHUNK,
-        mover.constraints,
-        sim.state.pairs,
-        sim.state.points,
-        sim.state.history,
-        impulse,
-    )
+    mover.recall_impulses(impulse)
     return cones, impulse
 
 

@@ -23,6 +23,7 @@ from .projections import project3, project6
 
 CHUNK = 256  # rows a task
 WIDTH = 64  # contacts in lanes
+BESIDE = 1e-9  # part of what a push along the normal does above which it counts as one beside the centre
 SWIFT = 0.5  # part of its size that a body may go in a step and still be left to contacts that were foreseen
 
 # Bound to the kernels: what the scene has. Only the row functions see what is bound; functions they call are told.
@@ -419,10 +420,12 @@ def sweep_row(k, order, rows, inverse, constraints, shift, impulse):
     extra = constraints.bias[k] + shift[i]
     if SOFT:
         extra += constraints.soft[k] * dot(g, n)
-    # The block of two balls is diagonal, and the full step is exact. Others have a largest eigenvalue up to their width, 3
-    # or 6, times the mean of the diagonal; below two over that the energy falls whatever the block.
+    # The block of two balls is diagonal, and the full step is exact. Others, cubes too, which are turned by what presses beside their centre, have a largest
+    # eigenvalue up to their width, 3 or 6, times the mean of the diagonal; below two over that the energy falls whatever the block.
     omega = 1.0
-    clumps = len(inverse) > 0
+    beside, also = cross(one, n), cross(two, n)
+    turned_by = rows[a, PER_INERTIA] * dot(beside, beside) + rows[b, PER_INERTIA] * dot(also, also)
+    clumps = len(inverse) > 0 or turned_by > BESIDE * constraints.size[k, 0]
     if clumps or COUPLES:
         omega = 0.3 if clumps and COUPLES else 0.6
     new, turned = answer(k, g, couple, u, spin, n, extra, omega, constraints, COUPLES)

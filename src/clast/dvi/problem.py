@@ -69,10 +69,16 @@ def entries_row(i, pairs, first, last, start, entry):
             to += 1
 
 
+def contacts_of_pairs(pairs, pair):
+    """Where the contacts of so many pairs begin and end, two (p,); pair (c,): the row of Pairs of each contact."""
+    first, last = np.zeros(pairs, np.int32), np.zeros(pairs, np.int32)
+    kernel(bounds_row)(len(pair), pair, first, last)
+    return first, last
+
+
 def contacts_of_bodies(bodies, pairs, pair):
     """The contacts of the first so many bodies: start (bodies+1,), entry (e,), see `entries_row`; pair (c,): the row of Pairs of each contact."""
-    first, last = np.zeros(len(pairs.shape), np.int32), np.zeros(len(pairs.shape), np.int32)
-    kernel(bounds_row)(len(pair), pair, first, last)
+    first, last = contacts_of_pairs(len(pairs.shape), pair)
     count = np.empty(bodies, np.int32)
     kernel(many_row)(bodies, pairs, first, last, count)
     start = primitives.scan(count).astype(np.int32)

@@ -23,7 +23,7 @@ from ..motion.rotation import inverse_chunk, rotation_between
 from ..motion.state import State
 from ..narrow.contacts import lower_first, select
 from ..narrow.dispatch import families_of, find_points
-from ..tables import FREE, empty_contacts, is_wall
+from ..tables import FREE, TRIANGLE, empty_contacts, is_wall
 from . import constraints as blocks
 from . import method as complementarity
 from . import solvers, warm_start
@@ -32,11 +32,12 @@ from .jointed import Jointed
 from .neighbours import Nearby
 from .others import ALONE, order_free
 from .overlaps import due, hold, part_overlaps
-from .problem import BodyCones
+from .problem import BodyCones, contacts_of_pairs
 from .sweeping import Swept
 
 DEEP = 0.05  # part of a typical radius by which a contact that was left out may overlap at the end of a step
 SLACK = 0.005  # contacts wider open than this part of a typical radius, now and at the end of the step, are left out
+NOBODY = np.empty(0, np.int32)
 STAGES = ("pairs", "contacts", "solver", "bodies")
 
 
@@ -239,7 +240,7 @@ class Hard(Nearby, Swept, Jointed):
         self.impulse = np.zeros((len(constraints.gap), self.width))
         chunks = (len(constraints.gap) + CHUNK - 1) // CHUNK
         if method.warm:
-            self._kernels.recall(chunks, CHUNK, constraints, state.pairs, state.points, state.history, self.impulse)
+            self.recall_impulses(self.impulse)
         layers, remembered = self._measure_pile()
         cold = method.warm and not remembered
         bias = constraints.bias[self.by_speed]
@@ -262,6 +263,15 @@ class Hard(Nearby, Swept, Jointed):
         self._forget()
         self._kernels.remember(chunks, CHUNK, constraints, state.points, self.impulse, state.history)
         self.seconds["solver"] += clock.perf_counter() - began
+
+    def recall_impulses(self, impulse):
+        """Write the impulses (c,width) [N s] that the constraints remember of the last step."""
+        state, constraints = self.state, self.constraints
+        first = last = NOBODY
+        if self.patches:
+            first, last = contacts_of_pairs(len(state.pairs.shape), constraints.pair)
+        about = constraints, state.pairs, state.points, state.history
+        self._kernels.recall((len(impulse) + CHUNK - 1) // CHUNK, CHUNK, first, last, *about, impulse)
 
     # What is done otherwise where bodies sleep, see `clast.dvi.sleeping`.
 
@@ -346,7 +356,8 @@ class Hard(Nearby, Swept, Jointed):
         self.solids = state.turning
         self.plain = not self.solids and bool((molds.count[used] == 1)[molds.volume[used] > 0.0].all())
         self._inner = {"COUPLES": self.couples, "SOFT": self.soft}
-        self.patches = any(family.slots != 1 for family in families_of(state.parts))
+        meets = families_of(state.parts)
+        self.patches = any(family.slots != 1 for family in meets) or TRIANGLE in state.parts.kind
         memory = {"PATCHES": self.patches}
 
         def chunked(row, **bound):
@@ -437,8 +448,7 @@ class Hard(Nearby, Swept, Jointed):
             self._fill(np.arange(len(self.near.slot), dtype=np.int32))
             self.kept, count = None, len(self.constraints.gap)
             impulse = np.zeros((count, self.width))
-            remembered = self.constraints, state.pairs, state.points, state.history
-            self._kernels.recall((count + CHUNK - 1) // CHUNK, CHUNK, *remembered, impulse)
+            self.recall_impulses(impulse)
         self.name_contacts()
         pair, shape, feature, swap = self.named
         constraints = self.constraints

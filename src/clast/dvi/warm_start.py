@@ -1,4 +1,4 @@
-"""Warm start: contacts begin with the impulse of the step before, found by pair and, where a pair has many, by the nearest point."""
+"""Warm start: contacts begin with the impulse of the step before, found by pair and, where two bodies have many points, by the nearest."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from ..kernels.backend import func
 from ..motion.slots import find_named, find_slots, name_pairs, place_of
 from ..narrow.mesh_slots import renew
 
-PATCHES = False  # bound to the kernels: pairs with more than one contact
+PATCHES = False  # bound to the kernels: two bodies may have more than one contact
 
 
 @func
@@ -20,36 +20,56 @@ def square_distance(c, d, points, history):
 
 
 @func
-def is_nearer(row, step, slot, least, constraints, points, history):
-    """Whether no contact of the same pair before (step -1) or behind (+1) row `row` is nearer to where `slot` was."""
-    p, other = constraints.pair[row], row + step
-    while 0 <= other < len(constraints.pair) and constraints.pair[other] == p:
-        square = square_distance(constraints.slot[other], slot, points, history)
-        if square < least or (square == least and other < row):
-            return False
-        other += step
+def manifold_of(p, manifold):
+    """The first pair of the manifold that pair p belongs to, and the first behind it."""
+    low, high = 0, len(manifold) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if manifold[middle] <= p:
+            low = middle
+        else:
+            high = middle
+    return manifold[low], manifold[low + 1]
+
+
+@func
+def is_nearest(row, slot, begin, end, first, last, constraints, pairs, points, history):
+    """Whether no contact of the same shape in the pairs begin to end is nearer to where `slot` was than row; of equals the one whose slot comes first."""
+    own, shape = constraints.slot[row], pairs.shape[constraints.pair[row], 0]
+    least = square_distance(own, slot, points, history)
+    for q in range(begin, end):
+        if pairs.shape[q, 0] == shape:
+            for k in range(first[q], last[q]):
+                other = constraints.slot[k]
+                square = square_distance(other, slot, points, history)
+                if square < least or (square == least and other < own):
+                    return False
     return True
 
 
-def recall_chunk(c, chunk, constraints, pairs, points, history, impulse):
+def recall_chunk(c, chunk, first, last, constraints, pairs, points, history, impulse):
     """Give the contacts of a chunk the impulses that they had in the last step; zero to those that are new.
 
-    Every contact point of the last step gives its impulse to the nearest one that its pair of shapes has now, so that no part of it is lost or there twice. Of
-    a point that goes on to another triangle of a wall, or to another part of a body, it is lost.
+    Every contact point of the last step gives its impulse to the nearest one that its two bodies have now, so that no part of it is lost or there twice. Points
+    of several triangles of a wall go together: a polyhedron that touches a quad has points on both of its triangles, and on one of them
+    as soon as it overlaps. Arms begin at the centre of a shape, so of a point that goes on to another part of a first body it is lost.
+    first, last: contacts of each pair, (p,); (0,) unless pairs have several points.
     """
     for row in range(c * chunk, min(len(constraints.gap), (c + 1) * chunk)):
         i = np.uintp(row)
         for j in range(impulse.shape[1]):
             impulse[i, j] = 0.0
         if PATCHES:
-            own, p = constraints.slot[i], constraints.pair[i]
-            for slot in range(pairs.slot[p], pairs.slot[p + 1]):
-                if history.live[slot] == 1:
-                    least = square_distance(own, slot, points, history)
-                    mine = is_nearer(row, -1, slot, least, constraints, points, history)
-                    if mine and is_nearer(row, 1, slot, least, constraints, points, history):
-                        for j in range(impulse.shape[1]):
-                            impulse[i, j] += history.impulse[slot, j]
+            p = constraints.pair[i]
+            begin, end = manifold_of(p, pairs.manifold)
+            for q in range(begin, end):
+                if pairs.shape[q, 0] == pairs.shape[p, 0]:
+                    for slot in range(pairs.slot[q], pairs.slot[q + 1]):
+                        if history.live[slot] == 1:
+                            about = constraints, pairs, points, history
+                            if is_nearest(row, slot, begin, end, first, last, *about):
+                                for j in range(impulse.shape[1]):
+                                    impulse[i, j] += history.impulse[slot, j]
         elif history.live[constraints.slot[i]] == 1:
             for j in range(impulse.shape[1]):
                 impulse[i, j] = history.impulse[constraints.slot[i], j]

@@ -226,3 +226,22 @@ def test_pictures_and_files_tell_the_radius_of_the_ball_with_its_volume(tmp_path
         frames.append(0.0, 0, scene.bodies)
     path = files.export(tmp_path / "trajectory.h5", tmp_path / "run.dump")
     assert files.load_spheres(path).radius == pytest.approx([expected], rel=1e-6)  # frames are in single precision
+
+
+@pytest.mark.parametrize("e", [(0.5, 0.7), (1.5, 0.3), (1.9, 1.9)])
+def test_the_nearest_triangle_is_the_same_whether_all_are_measured_or_the_others_are_given_up(e):
+    """Apart, touching and deep: within a finite margin all triangles are measured to the end."""
+    rng, many = np.random.default_rng(8), 60
+    rock, tablet = clast.Mesh.random(40, radius=0.4, seed=1), clast.Superquadric(0.5, 0.4, 0.3, *e)
+    places = 20.0 * np.arange(many)[:, None] * (1.0, 0.0, 0.0)
+    q = rng.normal(size=(many, 4))
+    scene = clast.Scene()
+    one = scene.add(tablet, position=places + rng.normal(scale=0.5, size=(many, 3)), orientation=q)
+    two = scene.add(rock, position=places)
+    pairs = np.stack([one, two], axis=1)
+    nearest = clast.find_contacts(scene, pairs=pairs, margin=np.inf)
+    every = clast.find_contacts(scene, pairs=pairs, margin=5.0)
+    first = np.unique(every.pair[:, 0], return_index=True)[1]  # the deepest of each pair
+    assert (nearest.gap < 0.0).sum() > 15 and (nearest.gap > 0.0).sum() > 15
+    np.testing.assert_array_equal(nearest.gap, every.gap[first])
+    np.testing.assert_array_equal(nearest.normal, every.normal[first])

@@ -1,8 +1,10 @@
 """Points inside triangulated particles, and bodies wholly inside others."""
 
 import numpy as np
+import pytest
 
 import clast
+from clast.kernels.vec import rotation_matrices
 from clast.narrow.mesh_cylinder import point_nearest
 from clast.narrow.mesh_inside import inside
 from clast.narrow.mesh_tree import STACK
@@ -96,3 +98,29 @@ def test_one_inside_another():
         np.concatenate([vertices, 0.8 * vertices]), np.concatenate([triangles, triangles[:, ::-1] + len(vertices)])
     )
     assert len(pair_gap(hollow, ball, scale=0.1).gap) == 0
+
+
+@pytest.mark.parametrize("shape", [clast.Ellipsoid(0.5, 0.3, 0.2), clast.Superquadric(0.5, 0.3, 0.2, 0.7, 1.2)])
+@pytest.mark.parametrize("size", [0.1, 1.0, 3.0])
+def test_with_its_centre_inside_an_oval_is_as_deep_as_it_must_go_to_be_out(shape, size):
+    """Of a box: past the nearest of six planes by what it reaches that way; inside, across the surface or all around the box."""
+    halo, half = 0.01, np.array([0.4, 0.5, 0.6])
+    box = clast.Mesh(*clast.Polyhedron.box(*2.0 * half).surface(), epsilon=halo)
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-0.99, 0.99, (50, 3)) * half
+    q = rng.normal(size=(50, 4))
+    q /= np.linalg.norm(q, axis=1)[:, None]
+    scene = clast.Scene()
+    places = x + 20.0 * np.arange(50)[:, None] * (1.0, 0.0, 0.0)
+    inner = scene.add(shape, position=places, orientation=q, scale=size)
+    outer = scene.add(box, position=places - x)
+    found = clast.find_contacts(scene, pairs=np.stack([inner, outer], axis=1), margin=np.inf)
+    out = np.concatenate([np.eye(3), -np.eye(3)])
+    turns = rotation_matrices(q)
+    for k in range(50):
+        own = size * out @ turns[k]
+        reach = shape.support(own) if hasattr(shape, "support") else np.linalg.norm(own * shape.axes, axis=1)
+        depth = np.concatenate([half - x[k], half + x[k]]) + reach
+        assert abs(found.gap[k] + depth.min() + halo) < 1e-12
+        # From the oval to the box, which is in its way.
+        assert np.dot(found.normal[k], out[depth.argmin()]) < -1.0 + 1e-12

@@ -234,7 +234,7 @@ def find_contacts(
     triangulated particle all points that are farther from each other than its shortest edge, and of faces that lie on each other
     their corners and the crossings of their sides. Of such a particle gap is the
     distance less the halo: surfaces that cross have minus the halo, and a body wholly inside another has as much less as the
-    nearest triangles are away. Bodies that are walls make no contacts with each other.
+    nearest triangles are away. One whose centre is inside, of a sphere, ellipsoid or superquadric, has as much less as it must go to be out. Bodies that are walls make no contacts with each other.
 
     Where several processes share a run (`mpirun`, docs/scaling.md) they divide a scene of 20,000 bodies or more, which all describe alike, and each gets
     all contacts, with the same bits and always sorted. All must call it then: one that does so alone waits for the others, and says that after ten seconds.

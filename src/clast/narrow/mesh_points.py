@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..kernels.backend import FUSE, func, kernel
-from ..kernels.vec import add, dot, load, normalize, rotate, scale, sub, unrotate
+from ..kernels.vec import add, dot, load, norm, normalize, rotate, scale, sub, unrotate
+from ..shapes.superquadric import reach_of
 from .ellipsoid_triangle import across, triangle_ellipsoid
 from .mesh_candidates import (
     FLAT,
@@ -22,7 +23,7 @@ from .mesh_candidates import (
     partner_normal,
     put_corners,
 )
-from .mesh_cylinder import triangle_cylinder, vertex_shell
+from .mesh_cylinder import point_nearest, triangle_cylinder, vertex_shell
 from .mesh_pose import (
     BALL,
     FACING,
@@ -41,12 +42,17 @@ from .mesh_pose import (
     TREE,
 )
 from .mesh_tree import BARE, load_axis, load_turn, load_way, placed, wall_corner
-from .superquadric_flat import triangle_separation
+from .superquadric_flat import triangle_bound, triangle_separation
 from .triangle_lanes import LANES, METHODS, RESULT, ROWS, brute_lanes
 
 CLOSE = 1e-9  # triangles that are nearer than this part of the halo count as crossing
 UPRIGHT = 1e-3  # sine of the angle up to which a shortest way is at right angles to a face or a side
 OPPOSED = 1e-6  # squared length of the difference of two unit normals below which they do not tell a direction
+
+ALL, NEAREST, OUT = 0, 1, 2  # what is asked of the triangles of a pair, see `measure_candidates`
+OPEN = 2  # of `crossing`: not decided yet
+HAIR = 1e-12  # of the size
+FOOT = 1e-9  # cosine by which a way to a triangle may differ from its normal, for it to be over the triangle
 
 METHOD = brute_lanes  # bound to the kernel: how triangles are measured
 
@@ -320,38 +326,120 @@ def round_row(p, pose, surfaces, start, first, second, points):
 def oval_row(p, pose, surfaces, start, first, points):
     """Points of pair p if its partner is an ellipsoid: a kernel of its own, for scenes that have one."""
     if pose[p, OVAL] > 0.0 and pose[p, POWER] == 0.0:
-        size = (pose[p, OVAL], pose[p, OVAL + 1], pose[p, OVAL + 2])
-        q = (pose[p, TILT], pose[p, TILT + 1], pose[p, TILT + 2], pose[p, TILT + 3])
+        size, q = load_oval(pose, p)
         own, way = pose[p, SIZE], load_way(pose, p)
         for row in range(start[p], start[p + 1]):
-            f = first[row]
-            a, b, c = own_corner(surfaces, own, f, 0), own_corner(surfaces, own, f, 1), own_corner(surfaces, own, f, 2)
+            a, b, c = own_corners(surfaces, own, first[row])
             d, n, x = triangle_ellipsoid(a, b, c, way, q, size)
             put_point(row, p, pose, points, d - pose[p, HALO], add(x, scale(0.5 * d, n)), n, d <= 0.0, False)
 
 
-def power_row(p, pose, surfaces, start, first, points):
-    """Points of pair p if its partner is a superquadric: a kernel of its own, for scenes that have one."""
+@func
+def load_oval(pose, p):
+    """Semi-axes and turn of the ellipsoid or superquadric of pair p."""
+    return (
+        (pose[p, OVAL], pose[p, OVAL + 1], pose[p, OVAL + 2]),
+        (pose[p, TILT], pose[p, TILT + 1], pose[p, TILT + 2], pose[p, TILT + 3]),
+    )
+
+
+@func
+def seen_from(p, f, q, pose, surfaces):
+    """The corners of triangle f of the mesh in the axes of its partner, a superquadric turned by q."""
+    a, b, c = own_corners(surfaces, pose[p, SIZE], f)
+    way = load_way(pose, p)
+    return unrotate(q, sub(a, way)), unrotate(q, sub(b, way)), unrotate(q, sub(c, way))
+
+
+@func
+def open_row(first, last, points, limit):
+    """Of rows that are not measured yet, for which `crossing` is OPEN, the one with the least gap, up to limit; or -1."""
+    least, best = -1, limit
+    for row in range(first, last):
+        if points.crossing[row] == OPEN and (points.gap[row] < best or (least < 0 and points.gap[row] <= best)):
+            least, best = row, points.gap[row]
+    return least
+
+
+def power_row(p, nearest, pose, surfaces, start, first, points):
+    """Points of pair p if its partner is a superquadric: a kernel of its own, for scenes that have one.
+
+    Where the nearest triangle alone is asked for, those come first that two directions tell the least of, and all others are given up as soon as
+    one direction shows them to be farther: their gap is infinite.
+    """
     if pose[p, POWER] > 0.0:
-        size = (pose[p, OVAL], pose[p, OVAL + 1], pose[p, OVAL + 2])
-        q = (pose[p, TILT], pose[p, TILT + 1], pose[p, TILT + 2], pose[p, TILT + 3])
+        size, q = load_oval(pose, p)
         e = (2.0 / (2.0 - pose[p, POWER]), 2.0 / (2.0 - pose[p, POWER + 1]))
-        own, way = pose[p, SIZE], load_way(pose, p)
+        begin, end, best = start[p], start[p + 1], math.inf
+        hair = HAIR * (
+            size[0] + size[1] + size[2]
+        )  # two triangles at an edge are as near as each other, but for rounding
+        for row in range(begin, end):
+            a, b, c = seen_from(p, first[row], q, pose, surfaces)
+            points.gap[row] = triangle_bound(a, b, c, size, e) if nearest else -math.inf
+            points.crossing[row] = OPEN
+        row = open_row(begin, end, points, best)
+        while row >= 0:
+            a, b, c = seen_from(p, first[row], q, pose, surfaces)
+            d, n, x = triangle_separation(a, b, c, size, e, best + hair)
+            middle = add(load_way(pose, p), rotate(q, sub(x, scale(0.5 * d, n))))
+            put_point(row, p, pose, points, d - pose[p, HALO], middle, scale(-1.0, rotate(q, n)), d <= 0.0, False)
+            if nearest and d < best:
+                best, far = d, reach_of(n, size, e)[0]
+                for k in range(begin, end):
+                    if points.crossing[k] == OPEN:
+                        a, b, c = seen_from(p, first[k], q, pose, surfaces)
+                        points.gap[k] = max(points.gap[k], min(dot(n, a), dot(n, b), dot(n, c)) - far)
+            row = open_row(begin, end, points, best + hair)
+        for k in range(begin, end):
+            if points.crossing[k] == OPEN:
+                points.gap[k], points.crossing[k] = math.inf, 0
+
+
+@func
+def reach_along(n, q, power, size):
+    """How far an ellipsoid or superquadric, turned by q, reaches from its centre along unit n [m]."""
+    u = unrotate(q, n)
+    if power[0] > 0.0:
+        return reach_of(u, size, (2.0 / (2.0 - power[0]), 2.0 / (2.0 - power[1])))[0]
+    return norm((size[0] * u[0], size[1] * u[1], size[2] * u[2]))
+
+
+def out_row(p, pose, surfaces, start, first, points):
+    """How far an ellipsoid or superquadric, the partner of pair p with its centre inside the mesh, is from having gone out through each triangle.
+
+    As of a sphere: as far as its centre is from the nearest point, plus its reach that way. Triangles over which its centre is not, but for
+    the nearest, are no way out: they are infinitely far.
+    """
+    if pose[p, OVAL] > 0.0:
+        size, q = load_oval(pose, p)
+        power, way = (pose[p, POWER], pose[p, POWER + 1]), load_way(pose, p)
+        nearest, least = -1, math.inf
         for row in range(start[p], start[p + 1]):
-            f = first[row]
-            a = unrotate(q, sub(own_corner(surfaces, own, f, 0), way))
-            b = unrotate(q, sub(own_corner(surfaces, own, f, 1), way))
-            c = unrotate(q, sub(own_corner(surfaces, own, f, 2), way))
-            d, n, x = triangle_separation(a, b, c, size, e, math.inf)
-            x = add(way, rotate(q, sub(x, scale(0.5 * d, n))))
-            put_point(row, p, pose, points, d - pose[p, HALO], x, scale(-1.0, rotate(q, n)), d <= 0.0, False)
+            a, b, c = own_corners(surfaces, pose[p, SIZE], first[row])
+            m = mesh_normal(surfaces, first[row])
+            x = point_nearest(way, a, b, c)
+            d = norm(sub(x, way))
+            if d < least:
+                nearest, least = row, d
+            n = normalize(sub(x, way)) if d > 0.0 else m
+            gap = d + reach_along(n, q, power, size)
+            put_point(
+                row, p, pose, points, gap - pose[p, HALO], sub(x, scale(0.5 * gap, n)), scale(-1.0, n), False, False
+            )
+            points.crossing[row] = 0 if dot(n, m) > 1.0 - FOOT else OPEN
+        for row in range(start[p], start[p + 1]):
+            if points.crossing[row] == OPEN:
+                points.crossing[row] = 0
+                points.gap[row] = points.gap[row] if row == nearest else math.inf
 
 
-def measure_candidates(setting, surfaces, candidates, narrow, tolerance, points, near=False):
+def measure_candidates(setting, surfaces, candidates, narrow, tolerance, points, near=False, every=ALL):
     """Fill in MeasuredPoints, one row for each of the Candidates of the pairs (p,) of a Setting.
 
     narrow: name of a method in `triangle_lanes.METHODS`; tolerance: what it aims at, relative to the longest edge. near: of corners and
-    sides, also those that may touch when bodies have moved.
+    sides, also those that may touch when bodies have moved. every: ALL, or NEAREST where of each pair the least gap alone counts, or OUT where meshes
+    hold the centres of ellipsoids and superquadrics: what is told of these is how far they are from being out.
     """
     count = len(candidates.first)
     if count == 0:
@@ -362,7 +450,12 @@ def measure_candidates(setting, surfaces, candidates, narrow, tolerance, points,
     measure(blocks, *setting, surfaces, *candidates, float(tolerance), near, points)
     if (setting.pose[:, RADIUS] > 0.0).any():
         kernel(round_row, grain=16)(pairs, setting.pose, surfaces, *candidates, points)
-    if ((setting.pose[:, OVAL] > 0.0) & (setting.pose[:, POWER] == 0.0)).any():
+    ovals, powers = setting.pose[:, OVAL] > 0.0, setting.pose[:, POWER] > 0.0
+    if every == OUT:
+        if ovals.any():
+            kernel(out_row, grain=16)(pairs, setting.pose, surfaces, *candidates[:2], points)
+        return
+    if (ovals & ~powers).any():
         kernel(oval_row, grain=16)(pairs, setting.pose, surfaces, *candidates[:2], points)
-    if (setting.pose[:, POWER] > 0.0).any():
-        kernel(power_row, grain=16)(pairs, setting.pose, surfaces, *candidates[:2], points)
+    if powers.any():
+        kernel(power_row, grain=16)(pairs, every == NEAREST, setting.pose, surfaces, *candidates[:2], points)

@@ -10,7 +10,7 @@ from .mesh_candidates import TRIANGLE_BITS, Candidates, find_candidates
 from .mesh_distance import nearest_triangles
 from .mesh_inside import contained
 from .mesh_merge import merge_points
-from .mesh_points import empty_measured, measure_candidates
+from .mesh_points import ALL, NEAREST, OUT, empty_measured, measure_candidates
 from .mesh_pose import BALL, HALO, OVAL, least_length, make_setting, surface_rows
 from .mesh_tree import BARE
 from .order import come_second
@@ -74,7 +74,7 @@ def turn_round(tables, surfaces, pair, box, narrow):
     candidates = nearest_candidates(tables, surfaces, pair, box)
     measured = empty_measured(len(candidates.first))
     setting = make_setting(tables, surfaces, pair, box)
-    measure_candidates(setting, surfaces, candidates, narrow, TOLERANCE, measured)
+    measure_candidates(setting, surfaces, candidates, narrow, TOLERANCE, measured, every=OUT)
     kept = np.empty(len(candidates.first), np.int8)
     each = np.arange(len(pair) + 1, dtype=np.int32)
     far = np.full(len(pair), np.inf)
@@ -111,7 +111,7 @@ def surface_points(field, pair, margin, narrow, tree=True):
         candidates = find_candidates(setting, surfaces, margin if tree else math.inf)
     count = len(candidates.first)
     measured, kept = empty_measured(count), np.zeros(count, np.int8)
-    measure_candidates(setting, surfaces, candidates, narrow, TOLERANCE, measured)
+    measure_candidates(setting, surfaces, candidates, narrow, TOLERANCE, measured, every=NEAREST if every else ALL)
     limit = math.inf if every else np.nextafter(margin, math.inf)
     near = (
         np.full(len(pair), np.inf) if every else least_length(tables, surfaces, pair[manifold[:-1]], surfaces.shortest)

@@ -18,6 +18,7 @@ from .polyhedron_polyhedron import reach_along
 from .superquadric_support import (
     around_edge,
     climb,
+    climb_above,
     highest,
     inward,
     least_bend,
@@ -67,7 +68,7 @@ def one_top(n, x, size, e):
     w, up = climb(w, x, size, e, point_like())
     if faces(w, up, x, size, e):
         return w, up
-    return highest(n, x, size, e, point_like())
+    return highest(n, x, size, e, point_like(), -math.inf)
 
 
 @func
@@ -108,7 +109,7 @@ def by_corners(n, best, d, m, h, k, hulls, size, e, shallow):
         if best > shallow:
             n, up = one_top(n, x, size, e)
         else:
-            n, up = highest(n, x, size, e, other)
+            n, up = highest(n, x, size, e, other, -math.inf)
         f = apart_along(n, d, m, h, k, hulls, size, e)
         if f > best:
             best, top, at = f, n, x
@@ -171,7 +172,7 @@ def each_corner(n, best, y, d, m, h, k, hulls, size, e):
                     math.copysign(1.0 / size[1] if j & 2 else 0.0, x[1]),
                     math.copysign(1.0 / size[2] if j & 4 else 0.0, x[2]),
                 )
-                w, up = climb(n if j == 0 else normalize(w), x, size, e, other)
+                w, up = climb_above(n if j == 0 else normalize(w), x, size, e, other, best)
                 if up > best:
                     f = apart_along(w, d, m, h, k, hulls, size, e)
                     if f > best:
@@ -226,7 +227,7 @@ def hull_separation(d, m, h, k, hulls, size, e, margin):
             if apart_along(w, d, m, h, k, hulls, size, e) > 3.0 * best:
                 for _ in range(CORNERS):
                     x, _ = nearest_corner(w, d, m, h, k, hulls)
-                    w, up = climb(w, x, size, e, point_like())
+                    w, up = climb_above(w, x, size, e, point_like(), best)
                     f = apart_along(w, d, m, h, k, hulls, size, e)
                     if f > best:
                         best, n, y = f, w, x
@@ -257,12 +258,13 @@ def first_corner(n, p, r, s):
 
 
 @func
-def corners_uphill(n, p, r, s, size, e):
-    """Uphill from n to the tops of the corners that come first: (n, separation [m] along it, corner), the best on the way."""
+def corners_uphill(n, p, r, s, size, e, least):
+    """Uphill from n to the tops of the corners that come first, as far as these are above `least` [m]: (n, separation [m] along it, corner), the
+    best on the way."""
     best, top, at = -math.inf, n, p
     for _ in range(CORNERS):
         x = first_corner(n, p, r, s)
-        n, up = climb(n, x, size, e, point_like())
+        n, up = climb_above(n, x, size, e, point_like(), least)
         f = above_triangle(n, p, r, s, size, e)
         if f > best:
             best, top, at = f, n, x
@@ -272,10 +274,22 @@ def corners_uphill(n, p, r, s, size, e):
 
 
 @func
+def triangle_bound(p, r, s, size, e):
+    """No more than the separation [m] of a superquadric and a triangle: the better of its face and of the way to its nearest point."""
+    m = cross(sub(r, p), sub(s, p))
+    best = -math.inf
+    if dot(m, m) > 0.0:
+        m = normalize(m)
+        best = above_triangle(m if dot(m, p) >= 0.0 else (-m[0], -m[1], -m[2]), p, r, s, size, e)
+    nearest = point_nearest((0.0, 0.0, 0.0), p, r, s)
+    return max(best, above_triangle(normalize(nearest), p, r, s, size, e)) if dot(nearest, nearest) > 0.0 else best
+
+
+@func
 def triangle_separation(p, r, s, size, e, limit):
     """The greatest separation [m] of a superquadric and the triangle p, r, s, a sheet, n from the superquadric to it, and the point of it.
 
-    If the first two directions that are tried show that it is above `limit` [m], it is not looked for.
+    As soon as a direction shows that it is above `limit` [m], it is told as it is along that one.
     """
     # The axis of a capsule is a triangle without area, its last two corners are one: it has no face, and its side there and back are both halves around it.
     area = norm(sub(s, r)) > 0.0
@@ -311,7 +325,7 @@ def triangle_separation(p, r, s, size, e, limit):
         f = above_triangle(w, p, r, s, size, e)
         if f > best:
             best, n, y = f, w, x
-            if faces(n, f, y, size, e):
+            if best > limit or faces(n, f, y, size, e):
                 return best, n, y
     for k in range(3):
         a, b, c = corners_from(k, p, r, s)
@@ -325,21 +339,25 @@ def triangle_separation(p, r, s, size, e, limit):
             way = sub(b, a)
             along = min(max(dot(sub(reach(w, size, e)[1], a), way) / dot(way, way), 0.0), 1.0)
             best, n, y = f, w, add(a, scale(along, way))
-            if best > shallow and faces(n, f, y, size, e):
+            if best > limit or (best > shallow and faces(n, f, y, size, e)):
                 return best, n, y
     for k in range(3):
         x, _, _ = corners_from(k, p, r, s)
         if point_bound(x, least, size, e) > best:
-            w, _ = highest(n, x, size, e, other)
+            w, _ = highest(n, x, size, e, other, best)
             f = above_triangle(w, p, r, s, size, e)
             if f > best:
                 best, n, y = f, w, x
+                if best > limit:
+                    return best, n, y
     if best < deep:
         # As of hulls, each side of the superquadric may have a top of its own.
         for i in range(26):
             w = side_normal(i, size)
             if above_triangle(w, p, r, s, size, e) > 3.0 * best:
-                w, f, x = corners_uphill(w, p, r, s, size, e)
+                w, f, x = corners_uphill(w, p, r, s, size, e, best)
                 if f > best:
                     best, n, y = f, w, x
+                    if best > limit:
+                        break
     return best, n, y

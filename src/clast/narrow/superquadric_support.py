@@ -17,6 +17,8 @@ STEPS = 100
 ARC = 12  # parts of the arc of normals at an edge, of which the best is looked at closer
 STALLS = 1e-15  # of the size: a step that promises less is the last
 NEXT_BEST = 0.95  # cosine between two directions that lead uphill to the same top, most likely
+AROUND = 8.0  # of Newton's steps: so far around it is asked whether anything may be better than what is known
+NUDGE = 0.1  # [rad], from a flat side to where a superquadric bends
 FLOOR = 1e-9  # ratios below this have the curvature of this one: at its flat places a superquadric has none
 
 
@@ -51,11 +53,35 @@ def second_norm(x, y, h, one, two, p):
 
 
 @func
+def slopes(n, size, e):
+    """Both norms of a superquadric along n in its own axes, and their slopes: what the point there and the radii of curvature are made of."""
+    w, p, q = norm_slopes(size[0] * abs(n[0]), size[1] * abs(n[1]), e[1])
+    h, along, up = norm_slopes(w, size[2] * abs(n[2]), e[0])
+    return w, p, q, h, along, up
+
+
+@func
+def point_of(n, size, there):
+    """From the centre of a superquadric to the point of its surface with normal n, of whose `slopes` there are."""
+    _, p, q, _, along, up = there
+    return (
+        math.copysign(size[0] * along * p, n[0]),
+        math.copysign(size[1] * along * q, n[1]),
+        math.copysign(size[2] * up, n[2]),
+    )
+
+
+@func
 def radii(n, t, u, size, e):
     """Matrix of radii of curvature (tt, tu, uu) [m] across unit n, along unit t and u at right angles to it, all in its own axes."""
+    return bends(n, t, u, size, e, slopes(n, size, e))
+
+
+@func
+def bends(n, t, u, size, e, there):
+    """`radii` where the `slopes` along n are known already."""
     x, y, z = size[0] * abs(n[0]), size[1] * abs(n[1]), size[2] * abs(n[2])
-    w, p, q = norm_slopes(x, y, e[1])
-    h, along, up = norm_slopes(w, z, e[0])
+    w, p, q, h, along, up = there
     ww, wz, zz = second_norm(w, z, h, along, up, e[0])
     xx, xy, yy = second_norm(x, y, w, p, q, e[1])
     along = along if w > FLOOR * h else power(FLOOR, e[0] - 1.0)
@@ -91,25 +117,36 @@ def outward(m, v):
 @func
 def value(n, d, size, e, other):
     """f(n), and from the point of the first that is farthest along n to that of the other that is farthest back."""
-    h, x = reach(n, size, e)
-    k, y = reach(inward(other[2], n), other[0], other[1])
-    y = outward(other[2], y)
-    axis, half = other[3], other[4][1]
-    up = dot(n, axis)
-    across = sub(n, scale(up, axis))
-    flat = math.sqrt(dot(across, across))
-    rim = add(scale(other[4][0] / max(flat, 1e-300), across), scale(math.copysign(half, up), axis))
-    f = dot(n, d) - h - k - other[4][0] * flat - half * abs(up)
-    return f, sub(sub(sub(d, x), y), rim)
+    f, way, _ = looked(n, d, size, e, other)
+    return f, way
 
 
 @func
-def second(n, t, u, size, e, other):
-    """Sum of the radii of curvature of both across n: tt, tu, uu [m]."""
-    tt, tu, uu = radii(n, t, u, size, e)
+def looked(n, d, size, e, other):
+    """`value`, and the `slopes` of both."""
+    mine, its = slopes(n, size, e), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    f, way = dot(n, d) - mine[3], sub(d, point_of(n, size, mine))
+    if other[0][0] > 0.0:
+        back = inward(other[2], n)
+        its = slopes(back, other[0], other[1])
+        f, way = f - its[3], sub(way, outward(other[2], point_of(back, other[0], its)))
+    if other[4][0] > 0.0 or other[4][1] > 0.0:
+        axis, half = other[3], other[4][1]
+        up = dot(n, axis)
+        across = sub(n, scale(up, axis))
+        flat = math.sqrt(dot(across, across))
+        rim = add(scale(other[4][0] / max(flat, 1e-300), across), scale(math.copysign(half, up), axis))
+        f, way = f - other[4][0] * flat - half * abs(up), sub(way, rim)
+    return f, way, (mine, its)
+
+
+@func
+def second(n, t, u, size, e, other, known):
+    """Sum of the radii of curvature of both across n: tt, tu, uu [m]; known: their `slopes`."""
+    tt, tu, uu = bends(n, t, u, size, e, known[0])
     if other[0][0] > 0.0:
         m = other[2]
-        a, b, c = radii(inward(m, n), inward(m, t), inward(m, u), other[0], other[1])
+        a, b, c = bends(inward(m, n), inward(m, t), inward(m, u), other[0], other[1], known[1])
         tt, tu, uu = tt + a, tu + b, uu + c
     if other[4][0] > 0.0:
         side = cross(other[3], n)
@@ -135,13 +172,23 @@ def climb(n, d, size, e, other):
 
     n must not be zero. Only steps uphill are taken, so that the answer is never worse than the start.
     """
+    return climb_above(n, d, size, e, other, -math.inf)
+
+
+@func
+def climb_above(n, d, size, e, other, least):
+    """`climb`, given up where the top ahead is below `least` [m].
+
+    Of vectors of any length f is concave, and n times its gradient; so f and its slope at n bound f around it from above. Where Newton's last step
+    did what it promised, and nothing within several of the next comes up to `least`, the top does not either.
+    """
     length = size[0] + size[1] + size[2] + math.sqrt(dot(d, d))
-    f, way = value(n, d, size, e, other)
-    trust = 0.5
+    f, way, known = looked(n, d, size, e, other)
+    trust, trusted = 0.5, False
     for _ in range(STEPS):
         t, u = across(n)
         g, k = dot(way, t), dot(way, u)
-        a, b, c = second(n, t, u, size, e, other)
+        a, b, c = second(n, t, u, size, e, other, known)
         a, c = a + f, c + f
         # Uphill whatever the curvature: its lower eigenvalue is lifted above zero.
         low = 0.5 * (a + c) - math.sqrt(0.25 * (a - c) * (a - c) + b * b)
@@ -151,16 +198,21 @@ def climb(n, d, size, e, other):
         det = max(a * c - b * b, 1e-300)
         p, q = (c * g - b * k) / det, (a * k - b * g) / det
         step = math.sqrt(p * p + q * q)
+        around = min(AROUND * step, 1.0)
+        bound = f * math.cos(around) + math.sqrt(g * g + k * k) * math.sin(around)
+        if trusted and f < least and around < 1.0 and bound < least:
+            break
         if step > trust:
             p, q, step = p * trust / step, q * trust / step, trust
         gain = g * p + k * q - 0.5 * (a * p * p + 2.0 * b * p * q + c * q * q)
         if not gain > STALLS * length and step < 1e-7:
             break
         m = normalize(add(n, add(scale(p, t), scale(q, u))))
-        h, ahead = value(m, d, size, e, other)
+        h, ahead, seen = looked(m, d, size, e, other)
+        trusted = abs(h - f - gain) < 0.5 * gain
         if h > f:
             trust = min(1.0, 2.0 * step) if h - f > 0.5 * gain else (trust if h - f > 0.1 * gain else 0.5 * step)
-            n, f, way = m, h, ahead
+            n, f, way, known = m, h, ahead, seen
         else:
             trust = 0.25 * step
             if trust < 1e-15:
@@ -259,15 +311,15 @@ def side_normal(k, size):
 
 
 @func
-def highest(n, d, size, e, other):
-    """`climb` from the best of n, the way to the other and the axes."""
+def highest(n, d, size, e, other, least):
+    """`climb_above` from the best of n, the way to the other and the axes."""
     best, top = value(n, d, size, e, other)[0], n
     for k in range(7):
         start = unit_axis(k) if k < 6 else (normalize(d) if dot(d, d) > 0.0 else n)
         f, _ = value(start, d, size, e, other)
         if f > best:
             best, top = f, start
-    return climb(top, d, size, e, other)
+    return climb_above(top, d, size, e, other, least)
 
 
 @func
@@ -294,7 +346,7 @@ def greatest(d, size, e, other, margin):
     # While they are apart, or would be if both were smaller by their least radius of curvature, there is one top.
     shallow = -least_bend(size, e) - least_bend(other[0], other[1])
     if best < shallow and after > -math.inf:
-        m, after = climb(m, d, size, e, other)
+        m, after = climb_above(m, d, size, e, other, best)
         if after > best:
             n, best = m, after
     if best < shallow:
@@ -304,7 +356,14 @@ def greatest(d, size, e, other, margin):
                 break
             start = side_normal(k, size) if k < 26 else outward(other[2], side_normal(k - 26, other[0]))
             if dot(start, n) < NEXT_BEST and value(start, d, size, e, other)[0] > 3.0 * best:
-                m, after = climb(start, d, size, e, other)
+                m, after = climb_above(start, d, size, e, other, best)
                 if after > best:
                     n, best = m, after
+        # On a flat side so little is gained by Newton's step that climbing may end there short of its top.
+        _, way = value(n, d, size, e, other)
+        aside = sub(way, scale(dot(way, n), n))
+        if dot(aside, aside) > 0.0:
+            m, after = climb(normalize(add(n, scale(NUDGE, normalize(aside)))), d, size, e, other)
+            if after > best:
+                n, best = m, after
     return best, n

@@ -59,7 +59,7 @@ def measure(count, density, memory, part):
     held = resident("VmRSS")
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak is that of what follows
     boxes, contacts = 0, 0
-    corner = corner_of(scene, part)
+    corner, reach = corner_of(scene, part)
     told = {name: [] for name in GEOMETRY}
     told_at = made
     for found in clast.contacts_by_boxes(scene, memory=memory, sort=False):
@@ -72,7 +72,9 @@ def measure(count, density, memory, part):
                 file=sys.stderr,
                 flush=True,
             )
-        inside = np.flatnonzero(corner[found.pair].all(1))
+        # By where it is first: to look both bodies up took half as long as to find the contacts.
+        inside = np.flatnonzero(found.point[:, 0] <= reach)
+        inside = inside[corner[found.pair[inside]].all(1)]
         for name in GEOMETRY:
             told[name].append(getattr(found, name)[inside])
         del found, inside
@@ -97,9 +99,10 @@ def measure(count, density, memory, part):
 
 
 def corner_of(scene, part):
-    """Which bodies, by their numbers, are in a corner of the box that holds about `part` of them: (n,) bool."""
+    """Which bodies, by their numbers, are in a corner of the box that holds about `part` of them: (n,) bool; and how far along x [m] their contacts are
+    at the most: the point of a contact lies between both centres, or between one and the image of the other."""
     edge = scene.world[1][0] * min(part / len(scene.bodies.number), 1.0) ** (1.0 / 3.0)
-    return (scene.bodies.position <= edge).all(1)
+    return (scene.bodies.position <= edge).all(1), edge + 1.0
 
 
 def compare(scene, corner, told):

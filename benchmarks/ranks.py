@@ -2,6 +2,7 @@
 
 mpirun -n 2 python benchmarks/ranks.py memory                # a million spheres; also with -n 4, and without mpirun
 mpirun -n 2 python benchmarks/ranks.py steps --speed 2       # 97,000 spheres thrown at each other, in turns
+mpirun -n 2 python benchmarks/ranks.py steps --settled --count 1000000
 mpirun -n 4 python benchmarks/ranks.py drum                  # a drum of 100,000: how evenly work is divided
 mpirun -n 7 python benchmarks/ranks.py bits --count 100      # every ready scene, small: whether all processes have the bits of one
 """
@@ -18,7 +19,7 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 
 import numba
 import numpy as np
-from common import ROOT  # noqa: F401 the code beside these files is what is measured
+from common import STEP, packing, walled  # the code beside these files is what is measured
 
 import clast
 from clast.mpi import balance, domain, team
@@ -34,6 +35,9 @@ def main():
     parser.add_argument("what", choices=["memory", "steps", "drum", "bits"])
     parser.add_argument("--count", type=int, help="spheres")
     parser.add_argument("--speed", type=float, default=0.02, help="[m/s], of the spheres of `steps`")
+    parser.add_argument(
+        "--settled", action="store_true", help="steps: the packings of dem.py at rest, 10000, 100000 or 1000000"
+    )
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--steps", type=int, default=40, help="in a turn")
     parser.add_argument("--filled", action="store_true", help="memory: spheres of Scene.fill, not of arrays")
@@ -45,7 +49,7 @@ def main():
     if given.what == "memory":
         told = memory(given.count or 1_000_000, filled if given.filled else lattice)
     elif given.what == "steps":
-        told = steps(everyone, given.count or 97_000, given.speed, given.turns, given.steps)
+        told = steps(everyone, given.count or 97_000, given.speed, given.turns, given.steps, given.settled)
     elif given.what == "bits":
         told = bits(everyone, given.scenes, given.count or 100, given.steps, given.hard)
     else:
@@ -103,19 +107,28 @@ def memory(count, make):
         yield f"{name:6} [MB] " + " ".join(f"{x:7.0f}" for x in each) + f"  sum {sum(each):7.0f}"
 
 
-def steps(everyone, count, speed, turns, many):
+def steps(everyone, count, speed, turns, many, rest):
     """Time of steps, wall and processor, of all processes with one thread each and of the first with two threads, in turns."""
     numba.set_num_threads(1)
-    shared = clast.Simulation(lattice(count, speed))
+
+    def make():
+        if rest:
+            spheres, sides = packing(count)
+            return clast.Simulation(walled(spheres[:, :3], spheres[:, 3], sides), clast.DEM(law="hertz"), dt=STEP)
+        return clast.Simulation(lattice(count, speed))
+
+    shared = make()
     shared.step(10)
-    alone = None
+    alone, began = None, time.process_time()
     if everyone.rank == 0:
         with team.alone():
             numba.set_num_threads(2)
-            alone = clast.Simulation(lattice(count, speed))
+            alone = make()
             alone.step(10)
+    # This is no work of the processes: taken for it, space would be cut anew, and many bodies would go to the other one.
+    everyone.idle += time.process_time() - began
     spent = {"threads": [], "processes": []}
-    lists = alone.state.rebuilds if alone else 0
+    before = [sim.state.rebuilds if sim else 0 for sim in (alone, shared)]
     for _ in range(turns):
         everyone.rest()
         if alone is not None:
@@ -124,6 +137,7 @@ def steps(everyone, count, speed, turns, many):
             with team.alone():
                 alone.step(many)
             spent["threads"].append((time.perf_counter() - began[0], time.process_time() - began[1]))
+            everyone.idle += spent["threads"][-1][1]  # see above
         everyone.rest()
         numba.set_num_threads(1)
         worked, began = sum(shared.stepper.ranks()["worked"]), time.perf_counter()
@@ -132,12 +146,15 @@ def steps(everyone, count, speed, turns, many):
         spent["processes"].append((wall, sum(shared.stepper.ranks()["worked"]) - worked))
     if alone is None:
         return []
-    lists = (alone.state.rebuilds - lists) / turns
+    lists = [sim.state.rebuilds - was for sim, was in zip((alone, shared), before, strict=True)]
+    # The mean, not the median: lists are made in few of the turns.
     wall, busy = (
-        {name: statistics.median(one[k] for one in each) * 1e3 / many for name, each in spent.items()} for k in (0, 1)
+        {name: statistics.mean(one[k] for one in each) * 1e3 / many for name, each in spent.items()} for k in (0, 1)
     )
+    ratios = [one[0] / two[0] for one, two in zip(*spent.values(), strict=True)]
     return [
-        f"{count:,} spheres at {speed:g} m/s, {many} steps and {lists:g} lists in a turn, {turns} turns",
+        f"{count:,} spheres, {'settled' if rest else f'at {speed:g} m/s'}, {turns} turns of {many} steps; lists {lists[0]} and {lists[1]}, cuts {shared.stepper.domain.recut}",
+        "two threads over processes, turn by turn: " + ", ".join(f"{ratio:.2f}" for ratio in ratios),
         f"wall [ms a step]: two threads {wall['threads']:.1f}, {everyone.size} processes {wall['processes']:.1f}, ratio {wall['threads'] / wall['processes']:.2f}",
         f"processors, without waiting [ms a step]: {busy['threads']:.1f} and {busy['processes']:.1f}, ratio {busy['threads'] / busy['processes']:.2f}",
     ]

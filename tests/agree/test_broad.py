@@ -1,12 +1,15 @@
 """Bins, all pairs and plain NumPy find the same contacts."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from roads import ball_gaps, keys, nearest_image, wall_gap
 
 import clast
 from clast import Clump, Cylinder, MeshWall, Plane, Quad, Scene, Sphere, find_contacts, load_mesh
-from clast.broad.bins import sort_shapes
+from clast.broad.all_pairs import all_pairs
+from clast.broad.bins import Crowded, Part, bins, sort_shapes
 from clast.broad.search import periodic_box
 from clast.narrow.contacts import contacts_among
 from clast.tables import FREE, SPHERE
@@ -98,6 +101,29 @@ def test_few_in_a_wide_periodic_world(wide):
     grid, _, _ = sort_shapes(scene.shapes(), np.zeros(42, np.int32), periodic_box(scene), 0.0)
     assert grid.first[-1] <= len(grid.radius) * (2 * 42 + 64)
     assert keys(check_balls(scene, 0.0)).tolist() == [[40, 41, 0, 0]]
+
+
+@pytest.mark.parametrize("edge", [40.3, 157.9])
+@pytest.mark.parametrize("periodic", [(True, True, True), (True, False, True)])
+def test_bins_of_a_part_of_a_periodic_world_are_as_narrow_as_its_bodies(edge, periodic):
+    """Folded onto each other, not widened: a search in a box of a large scene would look at all that is there."""
+    rng = np.random.default_rng(6)
+    for corner in (0.0, 0.31 * edge):
+        position = (corner + rng.random((500, 3)) * 5.0 - 2.5) % edge  # around the corner of the world, or far from it
+        scene = balls(position, rng.uniform(0.15, 0.3, 500), world=((0.0,) * 3, (edge,) * 3), periodic=periodic)
+        shapes, box, tag = scene.shapes(), periodic_box(scene), np.arange(500, dtype=np.int32)
+        known = Part(True, None, 2.0)
+        grid, order, _ = sort_shapes(shapes, tag, box, 0.02, known)
+        assert grid.first[-1] <= len(grid.radius) * (2 * 500 + 64)
+        width = 2.0 * grid.radius[:, None] + 0.02
+        assert (width * grid.inverse <= 1.0).all() and (width * grid.inverse > 0.75).all()
+        # As many bins as shapes at the least are in use, as if the world had the size of the part.
+        assert np.diff(order.start)[:-1].max() < 25
+        found = (np.sort(search(shapes, tag, box, 0.02), axis=1) for search in (partial(bins, part=known), all_pairs))
+        one, two = (pairs[np.lexsort(pairs.T[::-1])] for pairs in found)
+        assert len(one) > 300 and np.array_equal(one, two)
+        with pytest.raises(Crowded):
+            bins(shapes, tag, box, 0.02, Part(True, len(one) - 1, 0.0))
 
 
 def test_clumps():

@@ -19,6 +19,7 @@ from .near import image
 CLASSES = 64  # powers of two of the radius that are told apart
 SHARE = 8.0  # bodies per bin up to which smaller sizes are put into the bins of larger ones
 GUESS = 6  # pairs per shape that a first search has room for, and twice as many where memory is no matter
+SPARE = 1.4  # times the mean number of pairs of a shape that there is room for where that is known
 CROWD = 32.0  # neighbours in one bin, on average over bodies, above which sizes are separated after all
 PERIODIC = False  # bound to the kernels: some axis of the world repeats
 
@@ -32,6 +33,14 @@ class Grid(NamedTuple):
     bins: np.ndarray  # (l,3) int32
     wrap: np.ndarray  # (l,3) bool, the last bin neighbours the first
     first: np.ndarray  # (l+1,) int32, number of the level's first bin
+
+
+class Part(NamedTuple):
+    """What is known of shapes that are a part of a scene."""
+
+    small: bool  # whether they fill a small part of a periodic world
+    most: int | None  # pairs above which Crowded is raised before they take memory, or None
+    each: float  # pairs that a shape has, about; 0 where that is not known
 
 
 class Sorted(NamedTuple):
@@ -202,8 +211,8 @@ def pair_row(c, chunk, room, start, partner, order, number, pairs):
             pairs[p, 1] = a if swap else b
 
 
-def make_grid(shapes, box, margin, share):
-    """Choose levels and bins from the sizes and the extent of the shapes."""
+def make_grid(shapes, box, margin, share, small=False):
+    """Choose levels and bins from the sizes and the extent of the shapes; small: see Part."""
     device = backend.DEVICE[-1]
     n = len(shapes.radius)
     chunk = device.chunk * 16
@@ -227,38 +236,43 @@ def make_grid(shapes, box, margin, share):
     radii, occupied = [largest], 0.0
     for k in np.nonzero(sizes)[0][::-1]:
         room = np.prod(np.maximum((high - low) / width(radii[-1]), 1.0))
+        if small:  # the world may be a thousand times as large
+            room = min(room, 2.0 * n + 64.0)
         if occupied and occupied + sizes[k] > share * room:
             radii.append(min(2.0 ** (float(k) - 40.0), radii[-1]))
             occupied = 0.0
         occupied += sizes[k]
-    counts, wrap = [], []
+    counts, wrap, scale = [], [], []
     for radius in radii:
         count = np.maximum(np.floor(np.minimum((high - low) / width(radius), 1e6)), 1).astype(np.int64)
         # A free axis gets one bin more than fits, so that its bins keep their width.
         count = np.where(periodic, count, count + 1)
-        around = periodic.copy()
+        around, full = periodic.copy(), count.copy()
         while np.prod(count) > 2 * n + 64:
-            # Free axes are folded, down to two bins; periodic ones get wider bins.
+            # Free axes are folded, down to two bins; periodic ones get wider bins. Where shapes fill a part of the world these would be as wide as
+            # the part, so periodic axes are folded there too: as many times as leaves the last of all bins beside the first.
             axis = int(np.argmax(np.where(periodic | (count > 3), count, 0)))
-            count[axis], around[axis] = (count[axis] + 1) // 2, True
+            fold = small and periodic[axis] and count[axis] > 3
+            count[axis], around[axis] = count[axis] // 2 if fold else (count[axis] + 1) // 2, True
         counts.append(count)
         wrap.append(around)
+        scale.append(count * (full // count) if small else count)
     bins = np.array(counts)
     inverse = np.array(
-        [np.where(periodic, c / np.maximum(high - low, 1e-300), 1.0 / width(r)) for c, r in zip(bins, radii)]
+        [np.where(periodic, c / np.maximum(high - low, 1e-300), 1.0 / width(r)) for c, r in zip(scale, radii)]
     )
     first = np.concatenate([[0], np.cumsum(np.prod(bins, axis=1))]).astype(np.int32)
     columns = np.array(radii), low, inverse, bins.astype(np.int32), np.array(wrap), first
     return Grid(*(device.to_device(np.ascontiguousarray(c)) for c in columns)), int(first[-1])
 
 
-def sort_shapes(shapes, tag, box, margin):
-    """Sort the shapes into bins: returns the grid, the sorted shapes and the number of bounded shapes."""
+def sort_shapes(shapes, tag, box, margin, part=None):
+    """Sort the shapes into bins: returns the grid, the sorted shapes and the number of bounded shapes. part: see `search_bins`."""
     device = backend.DEVICE[-1]
     n = len(shapes.radius)
     share, chunk = SHARE, device.chunk * 16
     while True:
-        grid, bins = make_grid(shapes, box, margin, share)
+        grid, bins = make_grid(shapes, box, margin, share, part is not None and part.small)
         key, level = device.empty(n, np.int32), device.empty(n, np.int8)
         kernel(place_row)(n, shapes.centre, shapes.radius, grid, key, level)
         start, order = primitives.group(key, bins + 1)
@@ -315,16 +329,16 @@ class Crowded(Exception):
         self.pairs = pairs
 
 
-def look_at_room(pairs, most):
-    """Raise Crowded if there are more pairs than `most`, if that is not None."""
-    if most is not None and pairs > most:
+def look_at_room(pairs, part):
+    """Raise Crowded if there are more pairs than a Part may have."""
+    if part is not None and part.most is not None and pairs > part.most:
         raise Crowded(pairs)
 
 
-def search_bins(shapes, tag, box, margin, most=None):
-    """Sort the shapes and find all partners: returns what `pair_row` and `contact_row` start from. most: see `look_at_room`."""
+def search_bins(shapes, tag, box, margin, part=None):
+    """Sort the shapes and find all partners: returns what `pair_row` and `contact_row` start from. part: Part, of shapes that are a part of a scene."""
     device = backend.DEVICE[-1]
-    grid, order, bounded = sort_shapes(shapes, tag, box, margin)
+    grid, order, bounded = sort_shapes(shapes, tag, box, margin, part)
     chunk = device.chunk
     chunks = (bounded + chunk - 1) // chunk
     count, total = device.empty(bounded, np.int32), device.empty(chunks, np.int64)
@@ -332,33 +346,36 @@ def search_bins(shapes, tag, box, margin, most=None):
     arguments = chunk, grid, order, edges, float(margin)
     search = kernel(search_row, grain=2, PERIODIC=bool(box.periodic))
     # One search is enough when every chunk finds room; if one does not, the exact sizes are known for a second.
-    room = np.arange(chunks + 1) * ((GUESS if bounded >= backend.MANY else 2 * GUESS) * chunk)
+    guess = GUESS if bounded >= backend.MANY else 2 * GUESS
+    if part is not None:
+        guess = max(guess, math.ceil(SPARE * part.each))
+    room = np.arange(chunks + 1) * (guess * chunk)
     while True:
         space = device.to_device(room)
         partner = device.empty(int(room[-1]), np.int32)
         search(chunks, *arguments, space, partner, count, total)
         needed = device.to_host(total)
-        look_at_room(int(needed.sum()), most)
+        look_at_room(int(needed.sum()), part)
         if np.all(needed <= np.diff(room)):
             break
         room = np.concatenate([[0], np.cumsum(needed)])
     return (chunks, chunk, space, primitives.scan(count), partner), order, int(needed.sum())
 
 
-def bins(shapes, tag, box, margin, most=None):
+def bins(shapes, tag, box, margin, part=None):
     """Pairs of bounded shapes whose bounding spheres are nearer than margin [m]: (p,2) int32 rows of Shapes.
 
-    The shape with the lower number comes first. tag (s,) int32: shapes with equal tags make no pair. most: see `look_at_room`.
+    The shape with the lower number comes first. tag (s,) int32: shapes with equal tags make no pair. part: see `search_bins`.
     """
-    found, order, total = search_bins(shapes, tag, box, margin, most)
+    found, order, total = search_bins(shapes, tag, box, margin, part)
     pairs = backend.DEVICE[-1].empty((total, 2), np.int32)
     kernel(pair_row, grain=2)(*found, order.shape, shapes.number, pairs)
     return pairs
 
 
-def sphere_contacts(shapes, tag, number, box, margin, most=None):
-    """Contacts of lone spheres, up to margin [m] apart. tag (s,) int32: spheres with equal tags make no contact; number (s,): body number of each; most: see `look_at_room`."""
-    found, order, total = search_bins(shapes, tag, box, margin, most)
+def sphere_contacts(shapes, tag, number, box, margin, part=None):
+    """Contacts of lone spheres, up to margin [m] apart. tag (s,) int32: spheres with equal tags make no contact; number (s,): body number of each; part: see `search_bins`."""
+    found, order, total = search_bins(shapes, tag, box, margin, part)
     contacts = empty_contacts(total)
     edges = (*box.length.tolist(), *box.inverse.tolist())
     write = kernel(contact_row, grain=2, PERIODIC=bool(box.periodic))

@@ -15,8 +15,9 @@ from ..errors import Diverged, Penetrated, pick
 from ..kernels import backend
 from ..kernels.backend import kernel
 from ..motion import integrate
+from ..motion.placing import place_parts
 from ..motion.rotation import inverse_chunk
-from ..motion.state import State, place_parts
+from ..motion.state import State
 from ..motion.stepper import Stepper
 from ..narrow.dispatch import find_points
 from ..tables import FREE, SPHERE, is_particle, is_thin, is_wall, rows_in

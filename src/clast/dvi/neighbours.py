@@ -8,7 +8,8 @@ import numpy as np
 from ..broad.search import turned
 from ..kernels import primitives
 from ..kernels.rows import CENTRES
-from ..motion.state import ball_radii, place_parts
+from ..motion.placing import place_parts
+from ..motion.state import ball_radii
 from ..tables import FREE, is_wall
 from .constraints import SWIFT
 from .shared import Shared

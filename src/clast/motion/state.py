@@ -20,7 +20,7 @@ from ..broad.neighbour_list import carry, find_manifolds, join_gaps, make_pairs,
 from ..broad.search import find_pairs, turned
 from ..kernels import backend
 from ..kernels.backend import kernel
-from ..kernels.rows import CENTRES, COLUMNS, PER_INERTIA, PER_MASS, REACH, SPINS, VELOCITIES
+from ..kernels.rows import CENTRES, SPINS, VELOCITIES
 from ..narrow.dispatch import FAMILIES, FAMILY, Asked, near_pairs
 from ..narrow.mesh_slots import Candidates
 from ..scene.stacking import lone_parts, make_trees
@@ -42,7 +42,9 @@ from ..tables import (
     without_heat,
 )
 from . import integrate
+from .placing import place_parts, place_shapes, widened
 
+SINGLE = "part", "kind", "radius"  # columns of Shapes of bodies that are one shape
 REORDER = 32  # rebuilds of the list after which bodies are sorted again
 # What a new list costs, in listed pairs that do not touch in a step, and sleep: 0.3 to 1 us a body and 1 to 3 ms beside that, over 8 to 30 ns. Drums of
 # 4,000 spheres are as quick with any factor from 2 to 10 before both.
@@ -57,50 +59,6 @@ class Range(NamedTuple):
     length: int  # pairs
     manifold: int  # its first manifold
     manifolds: int  # their number
-
-
-def place_shapes(bodies, label, molds, parts):
-    """Bodies and Shapes as views of the rows, and the rows (s,12); parts with rows of their own are not placed yet.
-
-    label (n,): number of the first part of each body.
-    """
-    n = len(bodies.number)
-    many, first = molds.count[bodies.mold], molds.first[bodies.mold]
-    single = lone_parts(molds, parts)[bodies.mold]
-    more = np.where(single, 0, many)
-    body = np.concatenate([np.arange(n), np.repeat(np.arange(n), more)]).astype(np.int32)
-    within = np.arange(len(body) - n) - np.repeat(np.cumsum(more) - more, more)
-    part = np.concatenate([first, first[body[n:]] + within]).astype(np.int32)
-    kind = parts.kind[part]
-    radius = parts.reach[part] * bodies.scale[body]
-    kind[:n][~single], radius[:n][~single] = NONE, np.inf
-    number = np.concatenate([label, label[body[n:]] + within]).astype(np.int64)
-    rows = np.zeros((len(body), COLUMNS))
-    rows[:, REACH] = radius
-    rows[:n, CENTRES], rows[:n, VELOCITIES], rows[:n, SPINS] = bodies.position, bodies.velocity, bodies.spin
-    rows[:, PER_MASS], rows[:, PER_INERTIA] = 1.0 / bodies.mass[body], 1.0 / bodies.inertia[body]
-    bodies = bodies._replace(position=rows[:n, CENTRES], velocity=rows[:n, VELOCITIES], spin=rows[:n, SPINS])
-    shapes = Shapes(number, body, part, kind, rows[:, CENTRES], radius)
-    return bodies, shapes, rows
-
-
-def place_parts(bodies, shapes, parts, box, rows, reference=None, turned_from=None, far=None):
-    """Put the parts that have rows of their own where their bodies are; returns how far the surface of any has moved [m] from
-    reference (s,3) and turned_from (n,4), and notes it in `far`, see Pairs."""
-    device = backend.DEVICE[-1]
-    n = len(bodies.number)
-    chunk = device.chunk
-    chunks = (len(shapes.body) - n + chunk - 1) // chunk
-    if chunks <= 0:
-        return 0.0
-    moved = device.empty(chunks, np.float64)
-    place = kernel(integrate.place_row, grain=4)
-    edges = (*box.length.tolist(), *box.inverse.tolist())
-    start = device.empty((0, 3), np.float64) if reference is None else reference
-    turned_from = device.empty((0, 4), np.float64) if turned_from is None else turned_from
-    far = device.empty(0, np.float64) if far is None else far
-    place(chunks, chunk, n, bodies, shapes, parts, rows, start, turned_from, far, moved, edges)
-    return math.sqrt(device.peak(moved))
 
 
 class Wall(NamedTuple):
@@ -202,9 +160,41 @@ class State(Asked):
         there = self.there
         return there.bodies, there.shapes, there.parts, there.meshes, there.hulls
 
-    def place(self, bodies):
-        """Take these Bodies, NumPy arrays in the order of `label`, for the present ones."""
-        self.bodies, self.shapes, self.rows = place_shapes(bodies, self.label, self.molds, self.parts)
+    def place(self, bodies, room=0):
+        """Take these Bodies, NumPy arrays in the order of `label`, for the present ones. room: see `exchange`."""
+        self._take(*place_shapes(bodies, self.label, self.molds, self.parts, room))
+
+    def exchange(self, rows, bodies, label, count):
+        """Let these rows (k,) have other Bodies, with these labels, and the tables `count` rows, in the memory that they have: fresh memory costs more than
+        all else that is done here. False, and nothing is changed, where there is no room for that, or parts have rows of their own."""
+        old = self.shapes
+        if len(old.body) > len(self.bodies.number):
+            return False
+        _, new, values = place_shapes(bodies, label, self.molds, self.parts)
+        moving = dict(zip(("position", "velocity", "spin"), (CENTRES, VELOCITIES, SPINS)))
+        columns = {name: column for name, column in self.bodies._asdict().items() if name not in moving}
+        columns |= {name: getattr(old, name) for name in SINGLE}
+        wide = {name: widened(column, count) for name, column in columns.items()}
+        table = widened(self.rows, count)
+        if len(new.body) > len(rows) or table is None or any(column is None for column in wide.values()):
+            return False
+        for name, column in wide.items():
+            column[rows] = getattr(new if name in SINGLE else bodies, name)
+        table[rows] = values
+        number = np.empty(count, np.int64)  # the list still asks for the old ones
+        kept = min(count, len(old.number))
+        number[:kept] = old.number[:kept]
+        number[rows] = label
+        views = {name: table[:, place] for name, place in moving.items()}
+        made = type(bodies)(**{name: views.get(name, wide.get(name)) for name in bodies._fields})
+        body = np.arange(count, dtype=np.int32)
+        shapes = Shapes(number, body, wide["part"], wide["kind"], views["position"], wide["radius"])
+        self._take(made, shapes, table)
+        return True
+
+    def _take(self, bodies, shapes, rows):
+        """Let these tables be the present ones."""
+        self.bodies, self.shapes, self.rows = bodies, shapes, rows
         self.label = self.shapes.number[: len(self.bodies.number)]  # the same numbers, kept once
         there, n = self.there, len(bodies.number)
         device, view = self.device, self.device.view

@@ -64,7 +64,8 @@ class Cuts:
         return rank
 
     def near(self, position, reach, rank, wide):
-        """Which bodies, with centres (n,3) [m] and reaches (n,) [m], are nearer than `wide` [m] to the tile of a rank: (n,) bool."""
+        """Which bodies, with centres (n,3) [m] and reaches (n,) [m], are nearer than `wide` [m] to the tile of a rank: (n,) bool; a reach of
+        -inf is near nothing."""
         near = np.empty(len(position), np.bool_)
         tile = (*self.low[rank].tolist(), *self.high[rank].tolist(), float(wide))
         kernel(near_row)(len(position), position, reach, tile, tuple(self.box.length.tolist()), near)
@@ -90,7 +91,7 @@ def near_row(i, position, reach, tile, length, near):
             away = min(away, max(low - (x - length[k]), 0.0), max(x + length[k] - high, 0.0))
         square += away * away
     far = reach[i] + tile[6]
-    near[i] = square <= far * far * ROUNDING
+    near[i] = far >= 0.0 and square <= far * far * ROUNDING
 
 
 def meets_row(i, position, reach, others, margin, edges, near):
@@ -103,4 +104,4 @@ def meets_row(i, position, reach, others, margin, edges, near):
             d = image(position[i, j] - others[k, j], edges[j], edges[3 + j])
             square += d * d
         far = reach[i] + others[k, 3] + margin
-        near[i] = square <= far * far * ROUNDING
+        near[i] = far >= 0.0 and square <= far * far * ROUNDING

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..kernels import backend
 from ..kernels.backend import kernel
-from ..motion.state import REORDER, place_parts, place_shapes
+from ..motion.placing import place_parts, place_shapes, roomy
+from ..motion.state import REORDER
 from ..scene.stacking import lone_parts, mold_reach
 from ..tables import FREE, some_bodies
 from .balance import is_even, weights
@@ -28,13 +29,13 @@ class Domain:
     """What this process has of the bodies of a State, and what it exchanges with others.
 
     state: with the bodies in the own tile, by these Cuts, and all that are not free. memory: `remember` and `recall`
-    what contacts do, as `clast.dem.results`; larger: how much larger [m] the list takes each of some Bodies, (n,). groups: of bodies that are
+    what contacts do, as `clast.dem.results`; larger: how much larger [m] the list takes each of some Bodies, (n,), or None. groups: of bodies that are
     joined, each of which is in the tile of its first body as a whole, wherever the others are.
     """
 
     def __init__(self, team, state, cuts, memory, groups):
         self.team, self.state, self.memory, self.groups = team, state, memory, groups
-        self.larger = lambda bodies: 0.0
+        self.larger: Any = None
         self.reach = mold_reach(state.molds, state.parts)
         lone = bool(lone_parts(state.molds, state.parts).all())
         self.turning = state.turning or not lone  # whether it matters to others how a body is turned
@@ -94,7 +95,7 @@ class Domain:
     def rebuild(self, grow=None):
         """Make the list of pairs anew: bodies go where they belong, ghosts come, and contacts keep what they remember. grow: see State.rebuild."""
         state = self.state
-        rows, kept, arrived, memory = self._migrate()
+        rows, arrived, memory = self._migrate()
         number = state.bodies.number
         former = np.arange(len(number), dtype=np.int32) if state.former is None else state.former
         # What was here and may be here again under another rule: ghosts, and what leaves.
@@ -109,52 +110,64 @@ class Domain:
             return np.where(known_number[at] == wanted, known_former[at], -1).astype(np.int32)
 
         first, numbers = state.pairs is None, arrived["number"].copy()
-        former = np.concatenate([former[kept], before(numbers)])
+        order = seats(state.own, rows, len(arrived))
+        stayed, came, own = np.flatnonzero(order >= 0), np.flatnonzero(order < 0), len(order)
+        was = np.empty(own, np.int32)
+        was[stayed], was[came] = former[order[stayed]], before(numbers)[-1 - order[came]]
+        former, state.ghosts = was, 0
         sort = state.rebuilds % REORDER == 0
-        if len(rows) or len(arrived) or (sort and state.ghosts):
-            state.ghosts = 0
-            self._put(kept, arrived)
-        state.ghosts = 0
+        if len(rows) or len(arrived) or (sort and own < len(number)):
+            fresh = np.flatnonzero(order != np.arange(own))
+            self._exchange(fresh, order[fresh], arrived, own)
         if sort:
             order = state.sort_bodies()
             state.permute(order)
             former = former[order]
             backend.give_back(len(state.shapes.body))
-        ghosts = self._choose_ghosts(len(former))
-        self._put(slice(0, len(former)), ghosts)
+        ghosts = self._choose_ghosts(own)
+        self._exchange(np.arange(own, own + len(ghosts)), -1 - np.arange(len(ghosts)), ghosts, own + len(ghosts))
         former = np.concatenate([former, before(ghosts["number"])])
         state.ghosts = len(ghosts)
         state.note_ghosts()
         state.former = None if first else former
-        del arrived, ghosts, known, rows, kept, number  # a new list must not find them in memory
+        del arrived, ghosts, known, rows, number, was, stayed, came, order  # a new list must not find them in memory
         if first:
             backend.give_back(len(state.shapes.body))  # nor the scene
         state.rebuild(sort=False, grow=grow)
         if memory is not None:
             self._recall(numbers, memory)
 
-    def _put(self, kept, records):
-        """Let the rows `kept` of the state be followed by these records, and all others be gone."""
+    def _exchange(self, rows, order, records, count):
+        """Let rows (k,) of the tables have what stood in rows `order` (k,) of them, or the records -1, -2 and so on, and let there be `count` rows."""
         state = self.state
+        old, came = np.flatnonzero(order >= 0), np.flatnonzero(order < 0)
 
-        def join(column, more):
-            column = column[kept]
-            return np.concatenate([column, more]) if len(more) else column
+        def some(column, more):
+            made = np.empty((len(rows), *column.shape[1:]), column.dtype)
+            made[old], made[came] = column[order[old]], more[-1 - order[came]]
+            return made
 
-        state.label = join(state.label, records["label"])
-        state.place(
-            type(state.bodies)(*(join(column, records[name]) for name, column in state.bodies._asdict().items()))
-        )
+        bodies = type(state.bodies)(*(some(column, records[name]) for name, column in state.bodies._asdict().items()))
+        label = some(state.label, records["label"])
+        if state.exchange(rows, bodies, label, count):
+            return
+        room, kept = count // 256 + len(rows) // 2, min(count, len(state.bodies.number))
+
+        def whole(column, more):
+            made = roomy((count, *column.shape[1:]), column.dtype, room)
+            made[:kept] = column[:kept]
+            made[rows] = more
+            return made
+
+        state.label = whole(state.label, label)
+        state.place(type(bodies)(*(whole(column, more) for column, more in zip(state.bodies, bodies))), room)
 
     def _migrate(self):
-        """Send bodies that have left the tile to their new owners. Returns rows that leave, rows that stay, records that come and what
-        their contacts remember, None if nothing came."""
+        """Send bodies that have left the tile to their new owners. Returns rows that leave, records that come and what their
+        contacts remember, None if nothing came."""
         state, team = self.state, self.team
-        bodies, own = state.bodies, state.own
-        free = np.flatnonzero(bodies.motion[:own] == FREE)
-        to = self.cuts.owner(self._homes(free))
-        away = np.flatnonzero(to != team.rank)
-        rows, to = free[away], to[away]
+        bodies = state.bodies
+        rows, to = self._away()
         parcels = {}
         if len(rows):
             leaves = np.zeros(len(bodies.number), bool)
@@ -175,9 +188,18 @@ class Domain:
         arrived = np.concatenate([np.empty(0, self.columns), *(records for records, _ in came.values())])
         self.moved += len(arrived)
         memories = [memory for _, memory in came.values() if memory is not None]
-        stays = np.ones(own, bool)
-        stays[rows] = False
-        return rows, np.flatnonzero(stays), arrived, joined(memories) if memories else None
+        return rows, arrived, joined(memories) if memories else None
+
+    def _away(self):
+        """Rows (k,) of own bodies whose tiles are those of other processes, and these (k,)."""
+        bodies, own, rank = self.state.bodies, self.state.own, self.team.rank
+        if len(self.groups):
+            rows = np.flatnonzero(bodies.motion[:own] == FREE)
+            to = self.cuts.owner(self._homes(rows))
+        else:  # nobody need be copied to be asked
+            rows, to = np.arange(own), self.cuts.owner(bodies.position[:own])
+        away = np.flatnonzero((to != rank) & (bodies.motion[rows] == FREE))
+        return rows[away], to[away]
 
     def _homes(self, free):
         """Places (n,3) [m] whose tiles tell who moves these free bodies, rows (n,)."""
@@ -208,26 +230,29 @@ class Domain:
         return type(self.state.bodies)(*(np.ascontiguousarray(records[name]) for name in self.state.bodies._fields))
 
     def _choose_ghosts(self, own):
-        """Tell others of own bodies near their tiles; returns the records of what they tell of. own: so many bodies, the first, are own."""
-        state, team, bodies = self.state, self.team, self.state.bodies
-        free = np.flatnonzero(bodies.motion[:own] == FREE)
-        position = bodies.position[free]
-        grown = self.larger(some_bodies(bodies, free))
-        reach = grown + self.reach[bodies.mold[free]] * bodies.scale[free]
+        """Tell others of own bodies, the first so many, near their tiles; returns the records of what they tell of."""
+        state, team = self.state, self.team
+        bodies = type(state.bodies)(*(column[:own] for column in state.bodies))
+        free = bodies.motion == FREE
+        reach = self.reach[bodies.mold] * bodies.scale
+        if self.larger is not None:
+            rows = np.flatnonzero(free)
+            reach[rows] += self.larger(some_bodies(bodies, rows))
+        reach[~free] = -np.inf  # near nobody
         # Who is near a large body, or one of a group that is not in the tile, is asked of the body.
         large = reach > LARGE * state.size
         if len(self.groups):
-            large |= self.cuts.owner(position) != team.rank
-        table = np.column_stack([position[large], reach[large]])
-        told = team.everywhere((float(reach[~large].max(initial=0.0)), len(free) > 0, table))
+            large |= free & (self.cuts.owner(bodies.position) != team.rank)
+        table = np.column_stack([bodies.position[large], reach[large]])
+        told = team.everywhere((float(reach.max(initial=0.0, where=~large)), bool(free.any()), table))
         self.going, parcels = [], {}
         for rank, (widest, some, others) in enumerate(told):
-            if rank == team.rank or not some or not len(free):
+            if rank == team.rank or not some or not free.any():
                 continue
-            near = self.cuts.near(position, reach, rank, widest + state.margin)
+            near = self.cuts.near(bodies.position, reach, rank, widest + state.margin)
             if len(others):
-                kernel(meets_row)(len(free), position, reach, others, state.margin, state.edges, near)
-            rows = free[near]
+                kernel(meets_row)(own, bodies.position, reach, others, state.margin, state.edges, near)
+            rows = np.flatnonzero(near)
             if len(rows):
                 parcels[rank] = self._records(bodies, state.label, rows)
                 self.going.append((rank, rows, np.empty((len(rows), state.rows.shape[1])), np.empty((len(rows), 4))))
@@ -317,6 +342,24 @@ class Domain:
     def everybody(self):
         """All Bodies, sorted by number, on every process."""
         return self.bodies_of(self.gather(np.flatnonzero(self.state.bodies.motion[: self.state.own] == FREE))[0])
+
+
+def seats(own, leaving, arriving):
+    """Who stands in which row when bodies have gone and come: for each row (m,) the row in which its body stood, or -1, -2 and so on for those that come.
+
+    own: bodies that were there; leaving (k,): rows of those that leave, sorted; arriving: how many come. They take the rows of those that have left; if they are fewer,
+    the last ones move there.
+    """
+    count = own - len(leaving) + arriving
+    order = np.arange(count)
+    free = np.concatenate([leaving, np.arange(own, count)])[:arriving]
+    order[free] = -1 - np.arange(arriving)
+    if arriving < len(leaving):
+        holes = leaving[arriving:]
+        stays = np.ones(own, bool)
+        stays[leaving] = False
+        order[holes[holes < count]] = count + np.flatnonzero(stays[count:])
+    return order
 
 
 def about(memory, numbers):

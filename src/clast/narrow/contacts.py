@@ -260,28 +260,28 @@ def checked(
     return margin, broad, narrow, sort, tree
 
 
-def contacts_among(scene, bodies, margin, broad, narrow, sort, tree=True, pairs=None, own=None, most=None):
+def contacts_among(scene, bodies, margin, broad, narrow, sort, tree=True, pairs=None, own=None, part=None):
     """Contacts between these bodies of a scene, in the order of their numbers; the other arguments as in `find_contacts`.
 
-    own (n,) bool: None, or which bodies are meant: the others make no contacts with each other. most: pairs above which Crowded is raised before they take any memory, or None.
+    own (n,) bool: None, or which bodies are meant: the others make no contacts with each other. part: Part, where bodies are a part of the scene, or None.
     """
     search = BROAD[broad]
     quick = not sort and search is bins
-    if most is not None and search is bins:
-        search = partial(bins, most=most)
+    if part is not None and search is bins:
+        search = partial(bins, part=part)
     field = Field(scene, bodies, margin > 0.0, NARROW.get(narrow, False))
     shapes, box = field.shapes, field.box
     if pairs is None:
         if quick and len(shapes.body) == len(bodies.number) and not shapes.kind.any():
             tag = shapes.body if own is None else np.where(own, shapes.body, np.int32(-1))
-            return sphere_contacts(shapes, tag, bodies.number, box, margin, most)
+            return sphere_contacts(shapes, tag, bodies.number, box, margin, part)
         meant = ~is_wall(shapes.kind) if own is None else ~is_wall(shapes.kind) & own[shapes.body]
         tag = np.where(meant, shapes.body, np.int32(-1))
         lists = find_pairs(field.tables, tag, box, margin, search, FAMILY)
         lists = [lower_first(shapes, k)[0] if f.walls and len(k) else k for f, k in zip(FAMILIES, lists, strict=True)]
         listed = np.concatenate(lists) if any(len(k) for k in lists[1:]) else lists[0]
         del lists
-        look_at_room(len(listed), most)
+        look_at_room(len(listed), part)
         if sort:
             listed = listed[sort_pairs(shapes, field.label, listed, len(shapes.number))]
     else:

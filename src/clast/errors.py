@@ -14,8 +14,10 @@ Wrong arguments are ValueError or TypeError, raised where they enter.
 """
 
 import difflib
+import os
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, TypeGuard
 
 
@@ -66,6 +68,13 @@ def is_number(value: object) -> TypeGuard[float]:
 def is_whole(value: object) -> TypeGuard[int]:
     """The same of whole numbers."""
     return isinstance(value, Integral)
+
+
+def path_of(given: object, whose: str) -> Path:
+    """The Path that a caller gave; whose: what it was given for, for the message ("save: the first argument must be the path of a file")."""
+    if not isinstance(given, str | os.PathLike):
+        raise TypeError(f"{whose}, got {given!r}")
+    return Path(given)
 
 
 def nearest(name: object, known: Iterable) -> str | None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import clast
-from clast import cli, errors
+from clast import cli, errors, scenefile
 from clast.files import checkpoint, disk
 from clast.files.trajectory import Trajectory
 from clast.kernels.watch import _watch
@@ -127,6 +127,23 @@ WRONG = {
     "contacts": (lambda sim: clast.find_contacts(5), "must be a clast.Scene, got 5"),
     "save": (lambda sim: clast.save("x.csv", 5), "must be a clast.Scene, got 5"),
     "save path": (lambda sim: clast.save(5, sim.scene), "must be the path of a file, got 5"),
+    "checkpoint path": (
+        lambda sim: sim.save(5),
+        "Simulation.save: the first argument must be the path of a file, got 5",
+    ),
+    "mesh path": (lambda sim: clast.load_mesh(5), "load_mesh: the first argument must be the path of a file, got 5"),
+    "scene file": (lambda sim: scenefile.load(None), "must be the path of a .toml scene file, got None"),
+    "trajectory": (lambda sim: clast.files.Trajectory(5), "must be the path of a trajectory.h5, got 5"),
+    "spheres": (
+        lambda sim: clast.files.load_spheres(5),
+        "load_spheres: the first argument must be the path of a file, got 5",
+    ),
+    "export": (
+        lambda sim: clast.files.export(5, "x.dump"),
+        "export: the first argument must be the folder of a run, got 5",
+    ),
+    "movie": (lambda sim: clast.view.movie(5, "x.gif"), "movie: the first argument must be the folder of a run, got 5"),
+    "report page": (lambda sim: clast.view.report(5), "report: the first argument must be the folder of a run, got 5"),
     "resume": (lambda sim: clast.resume(5), "must be the path of a checkpoint or of the folder of a run, got 5"),
 }
 

@@ -48,11 +48,9 @@ def save(path: File, scene: "Scene") -> None:
     `<stem>.polyhedra.vtp`, the triangles of meshes into `<stem>.meshes.vtp`, surfaces of superquadrics into `<stem>.superquadrics.vtp` and finite walls into `<stem>.walls.vtp`. Missing folders are made; a file appears whole or not
     at all.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"save: the first argument must be the path of a file, got {path!r}")
+    path = errors.path_of(path, "save: the first argument must be the path of a file")
     if not all(hasattr(scene, name) for name in ("bodies", "shapes", "parts")):
         raise TypeError(f"save: the second argument must be a clast.Scene, got {scene!r}")
-    path = Path(path)
     writer = errors.pick("file format", path.suffix.lower(), WRITERS)
     bodies = scene.bodies
     shapes = scene.shapes()
@@ -89,9 +87,9 @@ def _save(path, writer, scene, bodies, shapes):
 
 def export(folder: File, path: File) -> Path:
     """Write all frames of the run in `folder` to one .dump file, which OVITO opens as a trajectory; return its path."""
-    path = Path(path)
+    path = errors.path_of(path, "export: the second argument must be the path of a file")
     errors.pick("file format of a run", path.suffix.lower(), {".dump": None})
-    folder = Path(folder)
+    folder = errors.path_of(folder, "export: the first argument must be the folder of a run")
     first_does(lambda: _export(folder / "trajectory.h5" if folder.is_dir() else folder, path))
     return path
 
@@ -138,7 +136,7 @@ def save_grid(path: File, origin: Vector, spacing: Vector, columns: Columns) -> 
 
     origin (3,) [m]: the first node; spacing (3,) [m]; columns: dict[str, (nx, ny, nz, ...) array], one value a node.
     """
-    path = Path(path)
+    path = errors.path_of(path, "save_grid: the first argument must be the path of a file")
     writer = errors.pick("file format of a grid", path.suffix.lower(), {".vti": vti.write})
 
     def write():

@@ -1,12 +1,11 @@
 """Spheres of other programs: data files and dumps of LAMMPS and LIGGGHTS, text of YADE; and dumps that OVITO, LAMMPS and clast read."""
 
 import math
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import Damaged
+from ..errors import Damaged, path_of
 from ..signatures import File
 
 
@@ -27,7 +26,7 @@ def load_spheres(path: File, *, frame: int = -1) -> Spheres:
     """Spheres of a file, sorted by number: LAMMPS data (atom_style sphere, or granular), LAMMPS or LIGGGHTS dump, or text with x y z r in each line as
     YADE's export writes it. Which it is, is seen from its first lines. frame: of a dump with several moments, -1 is the last.
     """
-    path = Path(path)
+    path = path_of(path, "load_spheres: the first argument must be the path of a file")
     lines = path.read_text(encoding="utf-8").splitlines()
     try:
         if any(line.startswith("ITEM: TIMESTEP") for line in lines[:5]):

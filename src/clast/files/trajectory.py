@@ -9,7 +9,6 @@ import hashlib
 import json
 import time as clock
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, overload
 
 import h5py
@@ -50,7 +49,9 @@ class Trajectory:
     """
 
     def __init__(self, path: File, mode: Literal["r", "w", "a"] = "r") -> None:
-        self.path = Path(path)
+        self.path = errors.path_of(path, "Trajectory: the first argument must be the path of a trajectory.h5")
+        if self.path.is_dir():
+            raise IsADirectoryError(f"{str(self.path)!r} is a folder; give the path of its trajectory.h5")
         if mode not in ("r", "w", "a"):
             raise ValueError(f"trajectory mode must be 'r', 'w' or 'a', got {mode!r}")
         self._mode = mode

@@ -1,18 +1,16 @@
 """Runs that write files: frames, checkpoints, and stopping without losing anything."""
 
 import json
-import os
 import signal
 import threading
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 
 from ..dem.method import DEM
 from ..dvi.method import Complementarity
-from ..errors import ClastError, Diverged
+from ..errors import ClastError, Diverged, path_of
 from ..files import checkpoint, disk
 from ..kernels import backend, own, watch
 from ..mpi.pieces import first_writes
@@ -142,9 +140,7 @@ def make_folder(folder):
 
 def folder_of(output):
     """The folder as a Path; None stays None."""
-    if output is not None and not isinstance(output, str | os.PathLike):
-        raise TypeError(f"Simulation.run: output must be the path of a folder, got {output!r}")
-    return None if output is None else Path(output)
+    return None if output is None else path_of(output, "Simulation.run: output must be the path of a folder")
 
 
 def tell_numbers(sim, folder):

@@ -1,11 +1,9 @@
 """A simulation: one step, many steps, frames, runs that can be stopped and continued."""
 
 import math
-import os
 import time as clock
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +17,7 @@ from ..dvi.ledger import Accounted
 from ..dvi.method import Complementarity
 from ..dvi.sleeping import Resting
 from ..dvi.stepper import Hard
-from ..errors import ClastError, Unavailable, is_number, pick
+from ..errors import ClastError, Unavailable, is_number, path_of, pick
 from ..files import checkpoint
 from ..joints.reactions import Reactions
 from ..joints.springs import Pulls
@@ -448,7 +446,7 @@ class Simulation:
 
     def save(self, path: File) -> None:
         """Write a checkpoint that `clast.resume` goes on from, to the bit."""
-        runner.write_checkpoint(self, path)
+        runner.write_checkpoint(self, path_of(path, "Simulation.save: the first argument must be the path of a file"))
 
 
 def resume(
@@ -464,11 +462,7 @@ def resume(
     law: the function, if the contact law was the user's own; drives: {body number: function} likewise; functions: those of
     joints, motors and springs, {("joint" | "motor" | "spring", number): function}.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(
-            f"resume: the first argument must be the path of a checkpoint or of the folder of a run, got {path!r}"
-        )
-    path = Path(path)
+    path = path_of(path, "resume: the first argument must be the path of a checkpoint or of the folder of a run")
     # What contacts remember is the most of it: of several processes each takes what its own bodies have, piece by piece.
     later = DIVIDED if team.find() is not None else ()
     groups, saved = checkpoint.read(path / "checkpoint.h5" if path.is_dir() else path, later)

@@ -5,7 +5,6 @@ A scene file is data. It names shapes, materials and numbers; nothing in it is e
 
 import math
 import tomllib
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,7 +12,7 @@ from pydantic import ValidationError
 
 from ..dem.method import DEM
 from ..dvi.method import Complementarity
-from ..errors import SceneError, nearest
+from ..errors import SceneError, nearest, path_of
 from ..scene.drives import Oscillation
 from ..scene.filling import sieve
 from ..scene.materials import Material
@@ -46,7 +45,7 @@ def load(path, *, outside=False):
 
     outside: whether it may name files that are not in its own folder or below.
     """
-    path = Path(path)
+    path = path_of(path, "scenefile.load: the first argument must be the path of a .toml scene file")
     reader = _Reader(path, outside)
     return reader.ready(_parse(path))
 

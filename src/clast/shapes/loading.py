@@ -5,12 +5,11 @@ import logging
 import re
 import warnings
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Literal, overload
 
 import numpy as np
 
-from ..errors import pick
+from ..errors import path_of, pick
 from ..signatures import File
 from .hull import turned_triangles
 from .mesh import MeshWall, checked, merge_vertices, worth_keeping
@@ -55,7 +54,7 @@ def load_mesh(
         if make is not Mesh:
             raise ValueError(f"epsilon={epsilon!r} is the halo of a triangulated particle; load it with shape='mesh'")
         options["epsilon"] = epsilon
-    path = Path(path)
+    path = path_of(path, "load_mesh: the first argument must be the path of a file")
     if not path.is_file():
         raise FileNotFoundError(f"no mesh file at {path}")
     if path.suffix.lower() not in SUFFIXES:

@@ -63,7 +63,7 @@ def render(
     shot = _shoot(subject, tables, _all(options | style))
     if path is None:
         return shot
-    path = Path(path)
+    path = errors.path_of(path, "render: path must be that of a picture to be written")
     path.parent.mkdir(parents=True, exist_ok=True)
     shot.save(path)
     return path
@@ -71,8 +71,7 @@ def render(
 
 def picture(folder: File, path: File | None = None, *, frame: int = -1, **options: Any) -> Path:
     """Draw one frame (the last one) of the run in `folder` to `path` (picture.png in it); options as in `render`."""
-    folder = Path(folder)
-    with _open(folder) as run:
+    with _open(errors.path_of(folder, "picture: the first argument must be the folder of a run")) as run:
         path = path or run.path.with_name("picture.png")
         return render(run[frame], path, tables=run.groups, **options)
 
@@ -95,11 +94,11 @@ def movie(
     The camera stays where it sees the first, middle and last frame, or as given, and so does the colour scale; progress: function called with the number of
     pictures done and of all; other options as in `render`.
     """
-    path = Path(path)
+    path = errors.path_of(path, "movie: the second argument must be the path of a file")
     writer = errors.pick("movie format", path.suffix.lower(), MOVIES)
     if writer is _mp4:
         _imageio()
-    with _open(Path(folder)) as run:
+    with _open(errors.path_of(folder, "movie: the first argument must be the folder of a run")) as run:
         groups = run.groups
         camera = options.get("camera")
         if camera is None or isinstance(camera, str):

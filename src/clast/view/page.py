@@ -60,8 +60,10 @@ def report(
 
     pictures: the first, middle and last frame, size (width, height) in pixels; left out, with a word, where nothing can be drawn.
     """
-    folder = Path(folder)
-    path = folder / "report.html" if path is None else Path(path)
+    folder = errors.path_of(folder, "report: the first argument must be the folder of a run")
+    path = errors.path_of(
+        folder / "report.html" if path is None else path, "report: path must be that of a page to be written"
+    )
     if not (folder / "trajectory.h5").is_file():
         raise FileNotFoundError(f"no trajectory in {str(folder)!r}; give the folder of a run")
     with Trajectory(folder / "trajectory.h5") as run:

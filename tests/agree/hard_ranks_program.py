@@ -29,7 +29,7 @@ def cut_anywhere(self, seconds):
 
 
 def simulate(scene, dt=STEP):
-    return clast.Simulation(scene, clast.Complementarity(iterations=ITERATIONS), dt=dt)
+    return clast.Simulation(scene, clast.Complementarity(iterations=ITERATIONS, ledger=False), dt=dt)
 
 
 def pile():

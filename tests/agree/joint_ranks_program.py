@@ -82,7 +82,7 @@ def machine():
     hook = scene.add(clast.Sphere(0.008), position=(0.0, -0.03, 0.02), motion="driven", velocity=(0.0, 1.0, 0.0))
     (dragged,), _ = row(1, (0.0, -0.05, 0.012), (0.0, 1.0, 0.0))
     scene.join(*hook, dragged, "distance")
-    return clast.Simulation(scene, clast.Complementarity(iterations=5), dt=0.4 * STEP)
+    return clast.Simulation(scene, clast.Complementarity(iterations=5, ledger=False), dt=0.4 * STEP)
 
 
 def begin(name, count, steps):
@@ -90,7 +90,9 @@ def begin(name, count, steps):
     cores are slow."""
     with team.alone():
         if MPI.COMM_WORLD.rank == 0:
-            sim = clast.Simulation(SCENES[name](count=count).scene, clast.Complementarity(iterations=10), dt=5e-3)
+            sim = clast.Simulation(
+                SCENES[name](count=count).scene, clast.Complementarity(iterations=10, ledger=False), dt=5e-3
+            )
             sim.step(steps)
             sim.save(FOLDER / f"{name}.h5")
     team.find().rest()

@@ -24,7 +24,7 @@ from clast import (
     cli,
     measure,
 )
-from clast.dem import ledger
+from clast.dem import laws, ledger, powers
 from clast.files import Trajectory
 from clast.kernels import backend
 from clast.run import words
@@ -426,11 +426,156 @@ def test_hard_bodies_that_tumble_close_the_balance():
 def test_what_cannot_be_told_is_refused_in_one_line():
     with pytest.raises(ValueError, match="ledger=True follows the work of integrator='verlet'"):
         DEM(ledger=True, integrator="symplectic")
-    sim = grains(DEM())
+    sim = grains(DEM(ledger=False))
     with pytest.raises(ValueError, match=r"take clast.DEM\(ledger=True\)"):
         sim.ledger()
-    with pytest.raises(ValueError, match="record 'dissipation' needs a ledger; take ledger=True"):
-        sim.run(until=1.0, progress=False, record=["dissipation"])
+    for name, method in (("dissipation", DEM()), ("ledger", DEM(ledger=False))):
+        with pytest.raises(ValueError, match=f"record '{name}' needs a ledger; take ledger=True"):
+            grains(method).run(until=1.0, progress=False, record=[name])
+
+
+# Without being asked for.
+
+
+def both(make, steps):
+    """The balance of a simulation by default, and with losses told apart."""
+    told = []
+    for asked in (None, True):
+        sim = make(asked)
+        sim.step(steps)
+        told.append(sim.ledger())
+    one, two = told
+    assert two.dissipated > 0.0 and one.normal == one.sliding == 0.0
+    have = one.kinetic + one.potential + one.elastic
+    assert have == pytest.approx(one.start + one.work + one.through - one.undivided, abs=1e-12 * one.turnover)
+    return one, two
+
+
+def shaken(ledger):
+    return grains(DEM(ledger=ledger), {"drive": Oscillation((0.0005, 0.0, 0.001), 60.0)})
+
+
+def pushed(ledger):
+    """Spheres that a driven sphere, and one with a part beside its middle, drive before them."""
+    scene = Scene(gravity=(0.0, 0.0, 0.0))
+    scene.add(Sphere(0.01), motion="driven", velocity=(0.5, 0.0, 0.0), spin=(0.0, 30.0, 0.0), material=STONE)
+    turner = Clump([(0.02, 0.0, 0.0), (0.0, 0.0, 0.0), (-0.02, 0.0, 0.0)], [0.01, 0.011, 0.01])
+    scene.add(turner, position=(0.2, 0.0, 0.0), motion="driven", spin=(0.0, 0.0, 20.0), material=STONE)
+    place = [(0.0205, 0.001, 0.002), (0.042, 0.0, 0.0), (0.2, 0.0305, 0.0), (0.21, 0.05, 0.001)]
+    scene.add(Sphere(0.01), position=place, material=STONE)
+    return Simulation(scene, DEM(ledger=ledger))
+
+
+DRIVEN = {
+    "a floor that shakes": (shaken, 500),
+    "spheres": (pushed, 3000),
+    "triangles": (lambda ledger: Simulation(everything(), DEM(ledger=ledger)), 600),
+}
+
+
+@pytest.mark.parametrize("name", DRIVEN)
+def test_by_default_the_work_of_drives_and_what_was_lost_in_all_are_told(name):
+    make, steps = DRIVEN[name]
+    one, two = both(make, steps)
+    assert abs(two.work) > 1e-4 * two.turnover
+    assert one.work == pytest.approx(two.work, rel=1e-6)
+    assert one.undivided == pytest.approx(two.dissipated + two.numerical, rel=1e-6)
+
+
+def test_by_default_gravity_along_a_direction_that_repeats_does_work():
+    slope = (G * math.sin(0.5), 0.0, -G * math.cos(0.5))
+    one, two = both(lambda ledger: grains(DEM(ledger=ledger), gravity=slope), 1500)
+    assert two.work > 0.1 * two.start
+    assert one.work == pytest.approx(two.work, rel=1e-6)
+
+
+def passing(ledger):
+    scene = Scene(gravity=(0.0, 0.0, -G))
+    scene.add(Plane(), material=STONE)
+    box = ((-0.03, -0.03, 0.1), (0.03, 0.03, 0.14))
+    scene.inlet(Sphere(0.005), box=box, rate=400.0, velocity=(0.5, 0.0, -1.0), material=STONE, seed=1)
+    scene.outlet(box=((0.02, -1.0, -0.1), (1.0, 1.0, 0.03)))
+    return Simulation(scene, DEM(ledger=ledger))
+
+
+def test_by_default_bodies_that_come_and_go_bring_and_take_their_energy():
+    sim = passing(None)
+    steps = round(0.15 / sim.dt)
+    one, two = both(passing, steps)
+    assert two.through > 1e-3
+    assert one.through == pytest.approx(two.through, rel=1e-3), "with what contacts of those that go hold"
+    assert one.undivided == pytest.approx(two.dissipated + two.numerical, rel=1e-2)
+
+
+def test_the_account_by_default_has_the_same_bits_after_a_restart_and_changes_no_bit_of_the_motion(tmp_path):
+    sim = shaken(None)
+    sim.step(200)
+    sim.save(tmp_path / "half.h5")
+    sim.step(200)
+    again = clast.resume(tmp_path / "half.h5")
+    again.step(200)
+    assert again.ledger() == sim.ledger()
+    assert sim.ledger().work != 0.0
+    without = shaken(False)
+    for _ in range(400):
+        without.step()
+    assert np.array_equal(sim.bodies.position, without.bodies.position)
+    assert np.array_equal(sim.bodies.spin, without.bodies.spin)
+
+
+def test_reports_and_series_have_the_account_by_default_or_say_why_not(tmp_path):
+    sim = shaken(None)
+    sim.run(until=0.01, every=0.005, output=tmp_path, progress=False, record=["ledger"])
+    with Trajectory(tmp_path / "trajectory.h5") as run:
+        series = run.series()
+    told = sim.ledger()
+    assert series["ledger_work"][-1] == told.work and series["ledger_undivided"][-1] == told.undivided
+    assert "ledger_normal" not in series and "ledger_error" not in series
+    report = sim.report()
+    assert report.ledger == told.as_dict() and "error" not in report.ledger
+    assert "what is missing was lost; ledger=True tells by what" in str(report)
+    assert "contacts, not told apart" in str(told) and "error" not in str(told)
+    hopping = (
+        (DEM(ledger=False), "ledger=False"),
+        (DEM(integrator="symplectic"), "integrator='symplectic'"),
+        (Complementarity(sleep="auto"), "bodies sleep"),
+    )
+    for method, why in hopping:
+        none = grains(method)
+        none.step()
+        assert none.stepper.ledger is None and none.report().ledger == {}
+        assert f"no account of energies is kept: {why}" in str(none.report())
+
+
+def test_hard_contacts_tell_losses_apart_by_default():
+    sim = grains(Complementarity())
+    sim.step(40)
+    told = sim.ledger()
+    assert told.normal > 0.0 and told.divided
+    close(told, 1e-9, steps=0.1)
+
+
+@pytest.mark.parametrize("name", ["hertz", "linear"])
+def test_springs_at_rest_are_those_of_the_law(name):
+    law, mix = DEM(law=name).recipe, (2e7, 8e6, 0.0, 0.3, 0.4, 0.0, 0.7)
+    slip = (1e-9, 0.0, 0.0)
+    touch = laws.Touch(1e-4, 0.0, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0), slip, 1e-3, 5e-3)
+    normal, shear, _ = law.function(touch, laws.Mix(*mix), 1e-300)
+    spring, stiffness = law.at_rest(1e-4, 5e-3, laws.Mix(*mix))
+    assert spring == pytest.approx(normal, rel=1e-12)
+    assert -stiffness * slip[0] == pytest.approx(shear[0], rel=1e-12)
+
+
+def test_units_of_sums_follow_the_largest_and_stay_where_they_are_good():
+    digits, ledge = np.zeros(powers.WIDTH, np.int64), np.full(powers.WIDTH, np.ldexp(1.5, 52 - powers.DIGITS))
+    top = np.full(powers.WIDTH, 3.0)
+    assert powers.choose_units(top, digits, ledge)
+    assert (digits == 2 + powers.ROOM).all()
+    for factor in (1.0, 15.0, 0.2):
+        assert not powers.choose_units(factor * top, digits, ledge)
+    assert powers.choose_units(30.0 * top, digits, ledge)
+    assert powers.choose_units(1e-3 * top, digits, ledge)
+    assert not powers.choose_units(0.0 * top, digits, ledge)
 
 
 @clast.law(keeps=("grip",))

@@ -67,6 +67,7 @@ def acts(law, rolling):
 law, resist, mix_of, lane_mix, kept_of, lane_kept, keep, lane_keep, settle = acts(laws.LAWS["hertz"], True)
 KEEPS = 0  # how many numbers the law keeps beside the slip
 FLAGS = 0  # bit i: number i of these is yes or no
+TOLD = 0  # bit i: number i of these is told and not asked for again
 NEEDS = len(Mix._fields)  # how many it needs of the materials
 LONE = (
     False  # every manifold has one slot, which takes up its own history and shares with none: on the CPU a shorter way
@@ -92,6 +93,7 @@ class About(NamedTuple):
     account: float = 0.0
     flags: int = 0
     eccentric: bool = False  # normals may pass by the centres of bodies
+    told: int = 0
 
 
 @fused
@@ -168,7 +170,7 @@ def gather(k, h, slots, tables, spheres, mixes, edges, lane, about, family):
             if about.rolling:
                 lane[ANGLE + i, k] = near[h, remembered.ANGLE + i]
         for i in range(about.kept):
-            lane[KEPT + i, k] = near[h, remembered.COLUMNS + i]
+            lane[KEPT + i, k] = near[h, remembered.COLUMNS + i] if (about.told >> i) & 1 == 0 else 0.0
         lane[SHARE, k], lane[OVERLAP, k] = near[h, remembered.SHARE], near[h, remembered.OVERLAP]
     if not about.uniform:
         m = np.uintp(pairs.mix[p])
@@ -326,7 +328,7 @@ def force_block(block, where, rows, inverse, shapes, pairs, points, history, wre
     past_rows = np.empty((past, remembered.PAST_COLUMNS + KEEPS))
     tables = (rows, inverse, shapes, pairs, points, history, wrench, near, past_rows)
     about = About(
-        LONE, parts, ROLLING, repeats(edges), UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS, eccentric
+        LONE, parts, ROLLING, repeats(edges), UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS, eccentric, TOLD
     )
     acts = Acts(law, resist, mix_of, lane_mix, kept_of, lane_kept, keep, lane_keep, settle)
     lane = np.empty((KEPT + KEEPS + NEEDS, WIDTH))
@@ -343,7 +345,7 @@ def force_row(k, where, rows, inverse, shapes, pairs, points, history, wrench, s
     lists = now[low:high], whose[low:high], own[low:high], before[low:high], whom[low:high]
     near, past = near[low:high], past[low:high]
     about = About(
-        False, parts, ROLLING, repeats(edges), UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS, eccentric
+        False, parts, ROLLING, repeats(edges), UNIFORM, SHARING, KEEPS, NEEDS, beyond, ACCOUNT, FLAGS, eccentric, TOLD
     )
     tables = rows, inverse, shapes, pairs, points, history, wrench, near, past
     acts = Acts(law, resist, mix_of, lane_mix, kept_of, lane_kept, keep, lane_keep, settle)
@@ -407,6 +409,7 @@ def compose(law, rolling, uniform):
             SHARING=law.shares,
             KEEPS=len(law.keeps),
             FLAGS=sum(1 << i for i, name in enumerate(law.keeps) if name in law.flags),
+            TOLD=sum(1 << i for i, name in enumerate(law.keeps) if name in law.told),
             NEEDS=len(law.needs),
             ACCOUNT=law.account,
         )

@@ -86,7 +86,8 @@ def bring_near(found, now, old, before, points, history, near, past, about):
             if about.rolling:
                 past[k, PAST_ANGLE + i] = history.angle[c, i]
         for i in range(about.kept):
-            past[k, PAST_COLUMNS + i] = history.kept[c, i]
+            if (about.told >> i) & 1 == 0:
+                past[k, PAST_COLUMNS + i] = history.kept[c, i]
         past[k, PAST_SHARE] = history.share[c]
 
 
@@ -204,7 +205,8 @@ def inherit(k, o, near, past, about):
         if about.rolling:
             near[k, ANGLE + i] = past[np.uintp(o), PAST_ANGLE + i] if o >= 0 else 0.0
     for i in range(about.kept):
-        near[k, COLUMNS + i] = past[np.uintp(o), PAST_COLUMNS + i] if o >= 0 else 0.0
+        if (about.told >> i) & 1 == 0:
+            near[k, COLUMNS + i] = past[np.uintp(o), PAST_COLUMNS + i] if o >= 0 else 0.0
 
 
 @func
@@ -214,6 +216,8 @@ def inherit_area(k, n, low, high, near, past, about):
     Of those that are yes or no the least: an area whose bond breaks at one of its points is broken.
     """
     for i in range(about.kept):
+        if (about.told >> i) & 1:
+            continue
         whole, number, least = 0.0, 0.0, np.inf
         for row in range(low, high):
             d = np.uintp(row)

@@ -137,6 +137,20 @@ def linear(touch, mix, dt):
 
 
 @fused
+def hertz_at_rest(overlap, radius, mix):
+    """Normal force [N] of Hertz contacts at rest, and their stiffness in shear [N/m]."""
+    a = math.sqrt(radius * overlap)
+    return 4.0 / 3.0 * mix.young * a * overlap, 8.0 * mix.shear * a
+
+
+@fused
+def linear_at_rest(overlap, radius, mix):
+    """The same of linear contacts."""
+    k = mix.stiffness if mix.stiffness > 0.0 else mix.young * radius
+    return k * overlap, 4.0 * mix.ratio * mix.ratio * k
+
+
+@fused
 def blaze(touch, mix, dt):
     """The law of Govender et al. (2015), in a form that keeps the energy of a collision at any step.
 
@@ -342,6 +356,8 @@ class Law(NamedTuple):
     composed: bool = False  # the function has four results though it may keep nothing
     weighs: bool = True  # it asks for the mass of a contact
     account: float = 0.0  # the power of the overlap with which its energy grows, where accounts are kept (`clast.dem.conserving`); else 0
+    told: tuple = ()  # of `keeps`, those that it never asks for again: new points need not take them up
+    at_rest: object = None  # (overlap, radius, mix) -> force of the spring at rest [N] and stiffness in shear [N/m]; None: known from the law itself alone
 
     @property
     def mix(self):
@@ -360,7 +376,7 @@ class Law(NamedTuple):
 
 
 LAWS = {
-    "hertz": Law(hertz, hertz_damping, hertz_energy, True, True),
+    "hertz": Law(hertz, hertz_damping, hertz_energy, True, True, at_rest=hertz_at_rest),
     "linear": Law(
         linear,
         linear_damping,
@@ -369,6 +385,7 @@ LAWS = {
         True,
         stiffness=lambda mix, radius: np.where(mix.stiffness > 0.0, mix.stiffness, mix.young * radius),
         grip=linear_grip,
+        at_rest=linear_at_rest,
     ),
     "blaze": Law(blaze, None, blaze_energy, False, True, grip=blaze_grip),
     "halo": Law(halo, None, halo_energy, False, False, weighs=False),

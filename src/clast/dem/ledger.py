@@ -26,25 +26,43 @@ from typing import Any
 
 import numpy as np
 
-from ..broad.near import image, repeats
-from ..kernels.backend import bind, func, fused, kernel, made_by
-from ..kernels.rows import PER_MASS, REACH, centre_at, spin_at, velocity_at
+from ..kernels.backend import bind, fused, kernel, made_by
+from ..kernels.launch import same
+from ..kernels.rows import COLUMNS
 from ..kernels.tuples import filler
-from ..kernels.vec import add, cross, dot, load, load4, norm, scale, sub
 from ..motion.book import Book
 from . import bonds, laws
 from .composed import SHEARS, TWISTINGS
 from .laws import Touch, turn
-from .partners import away_of
+from .powers import (
+    BENT,
+    BLOCK,
+    BONDED,
+    DASHPOT,
+    DIGITS,
+    DRAG,
+    DRIVEN,
+    GROSS,
+    LOST,
+    POINTS_BLOCK,
+    PRESSED,
+    ROLLING,
+    SHEARED,
+    SLIDING,
+    TWISTING,
+    WIDTH,
+    add_blocks,
+    add_step,
+    choose_units,
+    room,
+    tell_balls,
+    tell_falling,
+    tell_points,
+)
 
 # [N], [N/m], lost in the last step [J], 1 or 0; of a point that shares a stiffness those of the whole area.
 KEEPS = ("ledger_spring", "ledger_stiffness", "ledger_slid", "ledger_slides")
-# Powers [W] of a contact; SLIDING: beside springs; GROSS: of the whole force, whatever its sign; DRIVEN: that driven bodies give; and the
-# energy [J] that was lost by springs that slide.
-# BENT: of bonds, in place of ROLLING and TWISTING.
-DASHPOT, DRAG, SLIDING, PRESSED, SHEARED, GROSS, ROLLING, TWISTING, DRIVEN, LOST, BENT = range(11)
-WIDTH = 11
-BONDED = 2.0  # in place of whether a contact slides: it is a bond that acts
+TOLD = "ledger_spring", "ledger_slid"  # of these, what no step asks for again; nor for the last, without bonds
 LOSSES = (
     *("normal", "shear", "sliding", "rolling", "twisting", "bonds"),
     *("dampers", "limits"),  # of joints alone
@@ -55,11 +73,7 @@ ACROSS = {name for part in (*SHEARS.values(), *TWISTINGS.values()) for name in p
 
 SHORT = 1e-300  # [s], a step of a contact at rest: not 0, at which bonds are made
 SMALL = 1e-9  # part of the slip at which the stiffness in shear is asked for, where friction does not limit it
-BLOCK = 512  # rows a task
 LIMIT = 1.0 - 1e-9  # part of the most that friction allows from which on a contact slides
-# Sums are the same in any order because all that is added is rounded to one unit: so many binary digits below the largest of a column, of the step before where that
-# still fits. 2^20 contacts as large as the largest fit.
-DIGITS, LOW, HIGH = 30, -4, 2
 
 
 @fused
@@ -102,19 +116,35 @@ def unbonded(kept):
     return False
 
 
-# Bound to `accounted`.
+# Bound to `accounted` and the two ways to `rest`.
 again: Any
+rest: Any
 plain, again, friction, stiffness, holds = laws.hertz, None, by_number, by_slip, unbonded
+form = laws.hertz_at_rest
+
+
+def by_law(touch, slip, kept, mix):
+    """Normal force [N] and stiffness in shear [N/m] of the springs of a contact, of a law that is asked once more, at rest."""
+    small = (SMALL * slip[0], SMALL * slip[1], SMALL * slip[2])
+    still = Touch(touch.overlap, 0.0, touch.normal, (0.0, 0.0, 0.0), small, touch.mass, touch.radius, again(kept))
+    spring, held, _, _ = plain(still, mix, SHORT)
+    return spring, stiffness(held, slip, kept)
+
+
+def by_form(touch, slip, kept, mix):
+    """The same of a law that tells them."""
+    return form(touch.overlap, touch.radius, mix)
+
+
+rest = by_form
 
 
 def accounted(touch, mix, dt):
     """The answer of a law, which keeps what its springs do besides."""
     normal, shear, slip, kept = plain(touch, mix, dt)
-    small = (SMALL * slip[0], SMALL * slip[1], SMALL * slip[2])
-    rest = Touch(touch.overlap, 0.0, touch.normal, (0.0, 0.0, 0.0), small, touch.mass, touch.radius, again(kept))
-    spring, held, _, _ = plain(rest, mix, SHORT)
+    spring, k = rest(touch, slip, kept, mix)
     x, y, z = slip
-    k, k1 = stiffness(held, slip, kept), touch.kept.ledger_stiffness
+    k1 = touch.kept.ledger_stiffness
     a, b, c = turn(touch.slip, touch.normal, 1.0, 1.0)
     slid = (k1 * a + k * x) * (a + touch.slide[0] * dt - x) + (k1 * b + k * y) * (b + touch.slide[1] * dt - y)
     slid += (k1 * c + k * z) * (c + touch.slide[2] * dt - z) + (k1 - k) * (a * x + b * y + c * z)
@@ -128,13 +158,16 @@ def accounted(touch, mix, dt):
 
 
 @functools.cache
-def _answer(plain, record, friction, grip, holds):
-    """A law of four results with a ledger; record: class of what it keeps then; friction: `by_number` or `unlimited`; grip: place of the number by which its
-    slip is its force among those that it keeps, -1 if there is none; holds: `by_bond` or `unbonded`."""
-    stiffness = fused(bind(by_grip, GRIP=grip)) if grip >= 0 else by_slip
-    again = filler(record, len(KEEPS))
-    made = fused(bind(accounted, plain=plain, again=again, friction=friction, stiffness=stiffness, holds=holds))
-    return made_by(made, _answer, plain, record, friction, grip, holds)
+def _answer(plain, form, record, friction, grip, holds):
+    """A law of four results with a ledger; form: see `clast.dem.laws.Law.at_rest`; record: class of what it keeps then; friction: `by_number` or `unlimited`; grip:
+    place of the number by which its slip is its force among those that it keeps, -1 if there is none; holds: `by_bond` or `unbonded`."""
+    if form is None:
+        stiffness = fused(bind(by_grip, GRIP=grip)) if grip >= 0 else by_slip
+        rest = fused(bind(by_law, plain=plain, again=filler(record, len(KEEPS)), stiffness=stiffness))
+    else:
+        rest = fused(bind(by_form, form=form))
+    made = fused(bind(accounted, plain=plain, rest=rest, friction=friction, holds=holds))
+    return made_by(made, _answer, plain, form, record, friction, grip, holds)
 
 
 def built_in(law):
@@ -149,141 +182,13 @@ def with_ledger(law):
     friction = by_number if "friction" in law.needs and "bond" not in known else unlimited
     grip = known.index("grip") if "grip" in known else -1
     holds = by_bond if "bond" in known else unbonded
-    return made._replace(function=_answer(law.answer, made.kept, friction, grip, holds))
+    told = TOLD if "bond" in known else (*TOLD, KEEPS[-1])
+    return made._replace(told=told, function=_answer(law.answer, law.at_rest, made.kept, friction, grip, holds))
 
 
 def may_lose(law):
     """Whether the springs of a Law may lose energy along the normal: where it keeps numbers, other than those of shear, twisting and bonds."""
     return bool({*law.keeps} - {*ACROSS, *bonds.KEEPS}.intersection(built_in(law)))
-
-
-# What contacts do in a moment, bodies at the velocities between the two kicks.
-
-
-@func
-def tell(found, i, v, n, turning, force, couple, slip, kept):
-    """Write what a contact does into row i: the velocity v (3,) of b against a where they touch, normal, spin of b against a, force and couple on b, slip, and
-    what KEEPS has of it, for its share."""
-    spring, k, slid, slides = kept
-    opening = dot(v, n)
-    normal = dot(force, n)
-    sheared = k * dot(slip, v)
-    worked = dot(force, v)
-    dragged = normal * opening - worked - sheared
-    about = dot(turning, n) * dot(couple, n)
-    found[i, DASHPOT] = (spring - normal) * opening
-    found[i, DRAG], found[i, SLIDING] = (0.0, dragged) if slides == 1.0 else (dragged, 0.0)
-    found[i, PRESSED], found[i, SHEARED] = -spring * opening, sheared
-    found[i, GROSS], found[i, LOST] = abs(worked + dot(couple, turning)), slid
-    bond = slides == BONDED
-    found[i, ROLLING], found[i, TWISTING] = (0.0, 0.0) if bond else (about - dot(couple, turning), -about)
-    found[i, BENT] = -dot(couple, turning) if bond else 0.0
-
-
-@func
-def driven_power(row, rows, arm, force, couple):
-    """Power [W] that the body of a row gives to what acts on it with a force at an arm (3,) and a couple, if it is driven: nobody moves it by force."""
-    if rows[row, PER_MASS] > 0.0:
-        return 0.0
-    return -dot(force, add(velocity_at(rows, row), cross(spin_at(rows, row), arm))) - dot(couple, spin_at(rows, row))
-
-
-@func
-def add_row(found, i, block, ledge, top, total):
-    """Add row i, rounded, to the sums of a block. The rounding is that of a sum with `ledge`, 1.5 2^52 units."""
-    for j in range(WIDTH):
-        x = found[i, j]
-        top[block, j] = max(top[block, j], abs(x))
-        total[block, j] += (x + ledge[j]) - ledge[j]
-
-
-@func
-def clear(block, top, total):
-    """No sums yet."""
-    for j in range(WIDTH):
-        top[block, j], total[block, j] = 0.0, 0.0
-
-
-def tell_balls(block, count, each, own, at, rows, body, pair, spheres, edges, ledge, out):
-    """What pairs of spheres do, a block of them: sums, and if `each` is 1 what each does. own: bodies before the first ghost, of whose pairs another process tells where
-    they are the first; at: column of their memory from which on KEEPS stands; body (s,): column of Shapes; ledge: see `add_row`; out: room for what they do, the largest, and sums."""
-    found, top, total = out
-    memory, action, couples = spheres.memory, spheres.action, len(spheres.couple) > 0
-    clear(block, top, total)
-    for p in range(block * BLOCK, min(count, (block + 1) * BLOCK)):
-        force, kept = load(action, p), (memory[p, at], memory[p, at + 1], memory[p, at + 2], memory[p, at + 3])
-        i = p if each == 1 else block
-        # Where a dashpot outweighs the spring a contact has no force, but a spring that loses what it holds; a bond that is only twisted has none either.
-        if kept[3] != BONDED and kept[0] == 0.0 and force[0] == 0.0 and force[1] == 0.0 and force[2] == 0.0:
-            continue
-        s, t = pair[p, 0], pair[p, 1]
-        a, b = body[s], body[t]
-        if a >= own:
-            continue
-        d = sub(centre_at(rows, t), centre_at(rows, s))
-        if repeats(edges):
-            d = (image(d[0], edges[0], edges[3]), image(d[1], edges[1], edges[4]), image(d[2], edges[2], edges[5]))
-        part = 1.0 / (rows[s, REACH] + rows[t, REACH])
-        one, two = scale(rows[s, REACH] * part, d), scale(-rows[t, REACH] * part, d)
-        if a != s:
-            one = add(sub(centre_at(rows, s), centre_at(rows, a)), one)
-        if b != t:
-            two = add(sub(centre_at(rows, t), centre_at(rows, b)), two)
-        n = scale(1.0 / max(norm(d), 1e-300), d)
-        couple = load(spheres.couple, p) if couples else (0.0, 0.0, 0.0)
-        v = sub(add(velocity_at(rows, b), cross(spin_at(rows, b), two)), velocity_at(rows, a))
-        v, turning = sub(v, cross(spin_at(rows, a), one)), sub(spin_at(rows, b), spin_at(rows, a))
-        tell(found, i, v, n, turning, force, couple, load(memory, p), kept)
-        found[i, DRIVEN] = driven_power(a, rows, one, scale(-1.0, force), scale(-1.0, couple))
-        found[i, DRIVEN] += driven_power(b, rows, two, force, couple)
-        add_row(found, i, block, ledge, top, total)
-
-
-def tell_points(block, count, each, own, spheres, rows, body, pairs, points, history, edges, ledge, out):
-    """The same of contact points of a block of pairs; spheres: pairs before the first."""
-    found, top, total = out
-    couples = len(points.couple) > 0
-    clear(block, top, total)
-    for q in range(block * BLOCK, min(count, (block + 1) * BLOCK)):
-        if points.count[q] == 0:
-            continue
-        s, t = pairs.shape[q + spheres, 0], pairs.shape[q + spheres, 1]
-        a, b = body[s], body[t]
-        if a >= own:
-            continue
-        away = away_of(s, t, a, b, rows, edges, repeats(edges))
-        for c in range(pairs.slot[q], pairs.slot[q + 1]):
-            if history.live[c] != 1:
-                continue
-            i = c if each == 1 else block
-            one = add(sub(centre_at(rows, s), centre_at(rows, a)), load(points.arm, c))
-            two = sub(one, away)
-            v = sub(add(velocity_at(rows, b), cross(spin_at(rows, b), two)), velocity_at(rows, a))
-            v, turning = sub(v, cross(spin_at(rows, a), one)), sub(spin_at(rows, b), spin_at(rows, a))
-            force, couple = load(points.force, c), load(points.couple, c) if couples else (0.0, 0.0, 0.0)
-            part, (spring, k, slid, slides) = history.share[c], load4(history.kept, c)
-            kept = part * spring, part * k, part * slid, slides
-            tell(found, i, v, load(points.normal, c), turning, force, couple, load(history.slip, c), kept)
-            found[i, DRIVEN] = driven_power(a, rows, one, scale(-1.0, force), scale(-1.0, couple))
-            found[i, DRIVEN] += driven_power(b, rows, two, force, couple)
-            add_row(found, i, block, ledge, top, total)
-
-
-def tell_falling(block, each, rows, mass, along, ledge, out):
-    """What gravity gives to free bodies: its power [W] along directions in which the world repeats, as if it drove them."""
-    found, top, total = out
-    clear(block, top, total)
-    for i in range(WIDTH):
-        found[block, i] = 0.0
-    for row in range(block * BLOCK, min(len(mass), (block + 1) * BLOCK)):
-        if rows[row, PER_MASS] > 0.0:
-            found[block, DRIVEN] = mass[row] * dot(velocity_at(rows, row), along)
-            add_row(found, block, block, ledge, top, total)
-
-
-def blocks_of(rows):
-    """Tasks for so many rows."""
-    return (rows + BLOCK - 1) // BLOCK
 
 
 class Ledger(Book):
@@ -292,69 +197,96 @@ class Ledger(Book):
     def __init__(self, plastic, bonded, along):
         """plastic: see `may_lose`; bonded: whether the law has bonds; along (3,) [m/s^2]: gravity in directions in which the world repeats, where places tell no height."""
         super().__init__()
-        self.plastic, self.bonded, self.along = plastic, bonded, along
-        self.sums = np.zeros(WIDTH)  # [J], columns as above
+        self.plastic, self.bonded, self.along = plastic, bonded, tuple(map(float, along))
+        self.falls = bool(along.any())
+        self.sums = np.zeros(WIDTH)  # [J], columns as in `clast.dem.powers`
         self.powers = np.zeros(WIDTH)  # [W], at the last step
-        # Binary exponents of the largest of each column, by which the unit of a sum is chosen.
-        self.digits = np.zeros(WIDTH, np.int64)
-        self._room: dict = {}  # by the kernel: its number of blocks, and room for what it writes
+        self.digits = np.zeros(WIDTH, np.int64)  # by which the units of sums are chosen
+        self.ledge = np.full(WIDTH, np.ldexp(1.5, 52 - DIGITS))
+        self.then = np.zeros((0, COLUMNS))
+        self._told = np.zeros((3, WIDTH))
+        self._out: tuple = (np.zeros((0, WIDTH)),) * 3
+        self._falling = kernel(tell_falling, grain=4)
         self.team: Any = None  # the processes that share the run, see `clast.mpi.team`
 
-    def _launch(self, row, rows, each, *given):
-        """Call a kernel for blocks of rows; what each does, the largest of each block, and sums."""
-        blocks, many = blocks_of(rows), each if each else blocks_of(rows)
-        known = self._room.get(row)
-        if each or known is None or len(known[1]) != blocks:
-            known = tuple(np.zeros((k, WIDTH)) for k in (many, blocks, blocks))
-        if not each:  # the same arrays each time: then the launch is the same, and known
-            self._room[row] = known
-        kernel(row, grain=4)(blocks, *given, np.ldexp(1.5, 52 + self.digits - DIGITS), known)
-        return known
+    def bind(self, turns, parts):
+        """Compose the kernels of a scene: whether contacts have couples, and whether spheres may be parts of bodies."""
+        self._balls = kernel(tell_balls, grain=4, allocates=True, TURNS=turns, PARTS=parts)
+        self._points = kernel(tell_points, grain=4, allocates=True, TURNS=turns)
 
-    def _tell_balls(self, state, each=False):
-        balls, at = state.spheres_count, state.spheres.memory.shape[1] - state.kept
-        tables = state.rows, state.shapes.body, state.pairs.shape, state.spheres, state.edges
-        return self._launch(tell_balls, balls, balls if each else 0, balls, int(each), state.own, at, *tables)
+    def moment(self, bodies):
+        """Rows (n,12) of so many bodies, for what they are like when a step ends, see `clast.motion.integrate.Watch`."""
+        if len(self.then) != bodies:
+            self.then = np.zeros((bodies, COLUMNS))
+        return self.then
 
-    def _tell_points(self, state, each=False):
-        pairs, slots = len(state.pairs.shape) - state.spheres_count, len(state.points.gap)
-        tables = state.rows, state.shapes.body, state.pairs, state.points, state.history, state.edges
-        first = pairs, int(each), state.own, state.spheres_count
-        return self._launch(tell_points, pairs, slots if each else 0, *first, *tables)
+    def see(self, state):
+        """Take bodies as they are at present."""
+        self.moment(len(state.bodies.number))[:] = state.rows[: len(state.bodies.number)]
 
-    def _sums(self, state):
-        """The sums (11,) of what all contacts do at present."""
-        told = [self._tell_balls(state), self._tell_points(state)]
-        if self.along.any():
-            mass, along = state.bodies.mass[: state.own], tuple(map(float, self.along))
-            told.append(self._launch(tell_falling, len(mass), 0, 0, state.rows, mass, along))
-        top = np.max([largest.max(0, initial=0.0) for _, largest, _ in told], axis=0)
-        sums = np.sum([total.sum(0) for _, _, total in told], axis=0)
+    def _room(self, blocks, each=0):
+        """Room for what `each` contacts do, the largest of each block, and sums; the same arrays each time: then launches are the same, and known."""
+        if each or len(self._out[1]) != blocks:
+            out = tuple(np.zeros((rows, WIDTH)) for rows in (each, blocks, blocks))
+            if each:
+                return out
+            self._out = out
+        return self._out
+
+    def _tell_balls(self, state, per_dt, out, each=0):
+        count, at = state.spheres_count, state.spheres.memory.shape[1] - state.kept
+        tables = self.then, state.rows, state.shapes.body, state.pairs.shape, state.spheres, state.edges
+        where = same(count, each, state.own, at)
+        self._balls(room(count, BLOCK), where, per_dt, *tables, self.ledge, out)
+
+    def _tell_points(self, state, per_dt, out, each=0, first=0):
+        count = len(state.pairs.shape) - state.spheres_count
+        tables = self.then, state.rows, state.shapes.body, state.pairs, state.points, state.history, state.edges
+        where = same(count, each, state.own, state.spheres_count, first)
+        self._points(room(count, POINTS_BLOCK), where, per_dt, *tables, self.ledge, out)
+
+    def _sum(self, state, per_dt):
+        """Find the sums of what all contacts do at present, `told`."""
+        balls, count = room(state.spheres_count, BLOCK), len(state.pairs.shape) - state.spheres_count
+        points = room(count, POINTS_BLOCK)
+        falling = room(state.own, BLOCK) if self.falls else 0
+        out = self._room(balls + points + falling)
+        if balls:
+            self._tell_balls(state, per_dt, out)
+        if points:
+            self._tell_points(state, per_dt, out, first=balls)
+        if falling:
+            where = same(state.own, balls + points)
+            self._falling(falling, where, self.then, state.bodies.mass, self.along, self.ledge, out)
+        add_blocks(*out[1:], self.ledge, self._told)
         if self.team is not None:  # all that is added is a whole number of units: the order does not matter
-            top, sums = np.array(self.team.largest(*top)), np.sum(self.team.everywhere(sums), axis=0)
-        return top, sums
+            told, self._told[0] = self._told, self.team.largest(*self._told[0])
+            told[1:] = np.sum(self.team.everywhere(told[1:].copy()), axis=0)
 
-    def note(self, state, dt):
-        """Add what was lost and done in the step of dt [s] that has been ended."""
-        top, powers = self._sums(state)
-        digits = np.frexp(top)[1]
-        off = digits - self.digits
-        if ((top > 0.0) & ((off < LOW) | (off > HIGH))).any():
-            self.digits = np.where(top > 0.0, digits, self.digits)
-            powers = self._sums(state)[1]
-        self.sums += 0.5 * dt * (self.powers + powers)
-        self.sums[LOST] += powers[LOST] - 0.5 * dt * (self.powers[LOST] + powers[LOST])
-        self.powers = powers
+    def note(self, state, dt, part=1.0):
+        """Add what was lost and done in the step of dt [s] that has ended, or in a part of it; bodies are as `then` tells."""
+        (per_dt,) = same(1.0 / dt)  # the same object each time, as all that a launch is to know again
+        self._sum(state, per_dt)
+        if choose_units(self._told[0], self.digits, self.ledge):
+            self._sum(state, per_dt)
+        add_step(self._told, self.powers, self.sums, part * dt)
 
     def dissipation(self, state, dt):
         """Power [W] that each pair of spheres and each slot dissipates at present, two arrays; without what plastic springs lose."""
-        parts = [DASHPOT, DRAG, SLIDING, ROLLING, TWISTING]
-        tables = self._tell_balls(state, True)[0], self._tell_points(state, True)[0]
-        return tuple(table[:, parts].sum(1) + table[:, LOST] / dt for table in tables)
+        self.see(state)
+        count, slots = len(state.pairs.shape) - state.spheres_count, len(state.points.gap)
+        balls = self._room(room(state.spheres_count, BLOCK), max(state.spheres_count, 1))
+        points = self._room(room(count, POINTS_BLOCK), max(slots, 1))
+        self._tell_balls(state, 1.0 / dt, balls, 1)
+        self._tell_points(state, 1.0 / dt, points, 1)
+        parts = [DASHPOT, DRAG, SLIDING, ROLLING, TWISTING, LOST]
+        lost = (table[:rows, parts].sum(1) for (table, *_), rows in ((balls, state.spheres_count), (points, slots)))
+        return tuple(lost)
 
-    def begin(self, state, energies):
-        super().begin(state, energies)
-        self.note(state, 0.0)
+    def begin(self, state, energies, dt):
+        super().begin(state, energies, dt)
+        self.see(state)
+        self.note(state, dt, 0.0)
 
     def losses(self, now):
         """What was lost [J], by LOSSES, and numerically; now: present energies."""
@@ -397,4 +329,5 @@ class Ledger(Book):
         for name in ("sums", "powers", "digits"):
             mine = getattr(self, name)
             mine[: len(kept[name])] = kept[name]  # checkpoints had fewer columns
+        self.ledge[:] = np.ldexp(1.5, 52 + self.digits - DIGITS)
         self.take_up(kept["numbers"])

@@ -65,7 +65,8 @@ class DEM:
     conserving: with "hertz" and "linear", True makes contacts of any shapes give back what they took in, at a price, see
     `clast.dem.conserving`; None, the default, does not. With "blaze" True, or None, is the form of the force that keeps the energy of a collision
     at any step, False the force as it is written.
-    ledger: whether contacts tell what they lose, for `Simulation.ledger`; steps take longer, see docs/measuring.md.
+    ledger: whether contacts tell what they lose by what, for `Simulation.ledger`; steps take longer, see docs/measuring.md. None, the default: what they lose is told as
+    one number, which costs nothing, with integrator="verlet" on the CPU. False: no account of energy is kept.
     For the law "blaze" alone: attraction: whether a contact may pull where damping outweighs the spring.
     """
 
@@ -86,7 +87,7 @@ class DEM:
     twisting: str = "none"
     bonds: bool = False
     in_step: bool | None = None
-    ledger: bool = False
+    ledger: bool | None = None
 
     def __post_init__(self) -> None:
         if callable(self.law):
@@ -102,7 +103,8 @@ class DEM:
         ):
             pick(what, name, known)
         for name in ("shear_damping", "bonds", "in_step", "ledger", "attraction"):
-            if not isinstance(getattr(self, name), bool | np.bool_) and (name, self.in_step) != ("in_step", None):
+            value = getattr(self, name)
+            if not isinstance(value, bool | np.bool_) and not (name in ("in_step", "ledger") and value is None):
                 raise TypeError(f"DEM: {name} must be True or False, got {getattr(self, name)!r}")
         if not self._plain:
             if callable(self.law) or self.law not in composed.SPRINGS:

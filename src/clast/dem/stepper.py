@@ -14,6 +14,7 @@ from ..broad.search import BROAD
 from ..errors import Diverged, Penetrated, pick
 from ..kernels import backend
 from ..kernels.backend import kernel
+from ..kernels.rows import COLUMNS
 from ..motion import integrate
 from ..motion.placing import place_parts
 from ..motion.rotation import inverse_chunk
@@ -23,12 +24,14 @@ from ..narrow.dispatch import find_points
 from ..tables import FREE, SPHERE, is_particle, is_thin, is_wall, rows_in
 from . import bonds, forces, results, sphere_pairs
 from .conserving import even_radii
+from .drives import Works
 from .heat import Heat
 from .ledger import Ledger, built_in, may_lose, with_ledger
 
 AUTO = 0.15  # dt="auto" as a fraction of the critical step
 WARN = 0.35  # above this fraction of the critical step a warning is given; above 1 the step is refused
 STAGES = ("bodies", "pairs", "contacts")
+NOBODY = np.empty((0, COLUMNS))  # asks what bodies are like between two steps
 HALF = 0.5  # of how deep a body can be in a thin wall and still be pushed out the right way: deeper than that, the run stops
 
 
@@ -52,8 +55,11 @@ class Smooth(Stepper):
             warnings.warn(words, stacklevel=2)
         # What contacts lose is kept with them where asked for.
         law, self.ledger = self.method.recipe, None
-        if self.method.ledger:
-            self.ledger = Ledger(may_lose(law), "bond" in built_in(law), np.where(box.length > 0.0, scene.gravity, 0.0))
+        along = np.where(box.length > 0.0, scene.gravity, 0.0)
+        if self.method.ledger is None and device is backend.CPU and self.method.integrator == "verlet":
+            self.ledger = Works(along)
+        elif self.method.ledger:
+            self.ledger = Ledger(may_lose(law), "bond" in built_in(law), along)
             if law.energy is None:
                 warnings.warn(
                     f"DEM: the law {self.method.name} tells no energy, so that a ledger counts what its contacts hold as lost numerically; "
@@ -62,6 +68,7 @@ class Smooth(Stepper):
                 )
             law = with_ledger(law)
         self.law = law
+        self._divides = bool(self.method.ledger)  # what contacts lose is told apart
         with self.on_device:
             search = copy(BROAD[self.method.broad])
             about = {
@@ -86,18 +93,18 @@ class Smooth(Stepper):
         self._move()
         self._find_pairs()
         self._collide()
-        if self.ledger is not None:
-            self._keep_account()
+        if self.ledger is not None and not self._divides:
+            with self.on_device:
+                self.attempt(self.ledger.note, self.state, self.dt)
         self.steps += 1
 
     def _keep_account(self):
-        """End the step, and note what contacts lost: it shows at the velocities that bodies have then."""
-        self.finish()
-        began = clock.perf_counter()
-        with self.on_device:
-            self.meet_ghosts()  # they too have the velocities of the end of the step then
-            self.ledger.note(self.state, self.dt)
-        self.seconds["contacts"] += clock.perf_counter() - began
+        """Note what contacts lost in the step that has ended: it shows at the velocities that bodies had then."""
+        if self._divides:
+            began = clock.perf_counter()
+            with self.on_device:
+                self.ledger.note(self.state, self.dt)
+            self.seconds["contacts"] += clock.perf_counter() - began
 
     def start(self):
         """Forces at the very beginning, which the first kick needs; no time passes. Later calls do nothing."""
@@ -116,6 +123,10 @@ class Smooth(Stepper):
         began = clock.perf_counter()
         with self.on_device:
             self._advance(self._kernels.through if self._open else self._kernels.move, self.dt)
+        if self._open:
+            self.seconds["bodies"] += clock.perf_counter() - began
+            self._keep_account()  # before anything else moves
+            began = clock.perf_counter()
         self.drive(self.poses((self.steps + 1) * self.dt))
         if self.device.peak(self._status) > 0:
             self.complain()
@@ -129,6 +140,7 @@ class Smooth(Stepper):
                 self._advance(self._kernels.finish, self.dt)
             self._open = False
             self.seconds["bodies"] += clock.perf_counter() - began
+            self._keep_account()
 
     def _advance(self, stage, dt):
         kernel, kicks = stage
@@ -139,7 +151,8 @@ class Smooth(Stepper):
             self._moved, self._status = self.device.zeros(chunks, np.float64), self.device.zeros(chunks, np.int8)
         acting = state.pairs, state.spheres, state.wrench
         space = self.scene.gravity, self.world, state.edges
-        watch = state.reference, there.turned_from, state.pairs.far, self._moved, self._status
+        then = NOBODY if not self._divides else self.ledger.moment(len(state.bodies.number))
+        watch = state.reference, there.turned_from, state.pairs.far, self._moved, self._status, then
         # The same objects while nothing in them changes: then the launch is the same, and known.
         if self._around is None or not all(map(is_, space + watch, self._seen)):
             self._around, self._seen = (integrate.Space(*space), integrate.Watch(*watch)), space + watch
@@ -254,6 +267,8 @@ class Smooth(Stepper):
             points=forces.compose(law, self.rolling, uniform),
             inverse=kernel(inverse_chunk, grain=4),
         )
+        if self._divides:
+            self.ledger.bind(self.rolling, self._parts)
         # How deep each mold can be in a thin wall, and the least of all; triangulated ones tell by themselves when surfaces cross.
         surface = rows_in("surfaces", state.parts.kind, state.parts.feature)
         deep = np.where(is_wall(state.parts.kind) | (surface >= 0), np.inf, state.parts.deep)
@@ -310,7 +325,7 @@ class Smooth(Stepper):
     def carry_on(self, groups):
         """Go on from what `carried` gave."""
         self.recount(groups["counted"])
-        if self.ledger is not None:
+        if self.ledger is not None and "ledger" in groups:
             self.ledger.recall(groups["ledger"])
         if "reach" in groups:  # checkpoints were without it
             self.state.reach_to(max(self.state.beyond, float(groups["reach"]["beyond"])))
@@ -327,7 +342,7 @@ class Smooth(Stepper):
 
     def contacts(self):
         """See Simulation.contacts."""
-        told = None if self.ledger is None else {"dissipation": self.ledger.dissipation(self.state, self.dt)}
+        told = None if not self._divides else {"dissipation": self.ledger.dissipation(self.state, self.dt)}
         return results.contacts_of(self.state, self.method.recipe.keeps, told)
 
     def elastic_energy(self):

@@ -10,12 +10,15 @@ see `clast.joints.account`. What dampers lose is the work of springs less what t
 import numpy as np
 
 from ..joints import account
-from ..kernels.rows import SPINS, VELOCITIES
+from ..kernels.backend import func, kernel
+from ..kernels.rows import PER_MASS, SPINS, VELOCITIES, spin_at, velocity_at
+from ..kernels.vec import add, cross, dot, load, scale, sub
 from ..motion.book import Book
 from ..tables import FREE
 from .stepper import Hard
 
 NORMAL, SLIDING, ROLLING, TWISTING, DRIVEN, GROSS, GRAVITY, PARTED = range(8)
+NONE = np.zeros(0, np.int8)
 JOINED = 8  # from here on the sums of `clast.joints.account`
 
 
@@ -66,11 +69,59 @@ class HardLedger(Book):
         self.take_up(kept["numbers"])
 
 
-def motions(rows, constraints):
-    """Velocity of each contact (c,2,3) [m/s] as a point of its two bodies, and their spins (c,2,3) [rad/s]."""
-    both = rows[constraints.body]
-    spin = both[:, :, SPINS]
-    return both[:, :, VELOCITIES] + np.cross(spin, constraints.arm.reshape(-1, 2, 3)), spin
+@func
+def mean(one, two):
+    """The mean of two vectors."""
+    return scale(0.5, add(one, two))
+
+
+def count_chunk(c, chunk, began, rows, body, arm, normal, length, impulse, told):
+    """What one chunk of contacts did: told (chunks,6) [J], NORMAL to GROSS.
+
+    began, rows: of bodies before and after the step; body (c,2): rows of the two of each contact; arm (c,6) [m]: to it from their centres; impulse (c,3 or 6) [N s], couples over length (c,) [m].
+    """
+    pressed, slid, rolled, twisted, driven, gross = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for row in range(c * chunk, min(len(body), (c + 1) * chunk)):
+        k = np.uintp(row)
+        a, b = np.uintp(body[k, 0]), np.uintp(body[k, 1])
+        wa, wb = mean(spin_at(began, a), spin_at(rows, a)), mean(spin_at(began, b), spin_at(rows, b))
+        va, vb = (
+            mean(velocity_at(began, a), velocity_at(rows, a)),
+            mean(velocity_at(began, b), velocity_at(rows, b)),
+        )
+        va = add(va, cross(wa, (arm[k, 0], arm[k, 1], arm[k, 2])))
+        vb = add(vb, cross(wb, (arm[k, 3], arm[k, 4], arm[k, 5])))
+        n, push, couple = load(normal, k), (impulse[k, 0], impulse[k, 1], impulse[k, 2]), (0.0, 0.0, 0.0)
+        if impulse.shape[1] == 6:
+            couple = scale(length[k], (impulse[k, 3], impulse[k, 4], impulse[k, 5]))
+        opening, turning = sub(vb, va), sub(wb, wa)
+        whole, along = dot(push, opening), dot(push, n) * dot(opening, n)
+        turned, about = dot(couple, turning), dot(couple, n) * dot(turning, n)
+        pressed -= along
+        slid -= whole - along
+        rolled -= turned - about
+        twisted -= about
+        gross += abs(whole + turned)
+        # Bodies that nobody can push take what contacts do to them from their drive.
+        if rows[a, PER_MASS] == 0.0:
+            driven += dot(push, va) + dot(couple, wa)
+        if rows[b, PER_MASS] == 0.0:
+            driven -= dot(push, vb) + dot(couple, wb)
+    told[c, NORMAL], told[c, SLIDING], told[c, ROLLING] = pressed, slid, rolled
+    told[c, TWISTING], told[c, DRIVEN], told[c, GROSS] = twisted, driven, gross
+
+
+def fall_chunk(c, chunk, began, rows, mass, alone, down, along, told):
+    """What gravity gave to one chunk of bodies at their mean velocities: told (chunks,2) [W], along the directions in which places tell of it and along the others; alone (n,): 1
+    where joints do not hold a body."""
+    falls, driven = 0.0, 0.0
+    for row in range(c * chunk, min(len(mass), (c + 1) * chunk)):
+        i = np.uintp(row)
+        if rows[i, PER_MASS] > 0.0 and (len(alone) == 0 or alone[i] == 1):
+            v = mean(velocity_at(began, i), velocity_at(rows, i))
+            falls += mass[i] * dot(v, down)
+            driven += mass[i] * dot(v, along)
+    told[c, 0], told[c, 1] = falls, driven
 
 
 class Accounted(Hard):
@@ -82,6 +133,7 @@ class Accounted(Hard):
         gravity = np.array(scene.gravity, float)
         self.along = np.where(box.length > 0.0, gravity, 0.0)  # where places tell no height
         self.down = gravity - self.along
+        self._counting, self._falling = kernel(count_chunk, grain=4), kernel(fall_chunk, grain=4)
         if self.joints is not None:
             self.joints.account = account.Account(self.joints, self.down, self.along)
             self.joints.account.sums = self.ledger.joined
@@ -101,23 +153,14 @@ class Accounted(Hard):
         if self.joints is not None:
             self._count_joints()
         constraints, impulse, sums = self.constraints, self.impulse, self.ledger.sums
-        (v, w), (v1, w1) = motions(self.began, constraints), motions(self.state.rows, constraints)
-        v, w = 0.5 * (v + v1), 0.5 * (w + w1)
-        n, push = constraints.normal, impulse[:, :3]
-        couple = impulse[:, 3:] * constraints.length[:, None] if impulse.shape[1] == 6 else np.zeros_like(push)
-        opening, turning = v[:, 1] - v[:, 0], w[:, 1] - w[:, 0]
-        whole, pressed = _dot(push, opening), _dot(push, n) * _dot(opening, n)
-        turned, twisted = _dot(couple, turning), _dot(couple, n) * _dot(turning, n)
-        sums[NORMAL] -= pressed.sum()
-        sums[SLIDING] -= (whole - pressed).sum()
-        sums[ROLLING] -= (turned - twisted).sum()
-        sums[TWISTING] -= twisted.sum()
-        sums[GROSS] += np.abs(whole + turned).sum()
-        # Bodies that nobody can push take what contacts do to them from their drive.
-        held = self.state.bodies.motion[constraints.body] != FREE
-        for side, sign in ((0, 1.0), (1, -1.0)):
-            given = sign * (_dot(push, v[:, side]) + _dot(couple, w[:, side]))
-            sums[DRIVEN] += given[held[:, side]].sum()
+        count, chunk = len(constraints.body), self.device.chunk
+        if count == 0:
+            return
+        told = np.empty(((count + chunk - 1) // chunk, GROSS + 1))
+        tables = constraints.body, constraints.arm, constraints.normal, constraints.length
+        with self.on_device:
+            self._counting(len(told), chunk, self.began, self.state.rows, *tables, impulse, told)
+        sums[: GROSS + 1] += told.sum(0)
 
     def _count_joints(self):
         """What joints of groups that touch something did, and springs and motors that act on them."""
@@ -139,13 +182,16 @@ class Accounted(Hard):
 
     def _move(self, poses):
         super()._move(poses)
-        bodies, sums = self.state.bodies, self.ledger.sums
-        free = bodies.motion == FREE
-        if self.joints is not None:
-            free &= self.joints.groups < 0
-        moved = 0.5 * self.dt * (self.began[:, VELOCITIES] + bodies.velocity)[free]
-        sums[GRAVITY] += bodies.mass[free] @ (moved @ self.down)
-        sums[DRIVEN] += bodies.mass[free] @ (moved @ self.along)
+        mass, sums, chunk = self.state.bodies.mass, self.ledger.sums, self.device.chunk
+        alone = NONE if self.joints is None else (self.joints.groups < 0).astype(np.int8)
+        told = np.empty(((len(mass) + chunk - 1) // chunk, 2))
+        with self.on_device:
+            self._falling(
+                len(told), chunk, self.began, self.state.rows, mass, alone, tuple(self.down), tuple(self.along), told
+            )
+        falls, driven = told.sum(0)
+        sums[GRAVITY] += self.dt * falls
+        sums[DRIVEN] += self.dt * driven
 
     def normal_energy(self):
         """Energy [J] that compliant contacts hold."""
@@ -156,8 +202,5 @@ class Accounted(Hard):
 
     def recall(self, groups, steps):
         super().recall(groups, steps)
-        self.ledger.recall(groups["ledger"])
-
-
-def _dot(a, b):
-    return (a * b).sum(1)
+        if "ledger" in groups:  # many processes keep none; then it begins here
+            self.ledger.recall(groups["ledger"])

@@ -52,7 +52,7 @@ class Complementarity:
     simulation choose.
     threshold [m/s]: slower impacts do not rebound; None is twice what gravity adds in a step.
     omega, relaxation: of the solver "jacobi", omega and lambda of Negrut et al. 2010. broad: as in DEM.
-    ledger: whether contacts, joints, motors and springs tell what they do and lose, for `Simulation.ledger`.
+    ledger: whether contacts, joints, motors and springs tell what they do and lose, for `Simulation.ledger`. None, the default: where they can, on one process and with nobody asleep.
     sleep [m/s]: bodies that were slower than this for 50 steps sleep, until forces on them balance no more; "auto" is a two-hundredth of what gravity adds to a
     velocity in a step. None: nobody sleeps. Not with joints, nor with a ledger.
     """
@@ -68,7 +68,7 @@ class Complementarity:
     omega: float = 0.3
     relaxation: float = 1.0
     broad: str = "bins"
-    ledger: bool = False
+    ledger: bool | None = None
     sleep: float | str | None = None
 
     def __post_init__(self) -> None:
@@ -78,7 +78,7 @@ class Complementarity:
         if most != "auto" and (isinstance(most, bool) or not (is_whole(most) and most >= 1)):
             raise ValueError(f"Complementarity: iterations = {most!r} must be a whole number, 1 or more, or 'auto'")
         for name in ("coulomb", "warm", "ledger"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
+            if (name, self.ledger) != ("ledger", None) and not isinstance(getattr(self, name), bool | np.bool_):
                 raise TypeError(f"Complementarity: {name} = {getattr(self, name)!r} must be True or False")
         for name, (least, largest, words) in LIMITS.items():
             value = getattr(self, name)

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..tables import FREE, some_bodies
+from ..kernels import sums
+from ..tables import FREE, Bodies, some_bodies
 from .whole import body_energies, world_inertia
 
 if TYPE_CHECKING:
@@ -20,8 +21,20 @@ LOSSES = {
     "bonds": "bonds",
     "dampers": "dampers of springs",
     "limits": "limits of joints",
+    "undivided": "contacts, not told apart",
 }
 
+WHOLE = (
+    "start",
+    "kinetic",
+    "potential",
+    "elastic",
+    "work",
+    "through",
+    "undivided",
+    "turnover",
+    "dissipated",
+)  # what is told where losses are not told apart
 ROUNDING = 1e-12  # of the turnover, below which a number is what sums of doubles leave
 
 
@@ -56,6 +69,13 @@ def stored(sim: "Simulation") -> Stored:
     return Stored(kinetic, potential, *springs, 0.125 * sim.dt**2 * ahead)
 
 
+def taken_along(sim: "Simulation", bodies: Bodies, everywhere: bool = False) -> float:
+    """Kinetic and potential energy [J] of these free Bodies (n,), as `stored` counts it; everywhere: and of those that other processes give."""
+    held = np.where(sim.box.length > 0.0, 0.0, np.array(sim.scene.gravity))
+    parts = np.concatenate(body_energies(sim, bodies, held))
+    return sim.stepper.total(parts)[0] if everywhere else sums.exact(parts)
+
+
 @dataclass(frozen=True)
 class Balance:
     """The energies [J] of a simulation since its start; print it, or take `as_dict()`.
@@ -82,6 +102,10 @@ class Balance:
     numerical: float  # that springs of contacts took in and neither hold nor lost: by the time step, and by points that share a stiffness; of hard contacts, by which
     # gravity gave more to velocities than the potential fell, and what joints took that should do no work
     turnover: float  # that contacts took in, each joule once, or the work if that is more
+    undivided: float = 0.0  # lost in all, with what is numerical, where `divided` is False
+    divided: bool = (
+        True  # losses are told apart; if not, they are what is missing in the balance, which closes whatever happens
+    )
 
     @property
     def dissipated(self) -> float:
@@ -97,8 +121,10 @@ class Balance:
         return have - put_in + self.dissipated + self.numerical
 
     def as_dict(self) -> dict[str, float]:
-        """All numbers by name."""
-        return asdict(self) | {"dissipated": self.dissipated, "error": self.error}
+        """All numbers by name; those that are known where losses are not told apart."""
+        told = asdict(self) | {"dissipated": self.dissipated, "error": self.error}
+        del told["divided"]
+        return told if self.divided else {name: told[name] for name in WHOLE}
 
     def series(self) -> dict[str, float]:
         """Those numbers by name that `series.csv` has in each frame."""
@@ -106,15 +132,17 @@ class Balance:
         return {f"ledger_{name}": told[name] for name in told if name not in ("kinetic", "potential", "elastic")}
 
     def __str__(self):
-        told = without_rounding(self.as_dict())
+        told = without_rounding(asdict(self))
         rows = [("at the start", told["start"]), ("work of drives", told["work"])]
         rows += [("work of motors", told["motors"])] if told["motors"] else []
         rows += [("inlets, outlets", told["through"])] if told["through"] else []
         rows += [("parting of overlaps", told["stabilisation"])] if told["stabilisation"] else []
         rows += [(f"lost: {words}", -told[name]) for name, words in LOSSES.items() if told[name]]
-        rows += [("lost: numerically", 0.0 - told["numerical"]), ("error", self.error)]
+        if self.divided:
+            rows += [("lost: numerically", 0.0 - told["numerical"]), ("error", self.error)]
         rows += [(name, told[name]) for name in ("kinetic", "potential", "elastic")]
         part = f", {abs(self.error) / self.turnover:.1e} of it in error" if self.turnover > 0.0 else ""
+        part = part if self.divided else "; what was lost is what is missing, ledger=True tells it apart"
         lines = [f"{name:<22} {value:>12.5g} J" for name, value in rows]
         lines.insert(-3, "-" * 37)
         return "\n".join([*lines, f"turnover {self.turnover:.5g} J{part}"])
@@ -127,7 +155,7 @@ def without_rounding(told: dict[str, float]) -> dict[str, float]:
 
 
 def ledger(sim: "Simulation") -> Balance:
-    """The Balance of a simulation with DEM(ledger=True) or Complementarity(ledger=True): where its energy came from and went to.
+    """The Balance of a simulation: where its energy came from and went to. By forces losses are told apart with DEM(ledger=True) alone.
 
     error = (kinetic + potential + elastic) - (start + work + motors + through + stabilisation) + dissipated + numerical [J], all measured.
     """
@@ -137,8 +165,12 @@ def ledger(sim: "Simulation") -> Balance:
         raise ValueError(f"ledger: the simulation keeps none; take clast.{type(sim.method).__name__}(ledger=True)")
     now = stored(sim)
     found, numerical = book.losses(now.parts)
-    lost = dict(zip(LOSSES, found, strict=True))
+    lost = dict(zip(LOSSES, found, strict=False))
     turnover = max(0.5 * (book.gross + sum(found)), abs(book.work), abs(book.motors))
+    if not book.divided:
+        have = now.kinetic + now.potential + now.elastic
+        lost["undivided"] = book.start[0] + book.work + book.through - have
+        turnover = max(turnover, abs(lost["undivided"]), abs(book.through))
     energies = {"start": book.start[0], "kinetic": now.kinetic, "potential": now.potential, "elastic": now.elastic}
     given = {"work": book.work, "motors": book.motors, "through": book.through, "stabilisation": book.stabilisation}
-    return Balance(**energies, **given, **lost, numerical=numerical, turnover=turnover)
+    return Balance(**energies, **given, **lost, numerical=numerical, turnover=turnover, divided=book.divided)

@@ -10,12 +10,14 @@ class Book:
     losses, remember and recall.
     """
 
+    divided = True  # losses are told apart
+
     def __init__(self):
         self.through = 0.0  # [J], that came with bodies through inlets less what went through outlets
         self.start: Any = None  # [J], `clast.measure.Stored.parts` at the start, the last ones without what passed through; None before
 
-    def begin(self, state, energies):
-        """A simulation starts with these energies."""
+    def begin(self, state, energies, dt):
+        """A simulation starts with these energies; dt [s]: its step."""
         self.start = energies
 
     def pass_through(self, before, after):

@@ -18,6 +18,7 @@ from ..kernels import backend
 from ..kernels.backend import func, kernel
 from ..kernels.rows import (
     CENTRE,
+    COLUMNS,
     PER_INERTIA,
     PER_MASS,
     REACH,
@@ -94,6 +95,9 @@ class Watch(NamedTuple):
     far: np.ndarray  # column of Pairs
     moved: np.ndarray  # (c,) [m^2], of the farthest body of a chunk
     status: np.ndarray  # (c,) int8, FINE, OUTSIDE or NOT_A_NUMBER
+    then: np.ndarray = np.empty(
+        (0, COLUMNS)
+    )  # (n,12), rows as they are when a step ends, for a ledger; (0,12) where nobody asks
 
 
 # What `advance_row` reports about a chunk of bodies.
@@ -188,6 +192,19 @@ def tell(told, s, far):
     made, so that a pair that was looked at once is looked at until there is a new list."""
     if len(told) > 0:
         told[s] = max(told[s], math.sqrt(far))
+
+
+@func
+def keep_moment(then, rows, first, used, lane):
+    """Write the rows of the bodies from `first` on as they are between two steps: those of moving ones from the lanes."""
+    for j in range(used):
+        i, k = np.uintp(first + j), np.uintp(j)
+        for m in range(COLUMNS):
+            then[i, m] = rows[i, m]
+        if rows[i, PER_MASS] > 0.0:
+            put_vector(then, i, CENTRE, lane_vector(lane, PLACE, k))
+            put_vector(then, i, VELOCITY, lane_vector(lane, SPEED, k))
+            put_vector(then, i, SPIN, lane_vector(lane, TURNS, k))
 
 
 @func
@@ -404,6 +421,8 @@ def advance_block(c, chunk, bodies, rows, inertias, pairs, spheres, wrench, dt, 
             put_lane_vector(lane, TWIST, k, turned)
         if kicks.ends:
             kick_lanes(lane, kicks.after * dt)
+            if len(watch.then) > 0:
+                keep_moment(watch.then, rows, first, used, lane)
         if kicks.begins:
             kick_lanes(lane, kicks.before * dt)
             drift_lanes(lane, dt)

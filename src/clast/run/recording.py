@@ -147,7 +147,8 @@ class Record:
                 self.contacts = True
             elif name in OF_LEDGER:
                 self.contacts |= name == "dissipation"
-                if not sim.method.ledger:
+                whole = name == "ledger" and sim.stepper.ledger is not None
+                if not (whole or sim.method.ledger):
                     raise ValueError(f"Simulation.run: record {name!r} needs a ledger; take ledger=True of the method")
                 if name == "dissipation" and not isinstance(sim.method, DEM):
                     raise ValueError(

@@ -12,6 +12,7 @@ from .. import measure
 from ..measure.ledger import LOSSES, without_rounding
 from ..measure.network import shared_coordination, touching_among
 from ..tables import FREE
+from .choice import without_ledger
 from .progress import pace
 from .words import of_ranks
 
@@ -54,6 +55,7 @@ class Report:
     deepest: float  # [m], largest overlap
     energy: dict  # [J]
     ledger: dict  # [J], see `clast.measure.Balance`; empty without one
+    unbalanced: str  # why there is none, or empty
     momentum: list  # [kg m/s]
     angular_momentum: list  # [kg m^2/s]
     solver: dict  # of Complementarity: name, steps, iterations, steps that missed the tolerance, worst residual
@@ -93,6 +95,7 @@ class Report:
             deepest=float(deepest),
             energy=measure.energy(sim),
             ledger={} if sim.stepper.ledger is None else sim.ledger().as_dict(),
+            unbalanced=without_ledger(sim) or "",
             momentum=linear.tolist(),
             angular_momentum=angular.tolist(),
             solver=sim.stepper.describe(),
@@ -133,9 +136,13 @@ class Report:
             ("energy", ", ".join(f"{name} {value:.4g}" for name, value in self.energy.items()) + " J"),
             ("momentum", "({:.4g}, {:.4g}, {:.4g}) kg m/s".format(*self.momentum)),
         ]
+        if self.unbalanced:
+            lines.append(("balance", f"no account of energies is kept: {self.unbalanced}"))
         if self.ledger:
             told = without_rounding(self.ledger)
-            lost = ", ".join(f"{words} {told[name]:.4g}" for name, words in LOSSES.items() if told[name])
+            lost = ", ".join(
+                f"{words} {told[name]:.4g}" for name, words in LOSSES.items() if name != "undivided" and told.get(name)
+            )
             lines += [
                 (
                     "supplied",
@@ -145,7 +152,9 @@ class Report:
                 ("lost", f"{told['dissipated']:.4g} J" + (f": {lost}" if lost else "")),
                 (
                     "balance",
-                    f"off by {told['error']:.2g} J, numerically lost {told['numerical']:.2g} J, which is what is left of the springs, of {told['turnover']:.4g} J turned over",
+                    "what is missing was lost; ledger=True tells by what, and whether the balance closes"
+                    if "error" not in told
+                    else f"off by {told['error']:.2g} J, numerically lost {told['numerical']:.2g} J, which is what is left of the springs, of {told['turnover']:.4g} J turned over",
                 ),
             ]
         if self.ranks:

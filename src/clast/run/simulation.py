@@ -12,19 +12,15 @@ import numpy as np
 from .. import measure
 from ..broad.search import periodic_box
 from ..dem.method import DEM
-from ..dem.stepper import Smooth
-from ..dvi.ledger import Accounted
 from ..dvi.method import Complementarity
-from ..dvi.sleeping import Resting
-from ..dvi.stepper import Hard
 from ..errors import ClastError, Unavailable, is_number, path_of, pick
 from ..files import checkpoint
 from ..joints.reactions import Reactions
 from ..joints.springs import Pulls
 from ..kernels import ahead, backend, watch
+from ..measure.ledger import taken_along
 from ..mpi import team
-from ..mpi.hard import RankedHard
-from ..mpi.stepper import DIVIDED, Ranked
+from ..mpi.stepper import DIVIDED
 from ..mpi.survey import Survey
 from ..scene import clearance, inputs
 from ..scene.filling import Newcomers
@@ -32,15 +28,14 @@ from ..scene.scene import Scene
 from ..scene.solids import make_solids
 from ..scene.stacking import lone_parts
 from ..signatures import Device, File, Floats, Functions, Motion, Recorded, Step, Whole
-from ..tables import FREE, Bodies, Contacts, is_particle, rows_in
+from ..tables import FREE, Bodies, Contacts, is_particle, rows_in, some_bodies
 from . import runner
+from .choice import METHODS, stepper_of
 from .flows import Flows
 from .recording import Record
 from .rehearsal import few, rehearse
 from .report import Report
 
-STEPPERS: dict[type, type[Smooth] | type[Hard]] = {DEM: Smooth, Complementarity: Hard}
-RANKED: dict[type, type[Ranked] | type[RankedHard]] = {DEM: Ranked, Complementarity: RankedHard}
 PERIOD = 1e-3  # [s], about how often inlets and outlets are looked after
 SHORTEST = 1e-18  # [s], no contact between bodies is that short
 LONGEST = 10**13  # steps, more than a year of them
@@ -70,7 +65,7 @@ class Simulation:
                 "Simulation: the scene belongs to another simulation, which moves its bodies; build a scene for each, "
                 "or save a checkpoint and clast.resume it"
             )
-        if type(method) not in STEPPERS:
+        if type(method) not in METHODS:
             raise TypeError(
                 f"Simulation: the method must be clast.DEM(...) or clast.Complementarity(...), got {method!r}"
             )
@@ -99,7 +94,10 @@ class Simulation:
         self.box = periodic_box(scene)
         self.team = team.find()  # the processes that share the run, or None
         self._few = None  # by which kernels are found, when each process has its own bodies alone
-        self.stepper = self._make_stepper(dt) if self.team is None else self._share(dt)
+        chosen = stepper_of(method, self.team is not None)
+        self.stepper = (
+            chosen(scene, method, self.device, self.box, dt) if self.team is None else self._share(chosen, dt)
+        )
         self.dt, self.state, self.seconds = self.stepper.dt, self.stepper.state, self.stepper.seconds
         self.flows = Flows(scene, self.dt)
         for number, drive in scene.drives.items():
@@ -130,13 +128,7 @@ class Simulation:
         def view(self, **options: Any) -> Any:
             """Show it in the browser, see `clast.view.show`; the package adds it, rooms below this one know how."""
 
-    def _make_stepper(self, dt):
-        chosen = STEPPERS[type(self.method)]
-        if isinstance(self.method, Complementarity):
-            chosen = Accounted if self.method.ledger else Hard if self.method.sleep is None else Resting
-        return chosen(self.scene, self.method, self.device, self.box, dt)
-
-    def _share(self, dt):
+    def _share(self, chosen, dt):
         """The stepper of a process that has a part of the bodies: the scene shows but an outline of them while it is made."""
         survey = Survey(self.scene)
         survey.stand_in()
@@ -144,7 +136,7 @@ class Simulation:
             if self.team.rank == 0:
                 self._few = few(self.scene)
             given = self.scene, self.method, self.device, self.box, dt, self.team, survey
-            return RANKED[type(self.method)](*given)
+            return chosen(*given)
         finally:
             self.scene.source = None
 
@@ -220,7 +212,7 @@ class Simulation:
             self.stepper.together(self._check_centres)  # with parts of bodies that others move, which came as ghosts
         self._looked = True
         if self.stepper.ledger is not None and self.stepper.ledger.start is None:
-            self.stepper.ledger.begin(self.state, measure.stored(self).parts)
+            self.stepper.ledger.begin(self.state, measure.stored(self).parts, self.dt)
 
     def _prepare(self):
         """Say what to do where kernels are missing; later calls do nothing."""
@@ -244,7 +236,9 @@ class Simulation:
             return
         self.stepper.finish()
         state.fetch()
-        before = measure.stored(self).parts if self.stepper.ledger is not None else None
+        book, came = self.stepper.ledger, 0.0
+        whole = book is not None and not book.divided
+        before = None if book is None or whole else measure.stored(self).parts
         with backend.use(self.device):
             gone, changed = np.zeros(self.state.own, bool), False
             own = slice(0, len(gone))
@@ -255,20 +249,26 @@ class Simulation:
                 flow.note(self.steps, masses)
                 gone |= taken
                 changed |= len(masses) > 0
+            if changed and whole:
+                came -= taken_along(self, some_bodies(state.bodies, np.flatnonzero(gone)), everywhere=True)
             if gone.any():
                 self.stepper.name_contacts()
                 state.remove(np.nonzero(gone)[0])
             for k, inlet in enumerate(scene.inlets):
                 owed = inlet.total(self.time) - self.flows.inlets[k].count
                 if owed > 0:
-                    changed |= self._pour(k, inlet, owed)
+                    poured = self._pour(k, inlet, owed)
+                    changed |= poured is not None
+                    came += taken_along(self, poured) if poured is not None and whole else 0.0
             if changed:
                 self.stepper.rebuild()
         if changed and before is not None:
-            self.stepper.ledger.pass_through(before, measure.stored(self).parts)
+            book.pass_through(before, measure.stored(self).parts)
+        elif whole:
+            book.through += came
 
     def _pour(self, k, inlet, owed):
-        """Let in as many of the bodies that are due as find room; the rest stays due."""
+        """Let in as many of the bodies that are due as find room, and give them; None if there are none. The rest stays due."""
         scene = self.scene
         low, high = np.array(inlet.low), np.array(inlet.high)
         bodies, shapes = self.stepper.around(low, high)
@@ -292,7 +292,8 @@ class Simulation:
             poured = self.scene.pour(inlet, position, scale, orientation)
             self.stepper.admit(poured)
             flow.note(self.steps, poured.mass)
-        return placed > 0
+            return poured
+        return None
 
     # What may be wrong.
 
@@ -360,7 +361,7 @@ class Simulation:
         return Report.of(self)
 
     def ledger(self) -> measure.Balance:
-        """Where energy came from and went to since the start, with `ledger=True` of the method: see `clast.measure.Balance`."""
+        """Where energy came from and went to since the start: see `clast.measure.Balance`."""
         return measure.ledger(self)
 
     def touching(self) -> int:

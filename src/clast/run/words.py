@@ -23,6 +23,7 @@ LEDGER = {
     "bonds": "lost by bonds [J]",
     "dampers": "lost by dampers of springs [J]",
     "limits": "lost at limits of joints [J]",
+    "undivided": "lost in all, with what is numerical [J]",
     "numerical": "lost numerically, the remainder of springs [J]",
     "turnover": "turnover of energy [J]",
     "dissipated": "lost in all, but for what is numerical [J]",
@@ -47,6 +48,7 @@ WORDS = {
     **{f"energy.{name}": f"{name} energy [J]" for name in ENERGIES},
     **{f"ledger.{name}": text for name, text in LEDGER.items()},
     **{f"ledger.{name}": f"{name} energy in the balance [J]" for name in ("kinetic", "potential", "elastic")},
+    "unbalanced": "no account of energies",
     "momentum": "momentum [kg m/s]",
     "angular_momentum": "angular momentum [kg m^2/s]",
     "crossings": "surfaces that crossed",
@@ -101,7 +103,7 @@ def rows(numbers, prefix=""):
             yield f"{gate}: mass [kg]", value["mass"]
         elif isinstance(value, dict):
             yield from rows(value | of_ranks(value) if name == "ranks" and value else value, f"{prefix}{name}.")
-        elif value not in (None, [], {}):
+        elif value not in (None, "", [], {}):
             yield WORDS.get(prefix + name, (prefix + name).replace(".", " ").replace("_", " ")), value
 
 

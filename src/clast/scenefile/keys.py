@@ -384,7 +384,11 @@ class RunKeys(Section):
         '"raise"',
         None,
     )
-    ledger: bool = key("whether contacts tell what they lose, for the balance of energy", "true", False)
+    ledger: bool | None = key(
+        "whether contacts tell what they lose by what, for the balance of energy; false: no balance is kept",
+        "true",
+        None,
+    )
     solver: str | None = key("complementarity: how the impulses are found", '"apgd"', None)
     tolerance: float | None = key(
         'complementarity: error of the velocities of bodies [m/s], or "auto"', "1e-4", None, gt=0

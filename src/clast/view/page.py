@@ -123,7 +123,7 @@ def charts(series, spent, numbers):
             rest.pop(name, None)
 
     chart("Energies", {name: name for name in words.ENERGIES}, "J")
-    lost = ("normal", "shear", "sliding", "rolling", "twisting", "dampers", "limits", "numerical")
+    lost = ("normal", "shear", "sliding", "rolling", "twisting", "dampers", "limits", "numerical", "undivided")
     chart("Energy lost so far", {f"ledger_{name}": words.LEDGER[name].removesuffix(" [J]") for name in lost}, "J")
     kept = ("work", "motors", "through", "stabilisation", "dissipated", "turnover", "error", "start")
     chart("Balance of energy", {f"ledger_{name}": words.LEDGER[name].removesuffix(" [J]") for name in kept}, "J")

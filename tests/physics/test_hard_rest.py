@@ -277,3 +277,14 @@ def test_an_askew_tower_of_boxes_stands_whatever_solves_it(solver):
     sim.step(400)
     assert np.abs(sim.bodies.position - start).max() < 1e-3 * 0.5
     assert sim.report().solver["missed"] == 0
+
+
+@pytest.mark.parametrize("count", [0, 1, 255, 5000])
+def test_the_ends_of_contact_points_are_those_that_numpy_finds(count):
+    """Whether contacts are spread far apart decides if there is a coarse space; a point that is no number must not be passed over."""
+    point = np.random.default_rng(count).normal(size=(count, 3))
+    ends = np.concatenate([point.max(0, initial=-np.inf), (-point).max(0, initial=-np.inf)])
+    np.testing.assert_array_equal(long_waves.largest_of(point), ends)
+    if count:
+        point[count // 2, 1] = np.nan
+        assert np.isnan(long_waves.largest_of(point)).any()

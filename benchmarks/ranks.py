@@ -5,13 +5,16 @@ mpirun -n 2 python benchmarks/ranks.py steps --speed 2       # 97,000 spheres th
 mpirun -n 2 python benchmarks/ranks.py steps --settled --count 1000000
 mpirun -n 4 python benchmarks/ranks.py drum                  # a drum of 100,000: how evenly work is divided
 mpirun -n 7 python benchmarks/ranks.py bits --count 100      # every ready scene, small: whether all processes have the bits of one
+mpirun -n 7 python benchmarks/ranks.py bits --count 60 --steps 200 --touching 1   # the same from when bodies touch on
 """
 
 import argparse
 import gc
 import hashlib
 import os
+import shutil
 import statistics
+import tempfile
 import time
 from pathlib import Path
 
@@ -27,6 +30,7 @@ from clast.mpi.cuts import Cuts
 from clast.scenes import SCENES
 from clast.tables import FREE
 
+LOOK = 50  # steps between two looks at whether bodies touch
 GLASS = clast.Material(density=2500, young=1e7, poisson=0.25, friction=0.5, restitution=0.5)
 
 
@@ -43,6 +47,10 @@ def main():
     parser.add_argument("--filled", action="store_true", help="memory: spheres of Scene.fill, not of arrays")
     parser.add_argument("--scenes", nargs="*", default=list(SCENES), help="bits: names of ready scenes")
     parser.add_argument("--hard", action="store_true", help="bits: by hard contacts, also where a scene takes forces")
+    parser.add_argument(
+        "--touching", type=float, help="bits: from a state with so many contacts a body on, which one process makes"
+    )
+    parser.add_argument("--until", type=float, default=1.0, help="bits: [s] of simulated time for that, at the most")
     parser.add_argument("--fixed", action="store_true", help="drum: space is not cut anew")
     given = parser.parse_args()
     everyone = team.find()
@@ -51,7 +59,7 @@ def main():
     elif given.what == "steps":
         told = steps(everyone, given.count or 97_000, given.speed, given.turns, given.steps, given.settled)
     elif given.what == "bits":
-        told = bits(everyone, given.scenes, given.count or 100, given.steps, given.hard)
+        told = bits(everyone, given.scenes, given.count or 100, given.steps, given.hard, given.touching, given.until)
     else:
         told = drum(given.count or 100_000, given.steps, given.fixed)
     lines = list(told)
@@ -176,7 +184,7 @@ def drum(count, many, fixed):
 def cut_anywhere(self, seconds):
     """In place of `Domain.balance`: now and then space is cut somewhere else, so that bodies go from process to process."""
     rng = np.random.default_rng(self.state.rebuilds)
-    if rng.random() < 0.2:
+    if rng.random() < 0.5:
         points = self.team.join(self.state.bodies.position[: self.state.own])
         self.cuts = Cuts(self.team.size, self.state.box, points, rng.random(len(points)) ** 4)
         self.recut += 1
@@ -193,9 +201,21 @@ def digest(sim):
     return made.hexdigest()
 
 
-def bits(everyone, names, count, many, hard):
-    """Of ready scenes with so many bodies the first of `many` steps at which what all processes tell is not what one does."""
+def crowded(make, much, until, path):
+    """Let one process take steps until there are `much` contacts a body that moves, `until` [s] of simulated time at the most, and save that; returns the simulation."""
+    sim = make()
+    while sim.time < until:
+        sim.step(LOOK)
+        if sim.touching() >= much * max((sim.bodies.motion == FREE).sum(), 1):
+            break
+    sim.save(path)
+    return clast.resume(path)
+
+
+def bits(everyone, names, count, many, hard, much, until):
+    """Of ready scenes with so many bodies the first of `many` steps at which what all processes tell is not what one does; much, until: see `crowded`, or None from the start on."""
     domain.Domain.balance = cut_anywhere
+    path = everyone.first_says(Path(tempfile.mkdtemp()) / "start.h5")
     for name in names:
 
         def make(name=name):
@@ -206,31 +226,46 @@ def bits(everyone, names, count, many, hard):
 
         def run(sim, wanted):
             for k in range(many):
+                sim.stepper._due = k % 10 == 5  # a list of pairs, and perhaps other cuts: at rest there would be none
                 sim.step()
                 if k < len(wanted) and digest(sim) != wanted[k]:
                     return k + 1
             return 0
 
-        wanted, sim = [], None
-        with team.alone():
-            if everyone.rank == 0:
-                sim = make()
-                for _ in range(many):
-                    sim.step()
-                    wanted.append(digest(sim))
+        wanted, fault = [], None
+        if everyone.rank == 0:
+            with team.alone():
+                try:
+                    sim = make() if much is None else crowded(make, much, until, path)
+                    for _ in range(many):
+                        sim.step()
+                        wanted.append(digest(sim))
+                except (clast.errors.ClastError, TypeError, ValueError) as wrong:
+                    fault = str(wrong)
         everyone.rest()
-        wanted = everyone.first_says(wanted)
-        try:
-            sim = make()
-        except clast.errors.ClastError as fault:
-            yield f"{name}: {fault}"
+        wanted, fault = everyone.first_says((wanted, fault))
+        if fault:
+            yield f"{name}: one process: {fault}"
             continue
+        try:
+            sim = make() if much is None else clast.resume(path)
+        except (clast.errors.ClastError, ValueError) as wrong:
+            yield f"{name}: {wrong}"
+            continue
+        began = sim.time
         wrong, ranks = run(sim, wanted), sim.stepper.ranks()
-        told = f"other bits at step {wrong}" if wrong else f"the bits of one process at each of {many} steps"
-        touching = sim.touching()
-        line = f"{name}: {told}; {sum(ranks['moved'])} times a body moved, {sum(ranks['ghosts'])} ghosts, {touching} contacts"
+        told = (
+            f"other bits at step {wrong}"
+            if wrong
+            else f"the bits of one process at each of {many} steps from t = {began:.3g} s on"
+        )
+        touching, bodies = sim.touching(), int((sim.bodies.motion == FREE).sum())
+        line = f"{name}: {told}; {bodies} bodies, {sum(ranks['moved'])} times one moved, {sum(ranks['ghosts'])} ghosts, {touching} contacts"
         if everyone.rank == 0:
             print(line, flush=True)
+    everyone.rest()
+    if everyone.rank == 0:
+        shutil.rmtree(path.parent)
     yield "done"
 
 

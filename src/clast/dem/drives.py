@@ -101,7 +101,7 @@ class Works(Book):
 
     def note(self, state, dt):
         """Add what was done in the step of dt [s] whose forces are known and have not moved bodies yet."""
-        if state.driven or self.team is not None:
+        if state.driven:  # on all processes or on none
             if self._list is not state.pairs:
                 self._list = state.pairs
                 driven = (state.bodies.motion == DRIVEN)[state.shapes.body]

@@ -57,6 +57,7 @@ def test_series_hold_what_was_asked_for_and_what_always_is(small_run):
         "total",
         "contacts",
         "coordination",
+        *(f"ledger_{name}" for name in ("start", "work", "through", "undivided", "turnover", "dissipated")),
         "speed",
     ]
     assert list(told.dtype.names) == [*names, "force:0_x", "force:0_y", "force:0_z"]
@@ -180,7 +181,8 @@ def test_the_page_stands_alone_and_tells_what_was_run(small_run, tmp_path):
     assert re.findall(r"https?://[^\s\"'<]+", text) == ["http://www.w3.org/2000/svg"]
     assert not re.search(r"<link|<img[^>]+src=\"(?!data:)|@import|\bimport\(|fetch\(|XMLHttpRequest|<iframe", text)
     charts = json.loads(re.search(r'id="charts">(.*?)</script>', text, re.S)[1])
-    assert [chart["title"] for chart in charts][:3] == ["Energies", "Contacts", "Coordination number"]
+    assert [chart["title"] for chart in charts][:3] == ["Energies", "Energy lost so far", "Balance of energy"]
+    assert {"Contacts", "Coordination number"} < {chart["title"] for chart in charts}
     told = series_of(small_run)
     assert charts[0]["lines"][0]["values"] == told["kinetic"].tolist() and charts[0]["time"] == told["time"].tolist()
     force = next(chart for chart in charts if chart["title"] == "force:0")

@@ -31,7 +31,6 @@ from .ledger import Ledger, built_in, may_lose, with_ledger
 AUTO = 0.15  # dt="auto" as a fraction of the critical step
 WARN = 0.35  # above this fraction of the critical step a warning is given; above 1 the step is refused
 STAGES = ("bodies", "pairs", "contacts")
-NOBODY = np.empty((0, COLUMNS))  # asks what bodies are like between two steps
 HALF = 0.5  # of how deep a body can be in a thin wall and still be pushed out the right way: deeper than that, the run stops
 
 
@@ -42,6 +41,7 @@ class Smooth(Stepper):
     _inverse: Any  # arrays, where kernels run: this one, how far bodies moved, and whether something went wrong
     _moved: Any
     _status: Any
+    _nobody: Any  # asks what bodies are like between two steps
 
     def __init__(self, scene, method, device, box, dt):
         super().__init__(scene, method, device, box)
@@ -151,7 +151,7 @@ class Smooth(Stepper):
             self._moved, self._status = self.device.zeros(chunks, np.float64), self.device.zeros(chunks, np.int8)
         acting = state.pairs, state.spheres, state.wrench
         space = self.scene.gravity, self.world, state.edges
-        then = NOBODY if not self._divides else self.ledger.moment(len(state.bodies.number))
+        then = self._nobody if not self._divides else self.ledger.moment(len(state.bodies.number))
         watch = state.reference, there.turned_from, state.pairs.far, self._moved, self._status, then
         # The same objects while nothing in them changes: then the launch is the same, and known.
         if self._around is None or not all(map(is_, space + watch, self._seen)):
@@ -280,6 +280,7 @@ class Smooth(Stepper):
         self._thin = seen and bool(is_thin(state.parts).any())
         self._mixes = self.device.to_device(self.mixes)
         self._moved, self._status = self.device.zeros(0, np.float64), self.device.zeros(0, np.int8)
+        self._nobody = self.device.zeros((0, COLUMNS), np.float64)
 
     def _look_through_walls(self, dt):
         """A body whose middle goes through a thin wall would be pushed out on the other side.

@@ -64,7 +64,7 @@ def measure(count, density, memory, part):
     told_at = made
     for found in clast.contacts_by_boxes(scene, memory=memory, sort=False):
         boxes, contacts = boxes + 1, contacts + len(found.gap)
-        if time.perf_counter() - told_at > TELLS:  # a hundred million spheres take most of an hour
+        if time.perf_counter() - told_at > TELLS:  # a hundred million spheres take minutes
             told_at = time.perf_counter()
             expected = 0.5 * density * count
             print(
